@@ -1,0 +1,4 @@
+"""Names of sources and raw formats in params.yaml -> the modules that obtain and read them."""
+
+SOURCES = {"demo": "tasks.datasets.demo", "ml_100k": "tasks.datasets.ml_100k"}
+FORMATS = {"ml_100k": "tasks.datasets.ml_100k"}

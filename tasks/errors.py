@@ -1,0 +1,17 @@
+"""The three ways a run can be refused; each message is one line that says what, where and what to do."""
+
+
+class DprecError(Exception):
+    """Base of every error that is shown to the user as one line, with exit code 1."""
+
+
+class DataError(DprecError):
+    """Raised when a file or table is not what its contract says (names file and line, or table, column and row)."""
+
+
+class ConfigurationError(DprecError):
+    """Raised when params.yaml or a command asks for something that cannot be run (names the key)."""
+
+
+class PrivacyError(DprecError):
+    """Raised when a privacy budget is invalid or a guarantee that was asked for cannot be given."""

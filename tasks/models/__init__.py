@@ -1,0 +1,25 @@
+"""Names of models in params.yaml -> where they are defined; imported only when asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.models.base import Recommender
+
+MODELS = {
+    "popularity": "tasks.models.popularity:Popularity",
+    "dp-popularity": "tasks.models.popularity:PrivatePopularity",
+    "bpr": "tasks.models.bpr:BPR",
+    "gcn": "tasks.models.gerai.gcn:GCN",
+    "gerai": "tasks.models.gerai.gerai:GERAI",
+    "gerai-nl": "tasks.models.gerai.gerai:GERAI",
+    "gerai-nf": "tasks.models.gerai.gcn:GCN",
+}
+
+
+def model_class(name: str) -> type[Recommender]:
+    """The class registered under `name` (KeyError if there is none)."""
+    module, _, attribute = MODELS[name].partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,95 @@
+"""What every model promises, and the data it learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from tasks.privacy.ledger import LedgerEntry
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Training interactions as parallel arrays, and the users' encoded features.
+
+    users, items: (n_interactions,) int32 ids, every interaction once.
+    features: (n_users, n_columns) float32, raw or perturbed; None for models that use no features.
+    """
+
+    n_users: int
+    n_items: int
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    features: NDArray[np.float32] | None = None
+
+
+class ModelConfig(BaseModel):
+    """Base of all model configurations: unknown keys are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Progress(Protocol):
+    """What an epoch-trained model reports to: keeps checkpoints, validates, shows the epoch, stops early."""
+
+    def restore(self, model: EpochModel) -> None:
+        """Load the last checkpoint of this run into `model`, if there is one."""
+
+    def epoch(self, model: EpochModel, loss: float) -> bool:
+        """Called after every epoch; returns whether to go on."""
+        ...
+
+    def finish(self, model: EpochModel) -> None:
+        """Called after the last epoch: loads the weights of the best epoch into `model`."""
+
+
+class Silent:
+    """A `Progress` that keeps nothing, shows nothing and lets every epoch run."""
+
+    def restore(self, model: EpochModel) -> None:
+        del model
+
+    def epoch(self, model: EpochModel, loss: float) -> bool:
+        del model, loss
+        return True
+
+    def finish(self, model: EpochModel) -> None:
+        del model
+
+
+SILENT = Silent()
+
+
+class Recommender(Protocol):
+    """A top-K recommender. After `fit` (or `load`) it scores every user against every item."""
+
+    Config: ClassVar[type[ModelConfig]]
+
+    def __init__(self, config: Any) -> None: ...
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Learn from `data`; fitting again forgets what was learnt before."""
+        ...
+
+    def score(self, users: NDArray[np.int32]) -> torch.Tensor:
+        """Scores of `users` for all items: (len(users), n_items) float32; higher is better."""
+        ...
+
+    def ledger(self) -> list[LedgerEntry]:
+        """What training spent; empty for a model without privacy."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write the fitted model as safetensors (`path` is a file)."""
+        ...
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote; the loaded model scores exactly as the saved one."""
+        ...

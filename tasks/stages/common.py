@@ -1,0 +1,137 @@
+"""What every stage needs: where things lie, outputs that appear whole or not at all, and one-line errors."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import DataError, DprecError
+
+DATA = Path("data")
+RAW = DATA / "raw"
+PROCESSED = DATA / "processed"
+PERTURBED = DATA / "perturbed"
+QUALITY = DATA / "quality"
+RUNS = DATA / "runs"
+REPORTS = DATA / "reports"
+RESULTS = DATA / "results"
+REFERENCE = DATA / "reference"
+CHECKPOINTS = DATA / "checkpoints"
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a place beside `path` to write a file or fill a folder; on success it replaces `path` in one rename.
+
+    On any error, Ctrl-C included, what was written is removed and `path` is as it was before. For a folder, create
+    it first: `place.mkdir()`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    place = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    remove(place)
+    try:
+        yield place
+        if place.is_dir() and path.exists():
+            old = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
+            path.rename(old)
+            place.rename(path)
+            remove(old)
+        else:
+            place.replace(path)
+    finally:
+        remove(place)
+
+
+def remove(path: Path) -> None:
+    """Delete a file or folder if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON that is the same, byte for byte, for the same value; NaN and infinity are refused."""
+    path.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON.
+
+    Raises:
+        DataError: the file is missing or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: not found; run the stage that writes it (dprec check shows which)") from None
+    except ValueError as error:
+        raise DataError(f"{path}: not readable as JSON ({error}); delete it and run its stage again") from error
+
+
+def digest(*paths: Path) -> str:
+    """SHA-256 of files and folders: names (within folders) and contents, independent of the file system's order."""
+    state = hashlib.sha256()
+    for path in paths:
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        for file in files:
+            if "__pycache__" in file.parts:
+                continue
+            name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            content = file.read_bytes()
+            state.update(f"{len(name)} {name} {len(content)} ".encode())
+            state.update(content)
+    return state.hexdigest()
+
+
+def require_passed(layer: str, name: str) -> dict[str, Any]:
+    """The check of `data/<layer>/<name>`, which must have passed for the data as they are now.
+
+    Returns:
+        A summary for `run.json`: contract, name, and how many expectations were met.
+
+    Raises:
+        DataError: the check is missing or failed.
+    """
+    path = QUALITY / layer / f"{name}.json"
+    result = read_json(path)
+    if not result["success"]:
+        raise DataError(f"{path}: these data failed their check; mend them and run `dvc repro check-{layer}@{name}`")
+    return {key: result[key] for key in ("contract", "name", "success", "evaluated", "failed")}
+
+
+def run_stage(main: Callable[[str], None]) -> None:
+    """Run `main(name)` for `python -m tasks.stages.STAGE NAME`: errors become one line and exit code 1.
+
+    With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
+    """
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1 or os.environ.get("DPREC_DEBUG") == "1"
+    stage = Path(sys.argv[0]).stem
+    if len(arguments) != 1:
+        print(f"usage: python -m tasks.stages.{stage} NAME [--debug]", file=sys.stderr)
+        raise SystemExit(2)
+    try:
+        main(arguments[0])
+    except KeyboardInterrupt:
+        print(f"{stage} {arguments[0]}: interrupted; run it again to go on where it stopped", file=sys.stderr)
+        raise SystemExit(130) from None
+    except (DprecError, OSError) as error:
+        if debug:
+            raise
+        print(f"{stage} {arguments[0]}: {_one_line(error)}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
+    return " ".join(str(error).split())

@@ -1,0 +1,228 @@
+"""params.yaml as types. No field has a default: what decides a number is written in params.yaml and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tasks.attacks import ATTACKERS
+from tasks.datasets import FORMATS, SOURCES
+from tasks.errors import ConfigurationError
+from tasks.models import MODELS
+
+PARAMS_FILE = Path("params.yaml")
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    repeated = {value for value in values if values.count(value) > 1}
+    if repeated:
+        raise ValueError(f"{sorted(repeated)[0]} is repeated")
+    return values
+
+
+def _known(kind: str, known: Callable[[], list[str]]) -> AfterValidator:
+    def check(name: str) -> str:
+        if name not in known():
+            raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known()))}")
+        return name
+
+    return AfterValidator(check)
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
+Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1), AfterValidator(_distinct)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Dataset(Strict):
+    """A raw data set: the module of `tasks.datasets` that obtains it and the one that reads its format."""
+
+    source: Annotated[str, _known("source", lambda: list(SOURCES))]
+    format: Annotated[str, _known("format", lambda: list(FORMATS))]
+
+
+class Processed(Strict):
+    """A data set under a protocol: how it is split and which user features it gets."""
+
+    dataset: str
+    format: Annotated[str, _known("format", lambda: list(FORMATS))]
+    protocol: Literal["gerai"]
+    split_seed: Annotated[int, Field(ge=0)]
+    test_share: Share
+    """Share of each user's interactions that is held out for the test."""
+    valid_share: Share
+    """Share of the remaining interactions that selects epochs and hyper-parameters."""
+
+
+class Perturbed(Strict):
+    """A processed data set whose user features went through a local mechanism, once per budget and seed."""
+
+    data: str
+    mechanism: Literal["multidimensional"]
+    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(_distinct)]
+    seeds: Seeds
+
+
+class Evaluation(Strict):
+    """How rankings are scored."""
+
+    k: Cutoffs
+    negatives: Annotated[int, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0)]
+
+
+class Attack(Strict):
+    """The attribute-inference attack."""
+
+    k: Cutoffs
+    attackers: Annotated[
+        list[Annotated[str, _known("attacker", lambda: list(ATTACKERS))]],
+        Field(min_length=1),
+        AfterValidator(_distinct),
+    ]
+    target_share: Share
+    split_seed: Annotated[int, Field(ge=0)]
+
+
+class Suite(Strict):
+    """One report: a paper, or the demo."""
+
+    title: str
+    data: str
+
+
+class Experiment(Strict):
+    """One system on one data set; its seeds and sweep points run inside its train stage."""
+
+    suite: Name
+    data: str
+    features: Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
+    model: Annotated[str, _known("model", lambda: list(MODELS))]
+    code: str
+    """The source of the model, so that DVC reruns the experiment when it changes."""
+    seeds: Seeds
+    config: dict[str, Any]
+    sweep: list[dict[str, Any]]
+    """Settings beside the base one: each overrides some keys of `config`."""
+
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`."""
+        points = {"base": self.config}
+        for override in self.sweep:
+            points[",".join(f"{key}={value}" for key, value in override.items())] = self.config | override
+        return points
+
+
+class Params(Strict):
+    """The whole of params.yaml."""
+
+    datasets: dict[Name, Dataset]
+    processed: dict[Name, Processed]
+    perturbed: dict[Name, Perturbed]
+    evaluation: Evaluation
+    attack: Attack
+    suites: dict[Name, Suite]
+    experiments: dict[Name, Experiment]
+
+    @model_validator(mode="after")
+    def _references(self) -> Params:
+        def known(where: str, name: str, table: dict[str, Any], kind: str) -> None:
+            if name not in table:
+                raise ValueError(f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}")
+
+        for name, processed in self.processed.items():
+            known(f"processed.{name}.dataset", processed.dataset, self.datasets, "data set")
+        for name, perturbed in self.perturbed.items():
+            known(f"perturbed.{name}.data", perturbed.data, self.processed, "processed data set")
+        for name, suite in self.suites.items():
+            known(f"suites.{name}.data", suite.data, self.processed, "processed data set")
+        for name, experiment in self.experiments.items():
+            where = f"experiments.{name}"
+            known(f"{where}.suite", experiment.suite, self.suites, "suite")
+            known(f"{where}.data", experiment.data, self.processed, "processed data set")
+            self._features(where, experiment)
+            self._model(where, experiment)
+        return self
+
+    def _features(self, where: str, experiment: Experiment) -> None:
+        layer, name = experiment.features.split("/")
+        if layer == "processed":
+            if name != experiment.data:
+                raise ValueError(f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}")
+            return
+        perturbed = self.perturbed.get(name)
+        if perturbed is None:
+            raise ValueError(
+                f"{where}.features: unknown perturbed data {name!r}; known: {', '.join(sorted(self.perturbed))}"
+            )
+        if perturbed.data != experiment.data:
+            raise ValueError(f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}")
+        if missing := set(experiment.seeds) - set(perturbed.seeds):
+            raise ValueError(f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}")
+
+    def _model(self, where: str, experiment: Experiment) -> None:
+        target = MODELS[experiment.model]
+        module = target.partition(":")[0].replace(".", "/")
+        if module != experiment.code.removesuffix(".py") and not module.startswith(f"{experiment.code}/"):
+            raise ValueError(f"{where}.code: {experiment.model!r} is defined in {module}.py, not in {experiment.code}")
+
+
+def load(path: Path = PARAMS_FILE) -> Params:
+    """Read and validate params.yaml (structure and references; `check_configs` adds the models' own keys).
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: not found; run this in the project's root") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error
+    try:
+        return Params.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {first_error(error)}") from error
+
+
+def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Validate every experiment's configuration against its model (imports the models: seconds, not milliseconds).
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    from tasks.models import model_class
+
+    for name, experiment in params.experiments.items():
+        for config in experiment.settings().values():
+            try:
+                model_class(experiment.model).Config.model_validate(config)
+            except ValidationError as error:
+                message = first_error(error)
+                raise ConfigurationError(f"{path}: experiments.{name}.config.{message}") from error
+
+
+def first_error(error: ValidationError) -> str:
+    """The first problem of a pydantic error as `key: what is wrong`."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        message = "unknown key"
+    elif problem["type"] == "missing":
+        message = "this key is missing"
+    elif not isinstance(problem["input"], dict | list):
+        message = f"{message} (is {problem['input']!r})" if not problem["type"] == "value_error" else message
+    return f"{where}: {message}" if where else message
