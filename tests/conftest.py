@@ -1,0 +1,16 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """The folder with real data sets, in mirror layout; tests that need it are skipped where it is absent."""
+    root = Path(__file__).resolve().parents[1]
+    for candidate in (os.environ.get("DPREC_MIRROR"), root.parent / "shared" / "datasets"):
+        if candidate and (Path(candidate) / "ml-100k" / "ml-100k.zip").is_file():
+            return Path(candidate)
+    pytest.skip("needs the real data sets: set DPREC_MIRROR to a mirror folder")
