@@ -1,0 +1,75 @@
+"""A users table as the matrix that mechanisms perturb and models read (METHODS section 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.contracts import Feature
+from tasks.errors import DataError
+
+SHOWN = 5  # rows named in an error
+
+
+def encode(users: pl.DataFrame, features: tuple[Feature, ...]) -> NDArray[np.float32]:
+    """Encode user features: numbers scaled to [-1, 1] by their bounds, categories as one-hot blocks.
+
+    Bounds are compared in float32, the precision of the users table, so that a value equal to an irrational bound
+    (log 5, say) is inside it. A feature whose two bounds are equal carries nothing and is encoded as 0.
+
+    Args:
+        users: users table with ids dense from 0, in any row order.
+        features: the features to encode, in the order of the columns.
+
+    Returns:
+        (n_users, n_columns) float32; row i is user i, columns as in `Schema.columns`.
+
+    Raises:
+        DataError: a column is missing, a value is outside its bounds or not a number, a category is unknown, or
+            user ids are not 0..n-1 (names column, count and first rows of the table).
+    """
+    ids = users["user"].to_numpy()
+    order = np.argsort(ids, kind="stable")
+    if wrong := int((ids[order] != np.arange(len(ids))).sum()):
+        raise DataError(f"users: column 'user': ids are not 0..{len(ids) - 1} ({wrong} are missing or repeated)")
+    blocks = [np.empty((len(ids), 0), dtype=np.float32)]
+    for feature in features:
+        if feature.name not in users.columns:
+            raise DataError(f"users: column {feature.name!r} is missing (has {users.columns}); run preprocess again")
+        block = _scaled if feature.kind == "numeric" else _one_hot
+        blocks.append(block(users[feature.name], feature)[order])
+    return np.hstack(blocks)
+
+
+def _scaled(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
+    """(n_users, 1) in [-1, 1]."""
+    if feature.low is None or feature.high is None:
+        raise DataError(f"schema: feature {feature.name!r} is numeric but has no bounds; run preprocess again")
+    low, high = np.float32(feature.low), np.float32(feature.high)
+    values = column.cast(pl.Float32).fill_null(np.nan).to_numpy()
+    _refuse(~((values >= low) & (values <= high)), feature.name, f"outside [{feature.low:g}, {feature.high:g}]")
+    if low == high:
+        return np.zeros((len(values), 1), dtype=np.float32)
+    # In float64: (high - low) of nearby float32 bounds would lose the digits that tell users apart.
+    share = (values.astype(np.float64) - float(low)) / (float(high) - float(low))
+    return (2 * share - 1).astype(np.float32)[:, None]
+
+
+def _one_hot(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
+    """(n_users, n_categories) of zeros and one 1 per row."""
+    codes = column.replace_strict(
+        list(feature.categories), list(range(len(feature.categories))), default=None, return_dtype=pl.Int32
+    )
+    _refuse(codes.is_null().to_numpy(), feature.name, f"none of the {len(feature.categories)} categories of the schema")
+    block = np.zeros((len(codes), len(feature.categories)), dtype=np.float32)
+    block[np.arange(len(codes)), codes.to_numpy()] = 1
+    return block
+
+
+def _refuse(wrong: NDArray[np.bool_], name: str, what: str) -> None:
+    if count := int(wrong.sum()):
+        rows = ", ".join(map(str, np.flatnonzero(wrong)[:SHOWN]))
+        raise DataError(
+            f"users: column {name!r}: {count} values are {what}, first at rows {rows}; run preprocess again"
+        )
