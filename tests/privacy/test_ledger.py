@@ -1,0 +1,57 @@
+"""A ledger entry survives JSON, and cannot stay silent about a missing guarantee."""
+
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.privacy.ledger import Event, LedgerEntry, show_epsilon
+
+ENTRY = LedgerEntry(
+    protects="feature",
+    neighbouring="one user's features replaced",
+    mechanism="piecewise",
+    accounting="published",
+    claimed_epsilon=20.0,
+    claimed_delta=0.0,
+    accounted_epsilon=0.1 + 0.2,
+    accounted_delta=1e-5,
+    gaps=("bounds of age are fitted",),
+    events=(Event(kind="pure-local", parameters={"epsilon": 2.5}, count=8),),
+)
+
+
+def test_an_entry_survives_json() -> None:
+    assert LedgerEntry.model_validate_json(ENTRY.model_dump_json()) == ENTRY
+
+
+def test_no_guarantee_needs_a_reason() -> None:
+    with pytest.raises(ValidationError, match="reason"):
+        LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reason": " "})
+    entry = LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reason": "labels are exposed"})
+    assert show_epsilon(entry.accounted_epsilon) == "none"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"accounted_epsilon": math.inf},
+        {"claimed_epsilon": -1.0},
+        {"claimed_epsilon": math.nan},
+        {"accounted_delta": 1.0},
+        {"protects": "everything"},
+        {"note": "unknown field"},
+    ],
+)
+def test_impossible_entries_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        LedgerEntry.model_validate(ENTRY.model_dump() | wrong)
+
+
+def test_entries_never_change() -> None:
+    with pytest.raises(ValidationError):
+        ENTRY.accounted_epsilon = 1.0  # type: ignore[misc]
+
+
+def test_epsilon_is_shown_with_four_digits() -> None:
+    assert [show_epsilon(value) for value in (20.0, 0.123456, None)] == ["20", "0.1235", "none"]
