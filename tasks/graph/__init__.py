@@ -1,0 +1,1 @@
+"""Message passing. DGL is imported only in `tasks.graph.ops`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from tasks.privacy.ledger import LedgerEntry
+
+if TYPE_CHECKING:
+    from tasks.models.training import EpochModel
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,9 @@ class ModelConfig(BaseModel):
 class Progress(Protocol):
     """What an epoch-trained model reports to: keeps checkpoints, validates, shows the epoch, stops early."""
 
-    def restore(self, model: EpochModel) -> None:
-        """Load the last checkpoint of this run into `model`, if there is one."""
+    def restore(self, model: EpochModel) -> bool:
+        """Load the last checkpoint of this run into `model`, if there is one; returns whether to go on from there."""
+        ...
 
     def epoch(self, model: EpochModel, loss: float) -> bool:
         """Called after every epoch; returns whether to go on."""
@@ -52,8 +56,9 @@ class Progress(Protocol):
 class Silent:
     """A `Progress` that keeps nothing, shows nothing and lets every epoch run."""
 
-    def restore(self, model: EpochModel) -> None:
+    def restore(self, model: EpochModel) -> bool:
         del model
+        return True
 
     def epoch(self, model: EpochModel, loss: float) -> bool:
         del model, loss

@@ -1,0 +1,66 @@
+"""BPR: matrix factorisation for implicit feedback, trained on pairwise ranking (Rendle et al., UAI 2009)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from tasks.models.base import TrainingData
+from tasks.models.training import EpochConfig, EpochModel
+
+
+class BPRConfig(EpochConfig):
+    """Configuration of `BPR`; `regularization` weighs the rows a batch touches, as in the paper."""
+
+    dimension: int
+    """Length of user and item vectors."""
+    init_std: float = 0.1
+    """Standard deviation of the initial vectors."""
+
+
+class BPR(EpochModel):
+    """Scores s_uv = p_u·q_v + b_v; loss −log σ(s_uv − s_uv') (BPR-OPT, Eq. 4.2 ff.)."""
+
+    Config: ClassVar[type[EpochConfig]] = BPRConfig
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """User and item vectors N(0, init_std²), item biases 0."""
+
+        def vectors(rows: int) -> nn.Parameter:
+            values = rng.normal(0.0, self.config.init_std, (rows, self.config.dimension))
+            return nn.Parameter(torch.from_numpy(values).float())
+
+        network = nn.Module()
+        network.users = vectors(data.n_users)
+        network.items = vectors(data.n_items)
+        network.biases = nn.Parameter(torch.zeros(data.n_items))
+        return network
+
+    def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
+        """See `EpochModel.loss`."""
+        user, item, negative = self.network.users[users], self.network.items[items], self.network.items[negatives]
+        bias, negative_bias = self.network.biases[items], self.network.biases[negatives]
+        difference = (user * (item - negative)).sum(1) + bias - negative_bias
+        return softplus(-difference).mean()
+
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """See `Recommender.score`: one matrix product."""
+        network = self.network
+        with torch.no_grad():
+            rows = network.users[torch.from_numpy(users).long()]
+            return torch.addmm(network.biases, rows, network.items.T)
+
+    def released(self) -> dict[str, Tensor]:
+        """See `EpochModel.released`."""
+        return dict(self.network.state_dict())
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `EpochModel.restore_released`."""
+        self.network = nn.Module()
+        for name, tensor in tensors.items():
+            self.network.register_parameter(name, nn.Parameter(tensor))

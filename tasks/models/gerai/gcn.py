@@ -1,0 +1,131 @@
+"""The graph recommender of GERAI §3, without privacy (also GERAI-NF, when it is given perturbed features)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from tasks.graph import ops
+from tasks.models.base import TrainingData
+from tasks.models.training import EpochConfig, EpochModel, draw_weights
+
+
+class GCNConfig(EpochConfig):
+    """Configuration of `GCN`. Published: dimension 60, batch_size 64, learning_rate 0.005, regularization 0.01/|D|.
+
+    The paper adds γ‖Θ‖² (γ = 0.01) to the *sum* of the losses of all triples (Eq. 11); here losses are means, so the
+    same weight is 0.01 / |D|.
+    """
+
+    dimension: int
+    """d: length of every hidden vector."""
+    init: Literal["scaled", "published"] = "scaled"
+    """`published` draws all weights from N(0, 1), which diverges in practice; `scaled` is Glorot's."""
+
+
+class GCNNetwork(nn.Module):
+    """One round of attentive message passing on the user-item graph, then a score for a pair (Eq. 3-10).
+
+    Nodes are users, then items. Equation 7's W1(m_k ⊕ z_c) is W1a m_k + W1b z_c, and equation 10's W3(z_u ⊕ z_v) is
+    W3a z_u + W3b z_v: products per node and sums per edge or pair, never a concatenation per edge. b2 of equation 7
+    is left out: softmax does not see it.
+    """
+
+    features: Tensor
+
+    def __init__(self, features: Tensor, n_items: int, dimension: int) -> None:
+        """features: (n_users, d0) float32, raw or perturbed."""
+        super().__init__()
+        d = dimension
+        self.n_users = len(features)
+        self.register_buffer("features", features, persistent=False)
+        self.embed_users = nn.Linear(features.shape[1], d, bias=False)
+        self.embed_items = nn.Parameter(torch.empty(n_items, d))
+        self.message = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
+        self.attend_message = nn.Linear(d, d, bias=False)
+        self.attend_centre = nn.Linear(d, d)
+        self.attention = nn.Linear(d, 1, bias=False)
+        self.aggregate = nn.Linear(d, d)
+        self.pair_user = nn.Linear(d, d, bias=False)
+        self.pair_item = nn.Linear(d, d)
+        self.project = nn.Linear(d, 1, bias=False)
+
+    def forward(self, block: ops.Block, centres: Tensor) -> Tensor:
+        """z* (Eq. 5, 9) of the block's centres: (n_centres, d)."""
+        nodes = torch.cat([self.embed_users(self.features), self.embed_items])
+        messages = self.message(nodes)
+        hidden = ops.source_plus_centre(block, self.attend_message(messages), self.attend_centre(nodes[centres]))
+        attention = ops.softmax(block, self.attention(torch.sigmoid(hidden)).squeeze(1))
+        return torch.relu(self.aggregate(ops.weighted_sum(block, attention, messages)))
+
+
+class GCN(EpochModel):
+    """Graph recommender trained on the pairwise ranking loss (Eq. 11)."""
+
+    Config: ClassVar[type[EpochConfig]] = GCNConfig
+    network: GCNNetwork
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """See `EpochModel.build`."""
+        if data.features is None:
+            raise ValueError("the graph recommender needs user features")
+        self._neighbourhoods = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items)
+        network = GCNNetwork(torch.from_numpy(data.features), data.n_items, self.config.dimension)
+        draw_weights(network, rng, std=1.0 if self.config.init == "published" else None)
+        return network
+
+    def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
+        """See `EpochModel.loss`. Only the neighbourhoods of the batch's own nodes are aggregated."""
+        network, n_users = self.network, self.network.n_users
+        centres, where = torch.unique(
+            torch.cat([users, n_users + items, n_users + negatives]), sorted=True, return_inverse=True
+        )
+        nodes = network(self._neighbourhoods.block(centres), centres)
+        user, item, negative = nodes[where].split(len(users))
+        of_user = network.pair_user(user)
+        difference = self.predictive(of_user + network.pair_item(item)) - self.predictive(
+            of_user + network.pair_item(negative)
+        )
+        return self.objective(difference)
+
+    def predictive(self, pair: Tensor) -> Tensor:
+        """q_uv (Eq. 10) from W3(z_u ⊕ z_v) + b3: any shape, element-wise."""
+        return torch.relu(pair)
+
+    def objective(self, difference: Tensor) -> Tensor:
+        """Mean of −log σ(hᵀ(q_uv − q_uv')) over the batch; difference: (batch, d)."""
+        return softplus(-self.network.project(difference)).mean()
+
+    def weights_changed(self) -> None:
+        """Scores are derived from the weights: drop them."""
+        self._scoring: dict[str, Tensor] | None = None
+
+    def released(self) -> dict[str, Tensor]:
+        """What scoring needs: W3a z*_u for users, W3b z*_v + b3 for items, and h."""
+        if self._scoring is None:
+            network = self.network
+            with torch.no_grad():
+                centres = torch.arange(network.n_users + len(network.embed_items))
+                nodes = network(self._neighbourhoods.all(), centres)
+                self._scoring = {
+                    "users": network.pair_user(nodes[: network.n_users]),
+                    "items": network.pair_item(nodes[network.n_users :]),
+                    "project": network.project.weight[0].clone(),
+                }
+        return self._scoring
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `EpochModel.restore_released`."""
+        self._scoring = tensors
+
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """See `Recommender.score`; memory is (users, n_items, d), so ask for some hundred users at a time."""
+        scoring = self.released()
+        rows = scoring["users"][torch.from_numpy(users).long()]
+        with torch.no_grad():
+            return self.predictive(rows.unsqueeze(1) + scoring["items"]) @ scoring["project"]

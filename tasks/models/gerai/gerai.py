@@ -1,0 +1,110 @@
+"""GERAI: the graph recommender of `gcn` with a perturbed loss (§4.2). GERAI-NL is the same on raw features.
+
+What is private here, compared with `GCN`: `predictive` keeps q within (0, 1) so that one triple's share of the loss
+coefficients is bounded, and `objective` is the truncated loss with Laplace noise on those coefficients. The features
+are perturbed before they come here (`tasks.privacy.multidimensional`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from tasks.models.base import TrainingData
+from tasks.models.gerai.gcn import GCN, GCNConfig
+from tasks.models.training import EpochConfig
+from tasks.privacy import functional
+from tasks.privacy.ledger import Event, LedgerEntry
+
+
+class GERAIConfig(GCNConfig):
+    """Configuration of `GERAI`. Published: epsilon 0.4, dimension 60."""
+
+    epsilon: float = Field(gt=0)
+    """ε of the loss perturbation; infinity draws no noise and leaves the truncated loss."""
+    bound: Literal["clip", "tanh"] = "clip"
+    """How q is kept within [0, 1]: the clip function of the paper's footnote 1, or tanh."""
+    redraw: Literal["run", "step"] = "run"
+    """When the noise is drawn. `step` averages it away and is one (wrong) reading of Algorithm 3; the ledger says so."""
+
+
+class GERAI(GCN):
+    """Graph recommender with differentially private loss coefficients (functional mechanism, Algorithm 3)."""
+
+    Config: ClassVar[type[EpochConfig]] = GERAIConfig
+    config: GERAIConfig
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """The network of `GCN`, and the noise of this run as buffers, so that checkpoints carry it."""
+        network = super().build(data, rng)
+        self._scale = functional.noise_scale(self.config.dimension, self.config.epsilon, len(data.users))
+        for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(rng), strict=True):
+            network.register_buffer(name, noise)
+        self._trimmed: list[int] = []
+        return network
+
+    def predictive(self, pair: Tensor) -> Tensor:
+        """q_uv within [0, 1] element-wise."""
+        return pair.clamp(0.0, 1.0) if self.config.bound == "clip" else torch.tanh(torch.relu(pair))
+
+    def objective(self, difference: Tensor) -> Tensor:
+        """log 2 − ½ hᵀq̄ + ηᵀh + hᵀ (⅛ mean(q̄ q̄ᵀ) + N) h, the quadratic made positive semidefinite.
+
+        A noisy quadratic form may be unbounded below, so its negative eigenvalues are cut off (spectral trimming of
+        the functional-mechanism paper); the cut is a constant for the gradient, and the regularisation of h makes
+        what remains strictly convex in h.
+        """
+        if self.config.redraw == "step":
+            self.network.noise_linear, self.network.noise_quadratic = self._draw(self._rng)
+        h = self.network.project.weight[0]
+        linear = self.network.noise_linear - 0.5 * difference.mean(0)
+        quadratic = difference.T @ difference / (8 * len(difference)) + self.network.noise_quadratic
+        with torch.no_grad():
+            values, vectors = torch.linalg.eigh(quadratic)
+            below = values.clamp(max=0.0)
+            correction = (vectors * below) @ vectors.T
+            self._trimmed.append(int((below < -1e-7).sum()))
+        return math.log(2) + linear @ h + h @ (quadratic - correction) @ h
+
+    def diagnostics(self) -> dict[str, float]:
+        """Mean number of eigenvalues that were trimmed per step since the last call."""
+        trimmed, self._trimmed = self._trimmed, []
+        return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
+
+    def ledger(self) -> list[LedgerEntry]:
+        """The claim of Lemma 4.4, and why it does not hold for what is released (METHODS §9)."""
+        gaps = [
+            "The noise bounds what a triple adds to the coefficients of h alone; the other parameters that make q "
+            "are trained on the same interactions without noise.",
+            "A triple's items also reach other triples through aggregation over the graph, which the sensitivity "
+            "d + d²/4 leaves out.",
+            "Validation interactions choose the epoch without noise.",
+        ]
+        if self.config.redraw == "step":
+            gaps.append("Noise is drawn anew in every step, so that it averages out over the run.")
+        infinite = math.isinf(self.config.epsilon)
+        return [
+            LedgerEntry(
+                protects="interaction",
+                neighbouring="one training triple replaced",
+                mechanism="functional mechanism on the ranking loss",
+                accounting="published",
+                claimed_epsilon=None if infinite else self.config.epsilon,
+                claimed_delta=0.0,
+                accounted_epsilon=None,
+                accounted_delta=0.0,
+                reason="Only the loss coefficients in h are protected; the released model depends on the interactions "
+                "through parameters that no noise protects, so no finite ε follows.",
+                gaps=tuple(gaps),
+                events=(Event(kind="non-private"),),
+            )
+        ]
+
+    def _draw(self, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        linear, quadratic = functional.draw(self.config.dimension, self._scale, rng)
+        return torch.from_numpy(linear).float(), torch.from_numpy(quadratic).float()

@@ -1,0 +1,170 @@
+"""Training by epochs: one loop for every model that learns by gradient steps, resumable to the last bit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.sampling import NegativeSampler
+from tasks.models.storage import load_tensors, save_tensors
+from tasks.privacy.ledger import LedgerEntry
+
+
+class EpochConfig(ModelConfig):
+    """What every epoch-trained model has in common."""
+
+    epochs: int
+    """Passes over the training interactions, at most: validation may end training earlier."""
+    batch_size: int
+    """Training triples per gradient step."""
+    learning_rate: float
+    """Step size of Adam."""
+    regularization: float = 0.0
+    """Weight of the squared norm of all parameters, added to the mean loss of a batch."""
+
+
+class EpochModel(ABC):
+    """A model trained by epochs of (user, item, negative item) triples.
+
+    A subclass builds its `network` and computes the loss of a batch. All randomness comes from the generator handed
+    to `fit`, whose state is part of the checkpoint, so an interrupted run ends with the same numbers as an unbroken
+    one. After every epoch the model can be scored.
+    """
+
+    Config: ClassVar[type[EpochConfig]] = EpochConfig
+
+    network: nn.Module
+    """Parameters and buffers; everything that a checkpoint must hold besides the optimiser."""
+    epochs_done: int = 0
+    """Epochs trained so far."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Train for `config.epochs` epochs, or until `progress` ends it; see `Recommender.fit`."""
+        self.epochs_done = 0
+        self._rng = rng
+        self._data = data
+        self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
+        self.network = self.build(data, rng)
+        self._optimiser = torch.optim.Adam(
+            self.network.parameters(), lr=self.config.learning_rate, weight_decay=2 * self.config.regularization
+        )
+        going = progress.restore(self)
+        while going and self.epochs_done < self.config.epochs:
+            loss = self._train_epoch()
+            self.epochs_done += 1
+            going = progress.epoch(self, loss)
+        progress.finish(self)
+        return self
+
+    @abstractmethod
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """The network at its initial weights, all drawn from `rng`."""
+
+    @abstractmethod
+    def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
+        """Mean loss of a batch of triples, each (batch,) int64 ids."""
+
+    @abstractmethod
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """See `Recommender.score`."""
+
+    @abstractmethod
+    def released(self) -> dict[str, Tensor]:
+        """The tensors that scoring needs, by name."""
+
+    @abstractmethod
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """Take back what `released` gave."""
+
+    def weights_changed(self) -> None:
+        """Called whenever parameters may have changed; a subclass drops what it derived from them."""
+
+    def diagnostics(self) -> dict[str, float]:
+        """Figures of the last epoch worth showing beside the loss."""
+        return {}
+
+    def ledger(self) -> list[LedgerEntry]:
+        """See `Recommender.ledger`: nothing, unless a private subclass says otherwise."""
+        return []
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything needed to go on from here: tensors, and a JSON-able rest (epoch, generator)."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        for index, moments in self._optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+        return tensors, {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
+
+    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+        """Take back what `state` gave, within `fit`."""
+        self.load_weights({n.removeprefix("network."): t for n, t in tensors.items() if n.startswith("network.")})
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimiser."):
+                _, index, moment = name.split(".")
+                moments.setdefault(int(index), {})[moment] = tensor
+        self._optimiser.load_state_dict(self._optimiser.state_dict() | {"state": moments})
+        self._rng.bit_generator.state = rest["rng"]
+        self.epochs_done = rest["epochs_done"]
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the network's parameters and buffers."""
+        return {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take back what `weights` gave."""
+        self.network.load_state_dict(weights)
+        self.weights_changed()
+
+    def save(self, path: Path) -> None:
+        """See `Recommender.save`."""
+        save_tensors(path, self.released(), self.config)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """See `Recommender.load`."""
+        tensors, config = load_tensors(path, cls.Config)
+        model = cls(config)
+        model.restore_released(tensors)
+        return model
+
+    def _train_epoch(self) -> float:
+        """One pass over the interactions in random order, a fresh negative for each; returns the mean loss."""
+        data = self._data
+        order = self._rng.permutation(len(data.users))
+        users, items = data.users[order], data.items[order]
+        negatives = self._sampler.draw(users, self._rng)
+        triples = [torch.from_numpy(ids.astype(np.int64)) for ids in (users, items, negatives)]
+        self.network.train()
+        total = 0.0
+        for batch in zip(*(ids.split(self.config.batch_size) for ids in triples), strict=True):
+            self._optimiser.zero_grad()
+            loss = self.loss(*batch)
+            loss.backward()
+            self._optimiser.step()
+            total += loss.item() * len(batch[0])
+        self.network.eval()
+        self.weights_changed()
+        return total / len(users)
+
+
+def draw_weights(module: nn.Module, rng: np.random.Generator, *, std: float | None = None) -> None:
+    """Fill every parameter of `module` from `rng`.
+
+    With `std` all are N(0, std²). Otherwise matrices are N(0, 2 / (fan_in + fan_out)) (Glorot) and vectors are 0.
+    """
+    with torch.no_grad():
+        for parameter in module.parameters():
+            scale = std
+            if scale is None:
+                scale = (2 / sum(parameter.shape)) ** 0.5 if parameter.ndim > 1 else 0.0
+            parameter.copy_(torch.from_numpy(rng.normal(0.0, scale, parameter.shape)).to(parameter.dtype))

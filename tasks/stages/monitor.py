@@ -1,0 +1,132 @@
+"""Watching a training run: checkpoint after every epoch, validation, the best epoch, and a line on the screen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from tasks.errors import DataError
+from tasks.models.training import EpochModel
+from tasks.stages.common import read_json, remove, whole, write_json
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Screen:
+    """A progress bar on a terminal; elsewhere (a log) a plain line every few seconds."""
+
+    def __init__(self, label: str, runs: int) -> None:
+        self._label = label
+        self._runs = runs
+        self._run = 0
+        self._last_line = 0.0
+        self._bar: Progress | None = None
+        if sys.stderr.isatty():
+            columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+            self._bar = Progress(*columns, console=Console(stderr=True))
+            self._task = self._bar.add_task(label)
+
+    def __enter__(self) -> Screen:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def begin(self, run: str, epochs: int) -> None:
+        """A new run (setting and seed) of `epochs` epochs starts."""
+        self._run += 1
+        self._name = f"{self._label} {run} ({self._run}/{self._runs})"
+        self._epochs = epochs
+        if self._bar:
+            self._bar.reset(self._task, total=epochs, description=self._name)
+
+    def epoch(self, done: int, loss: float, valid: float, seconds_left: float) -> None:
+        """An epoch ended; `seconds_left` is for this run."""
+        figures = f"loss {loss:.4f}  valid ndcg {valid:.4f}"
+        if self._bar:
+            self._bar.update(self._task, completed=done, description=f"{self._name}  {figures}")
+        elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._epochs:
+            self._last_line = time.monotonic()
+            line = f"{self._name}  epoch {done}/{self._epochs}  {figures}  {seconds_left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+
+class Monitor:
+    """The `Progress` of one training run: resumable, and ending at the epoch that validation likes best.
+
+    The checkpoint is one folder that is replaced whole after every epoch: the model's state, the best weights so
+    far, and the history. A run that was cut off goes on from it and ends with the same numbers as an unbroken one.
+    """
+
+    def __init__(
+        self, folder: Path, validate: Callable[[EpochModel], float], screen: Screen, *, patience: int
+    ) -> None:
+        """validate: metric on validation interactions, higher is better; patience: epochs without a new best."""
+        self._folder = folder
+        self._validate = validate
+        self._screen = screen
+        self._patience = patience
+        self._best: dict[str, torch.Tensor] = {}
+        self._best_epoch = 0
+        self._started = time.monotonic()
+        self.history: list[dict[str, Any]] = []
+        """One record per epoch: epoch, loss, valid, seconds, and the model's own diagnostics."""
+
+    def restore(self, model: EpochModel) -> bool:
+        """Go on from the checkpoint, if a readable one is there."""
+        try:
+            tensors = load_file(self._folder / "state.safetensors")
+            best = load_file(self._folder / "best.safetensors")
+            rest = read_json(self._folder / "state.json")
+        except (OSError, SafetensorError, DataError):
+            return True  # nothing there: a fresh start
+        model.load_state(tensors, rest["model"])
+        self._best, self._best_epoch, self.history = best, rest["best_epoch"], rest["history"]
+        return self._going(model)
+
+    def epoch(self, model: EpochModel, loss: float) -> bool:
+        """Validate, remember the best weights, write the checkpoint, show progress."""
+        valid = self._validate(model)
+        now = time.monotonic()
+        record = {"epoch": model.epochs_done, "loss": loss, "valid": valid, "seconds": round(now - self._started, 3)}
+        self._started = now
+        self.history.append(record | model.diagnostics())
+        if not self._best or valid > self.history[self._best_epoch - 1]["valid"]:
+            self._best, self._best_epoch = model.weights(), model.epochs_done
+        self._write(model)
+        left = model.config.epochs - model.epochs_done
+        self._screen.epoch(model.epochs_done, loss, valid, left * record["seconds"])
+        return self._going(model)
+
+    def finish(self, model: EpochModel) -> None:
+        """Load the weights of the best epoch."""
+        model.load_weights(self._best)
+
+    def _going(self, model: EpochModel) -> bool:
+        return model.epochs_done - self._best_epoch < self._patience
+
+    def _write(self, model: EpochModel) -> None:
+        tensors, rest = model.state()
+        with whole(self._folder) as place:
+            place.mkdir()
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
+            save_file(self._best, place / "best.safetensors")
+            write_json(
+                place / "state.json", {"model": rest, "best_epoch": self._best_epoch, "history": self.history}
+            )
+
+    def discard(self) -> None:
+        """Remove the checkpoint; the run is complete and kept elsewhere."""
+        remove(self._folder)

@@ -1,0 +1,94 @@
+"""Message passing: both kernels agree with each other and with a slow, obvious loop."""
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.graph import ops
+
+
+@pytest.fixture(params=["dgl", "torch"])
+def kernels(request, monkeypatch):
+    """Run a test with DGL's kernels and with the torch operations that serve CUDA tensors."""
+    if request.param == "torch":
+        monkeypatch.setattr(ops, "_on_cpu", lambda _: False)
+    return request.param
+
+
+def random_graph(seed: int, n_users: int = 7, n_items: int = 11, n_edges: int = 30) -> ops.Neighbourhoods:
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(n_users * n_items, n_edges, replace=False)
+    return ops.Neighbourhoods.bipartite(
+        (codes // n_items).astype(np.int32), (codes % n_items).astype(np.int32), n_users, n_items
+    )
+
+
+def test_every_node_hears_its_neighbours_and_itself():
+    graph = ops.Neighbourhoods.bipartite(np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32), 2, 3)
+    heard = [set(graph.sources[a:b].tolist()) for a, b in zip(graph.indptr[:-1], graph.indptr[1:], strict=True)]
+    assert heard == [{0, 3, 4}, {1, 4}, {2}, {3, 0}, {4, 0, 1}]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_block_holds_exactly_the_edges_of_its_centres(seed):
+    graph = random_graph(seed)
+    centres = torch.from_numpy(np.random.default_rng(seed).permutation(18)[:6])
+    block = graph.block(centres)
+    for position, centre in enumerate(centres.tolist()):
+        expected = graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]
+        assert torch.equal(block.sources[block.indptr[position] : block.indptr[position + 1]], expected)
+        assert (block.centres[block.indptr[position] : block.indptr[position + 1]] == position).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, kernels):
+    graph = random_graph(seed)
+    rng = torch.Generator().manual_seed(seed)
+    centres = torch.tensor([3, 9, 17, 0])
+    block = graph.block(centres)
+
+    def inputs():
+        rng.manual_seed(seed)
+        return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in ((18, 5), (4, 5))]
+
+    sources, of_centre = inputs()
+    hidden = ops.source_plus_centre(block, sources, of_centre)
+    weights = ops.softmax(block, torch.tanh(hidden).sum(1))
+    out = ops.weighted_sum(block, weights, sources)
+    (out**2).sum().backward()
+
+    slow_sources, slow_centre = inputs()
+    rows = []
+    for position, centre in enumerate(centres.tolist()):
+        heard = slow_sources[graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]]
+        scores = torch.tanh(heard + slow_centre[position]).sum(1)
+        rows.append(torch.softmax(scores, 0) @ heard)
+    slow = torch.stack(rows)
+    (slow**2).sum().backward()
+
+    torch.testing.assert_close(out, slow)
+    torch.testing.assert_close(sources.grad, slow_sources.grad)
+    torch.testing.assert_close(of_centre.grad, slow_centre.grad)
+
+
+def test_softmax_survives_large_scores(kernels):
+    block = random_graph(0).all()
+    scores = torch.linspace(-500, 500, len(block.sources))
+    weights = ops.softmax(block, scores)
+    assert torch.isfinite(weights).all()
+    totals = torch.zeros(18).index_add(0, block.centres, weights)
+    torch.testing.assert_close(totals, torch.ones(18))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_agrees_with_cpu():
+    graph = random_graph(4)
+    generator = torch.Generator().manual_seed(4)
+    sources = torch.randn(18, 6, generator=generator)
+
+    def attend(graph, sources):
+        block = graph.all()
+        hidden = ops.source_plus_centre(block, sources, sources)
+        return ops.weighted_sum(block, ops.softmax(block, hidden.sum(1)), sources)
+
+    torch.testing.assert_close(attend(graph.to("cuda"), sources.cuda()).cpu(), attend(graph, sources))

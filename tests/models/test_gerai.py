@@ -1,0 +1,117 @@
+"""GERAI and its graph network against the paper's equations written down literally, and against known limits."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.models.base import TrainingData
+from tasks.models.gerai.gcn import GCN, GCNConfig
+from tasks.models.gerai.gerai import GERAI, GERAIConfig
+from tests.models import literal
+
+N_USERS, N_ITEMS, N_FEATURES = 12, 17, 5
+COMMON = {"epochs": 1, "batch_size": 8, "learning_rate": 0.01, "dimension": 6}
+
+
+def data(seed: int = 0) -> TrainingData:
+    rng = np.random.default_rng(seed)
+    codes = np.sort(rng.choice(N_USERS * N_ITEMS, 60, replace=False))
+    return TrainingData(
+        N_USERS,
+        N_ITEMS,
+        (codes // N_ITEMS).astype(np.int32),
+        (codes % N_ITEMS).astype(np.int32),
+        rng.uniform(-1, 1, (N_USERS, N_FEATURES)).astype(np.float32),
+    )
+
+
+def built(model, seed: int = 0):
+    """The model at its initial weights, biases made non-zero so that they count."""
+    rng = np.random.default_rng(seed)
+    model.network = model.build(data(seed), rng)
+    with torch.no_grad():
+        for parameter in model.network.parameters():
+            parameter += torch.from_numpy(rng.normal(0, 0.1, parameter.shape)).float()
+    model.weights_changed()
+    return model
+
+
+def triples(seed: int = 1, n: int = 9):
+    rng = np.random.default_rng(seed)
+    return [torch.from_numpy(rng.integers(0, high, n)) for high in (N_USERS, N_ITEMS, N_ITEMS)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_loss_and_gradients_equal_the_literal_equations(seed):
+    model = built(GCN(GCNConfig(**COMMON)), seed)
+    ours = model.loss(*triples(seed))
+    gradients = torch.autograd.grad(ours, model.network.parameters())
+    theirs = literal.ranking_loss(model.network, model._neighbourhoods, *triples(seed))
+    expected = torch.autograd.grad(theirs, model.network.parameters())
+    assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
+    for gradient, reference in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, reference, atol=1e-5, rtol=1e-4)
+
+
+def test_scores_equal_the_literal_equations():
+    model = built(GCN(GCNConfig(**COMMON)))
+    z = literal.node_vectors(model.network, model._neighbourhoods)
+    for user in range(N_USERS):
+        rows = z[user].expand(N_ITEMS, -1)
+        expected = torch.relu(literal.pair_vectors(model.network, rows, z[N_USERS:])) @ model.network.project.weight[0]
+        torch.testing.assert_close(model.score(np.array([user], np.int32))[0], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_without_noise_the_loss_is_the_truncated_taylor_series():
+    model = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
+    assert not model.network.noise_linear.any() and not model.network.noise_quadratic.any()
+    difference = torch.randn(50, 6, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
+    s = difference @ model.network.project.weight[0]
+    expected = (math.log(2) - s / 2 + s**2 / 8).mean()
+    assert model.objective(difference).item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_the_truncated_loss_is_close_to_the_ranking_loss_near_zero():
+    private = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
+    difference = 0.01 * torch.randn(50, 6, generator=torch.Generator().manual_seed(0))
+    assert private.objective(difference).item() == pytest.approx(GCN.objective(private, difference).item(), abs=1e-6)
+
+
+def test_q_is_bounded_by_one():
+    for bound in ("clip", "tanh"):
+        q = built(GERAI(GERAIConfig(**COMMON, epsilon=1.0, bound=bound))).predictive(torch.linspace(-9, 9, 101))
+        assert q.min() >= 0 and q.max() <= 1
+
+
+def test_the_noisy_objective_is_bounded_below_in_h():
+    model = built(GERAI(GERAIConfig(**COMMON, epsilon=0.001)))
+    difference = torch.rand(50, 6, generator=torch.Generator().manual_seed(0))
+    direction = torch.randn(200, 6, generator=torch.Generator().manual_seed(1))
+    quadratic = []
+    for h in direction:
+        values = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                model.network.project.weight[0] = sign * h
+            values.append(model.objective(difference).item())
+        quadratic.append(sum(values) / 2 - math.log(2))  # the linear part cancels
+    assert min(quadratic) > -1e-3 * max(quadratic)
+    assert model.diagnostics()["eigenvalues_trimmed"] > 0
+
+
+def test_noise_is_drawn_once_per_run_unless_asked_otherwise():
+    for redraw, changes in (("run", False), ("step", True)):
+        model = built(GERAI(GERAIConfig(**COMMON, epsilon=1.0, redraw=redraw)))
+        model._rng = np.random.default_rng(3)
+        before = model.network.noise_linear.clone()
+        model.objective(torch.rand(4, 6, generator=torch.Generator().manual_seed(0)))
+        assert bool((model.network.noise_linear != before).any()) is changes
+
+
+def test_the_ledger_gives_no_finite_epsilon_for_interactions():
+    entry = GERAI(GERAIConfig(**COMMON, epsilon=0.4)).ledger()[0]
+    assert entry.claimed_epsilon == 0.4
+    assert entry.accounted_epsilon is None
+    assert "no noise" in entry.reason
