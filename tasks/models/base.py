@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
+from torch import Tensor
 
+from tasks.models.storage import load_tensors, save_tensors
 from tasks.privacy.ledger import LedgerEntry
 
 if TYPE_CHECKING:
@@ -71,30 +73,49 @@ class Silent:
 SILENT = Silent()
 
 
-class Recommender(Protocol):
+class Recommender(ABC):
     """A top-K recommender. After `fit` (or `load`) it scores every user against every item."""
 
     Config: ClassVar[type[ModelConfig]]
+    uses_features: ClassVar[bool] = False
+    """Whether `fit` reads `TrainingData.features`."""
 
-    def __init__(self, config: Any) -> None: ...
+    def __init__(self, config: Any) -> None:
+        """config: an instance of `Config`."""
+        self.config = config
 
+    @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Learn from `data`; fitting again forgets what was learnt before."""
-        ...
 
-    def score(self, users: NDArray[np.int32]) -> torch.Tensor:
+    @abstractmethod
+    def score(self, users: NDArray[np.int32]) -> Tensor:
         """Scores of `users` for all items: (len(users), n_items) float32; higher is better."""
-        ...
+
+    @abstractmethod
+    def released(self) -> dict[str, Tensor]:
+        """The tensors that scoring needs, by name."""
+
+    @abstractmethod
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """Take back what `released` gave."""
 
     def ledger(self) -> list[LedgerEntry]:
         """What training spent; empty for a model without privacy."""
-        ...
+        return []
 
     def save(self, path: Path) -> None:
         """Write the fitted model as safetensors (`path` is a file)."""
-        ...
+        save_tensors(path, self.released(), self.config)
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote; the loaded model scores exactly as the saved one."""
-        ...
+        """Read what `save` wrote; the loaded model scores exactly as the saved one.
+
+        Raises:
+            DataError: the file is missing, damaged, or of another kind of model.
+        """
+        tensors, config = load_tensors(path, cls.Config)
+        model = cls(config)
+        model.restore_released(tensors)
+        return model

@@ -23,23 +23,29 @@ class BPRConfig(EpochConfig):
     """Standard deviation of the initial vectors."""
 
 
+class BPRNetwork(nn.Module):
+    """users: (n_users, d), items: (n_items, d), biases: (n_items,)."""
+
+    def __init__(self, users: Tensor, items: Tensor, biases: Tensor) -> None:
+        super().__init__()
+        self.users = nn.Parameter(users)
+        self.items = nn.Parameter(items)
+        self.biases = nn.Parameter(biases)
+
+
 class BPR(EpochModel):
     """Scores s_uv = p_u·q_v + b_v; loss −log σ(s_uv − s_uv') (BPR-OPT, Eq. 4.2 ff.)."""
 
     Config: ClassVar[type[EpochConfig]] = BPRConfig
+    network: BPRNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """User and item vectors N(0, init_std²), item biases 0."""
 
-        def vectors(rows: int) -> nn.Parameter:
-            values = rng.normal(0.0, self.config.init_std, (rows, self.config.dimension))
-            return nn.Parameter(torch.from_numpy(values).float())
+        def vectors(rows: int) -> Tensor:
+            return torch.from_numpy(rng.normal(0.0, self.config.init_std, (rows, self.config.dimension))).float()
 
-        network = nn.Module()
-        network.users = vectors(data.n_users)
-        network.items = vectors(data.n_items)
-        network.biases = nn.Parameter(torch.zeros(data.n_items))
-        return network
+        return BPRNetwork(vectors(data.n_users), vectors(data.n_items), torch.zeros(data.n_items))
 
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
         """See `EpochModel.loss`."""
@@ -56,11 +62,9 @@ class BPR(EpochModel):
             return torch.addmm(network.biases, rows, network.items.T)
 
     def released(self) -> dict[str, Tensor]:
-        """See `EpochModel.released`."""
+        """See `Recommender.released`."""
         return dict(self.network.state_dict())
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `EpochModel.restore_released`."""
-        self.network = nn.Module()
-        for name, tensor in tensors.items():
-            self.network.register_parameter(name, nn.Parameter(tensor))
+        """See `Recommender.restore_released`."""
+        self.network = BPRNetwork(**tensors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
@@ -10,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
-from tasks.models.storage import load_tensors, save_tensors
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender, TrainingData
 from tasks.privacy import laplace
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
@@ -30,16 +28,12 @@ class PrivatePopularityConfig(ModelConfig):
     """Interactions counted per user, at most; a random choice of them where a user has more."""
 
 
-class Popularity:
+class Popularity(Recommender):
     """Every user is offered the items with most training interactions."""
 
     Config: ClassVar[type[ModelConfig]] = PopularityConfig
-
     counts: torch.Tensor
     """Interactions per item, noisy or not: (n_items,) float32."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        self.config = config
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Count; see `Recommender.fit`."""
@@ -56,21 +50,13 @@ class Popularity:
         """See `Recommender.score`: the same row for everyone."""
         return self.counts.expand(len(users), -1)
 
-    def ledger(self) -> list[LedgerEntry]:
-        """Nothing is protected, so there is nothing to account for."""
-        return []
+    def released(self) -> dict[str, torch.Tensor]:
+        """See `Recommender.released`."""
+        return {"counts": self.counts}
 
-    def save(self, path: Path) -> None:
-        """See `Recommender.save`."""
-        save_tensors(path, {"counts": self.counts}, self.config)
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """See `Recommender.load`."""
-        tensors, config = load_tensors(path, cls.Config)
-        model = cls(config)
-        model.counts = tensors["counts"]
-        return model
+    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
+        """See `Recommender.restore_released`."""
+        self.counts = tensors["counts"]
 
 
 class PrivatePopularity(Popularity):

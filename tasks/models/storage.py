@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
+from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from tasks.errors import DataError
-from tasks.models.base import ModelConfig
 
-C = TypeVar("C", bound=ModelConfig)
+C = TypeVar("C", bound=BaseModel)
 
 
-def save_tensors(path: Path, tensors: dict[str, torch.Tensor], config: ModelConfig) -> None:
+def save_tensors(path: Path, tensors: dict[str, torch.Tensor], config: BaseModel) -> None:
     """Write named tensors and the configuration they belong to."""
     own = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     save_file(own, path, metadata={"config": config.model_dump_json()})
@@ -30,6 +30,8 @@ def load_tensors(path: Path, config: type[C]) -> tuple[dict[str, torch.Tensor], 
     try:
         with safe_open(path, framework="pt") as file:
             names = list(file.keys())
-            return {name: file.get_tensor(name) for name in names}, config.model_validate_json(file.metadata()["config"])
+            return {name: file.get_tensor(name) for name in names}, config.model_validate_json(
+                file.metadata()["config"]
+            )
     except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
         raise DataError(f"{path}: not a saved model ({' '.join(str(error).split())}); train it again") from error

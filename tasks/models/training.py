@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from pathlib import Path
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender, TrainingData
 from tasks.models.sampling import NegativeSampler
-from tasks.models.storage import load_tensors, save_tensors
-from tasks.privacy.ledger import LedgerEntry
 
 
 class EpochConfig(ModelConfig):
@@ -30,7 +26,7 @@ class EpochConfig(ModelConfig):
     """Weight of the squared norm of all parameters, added to the mean loss of a batch."""
 
 
-class EpochModel(ABC):
+class EpochModel(Recommender):
     """A model trained by epochs of (user, item, negative item) triples.
 
     A subclass builds its `network` and computes the loss of a batch. All randomness comes from the generator handed
@@ -39,14 +35,10 @@ class EpochModel(ABC):
     """
 
     Config: ClassVar[type[EpochConfig]] = EpochConfig
-
     network: nn.Module
     """Parameters and buffers; everything that a checkpoint must hold besides the optimiser."""
     epochs_done: int = 0
     """Epochs trained so far."""
-
-    def __init__(self, config: Any) -> None:
-        self.config = config
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Train for `config.epochs` epochs, or until `progress` ends it; see `Recommender.fit`."""
@@ -74,28 +66,12 @@ class EpochModel(ABC):
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
         """Mean loss of a batch of triples, each (batch,) int64 ids."""
 
-    @abstractmethod
-    def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`."""
-
-    @abstractmethod
-    def released(self) -> dict[str, Tensor]:
-        """The tensors that scoring needs, by name."""
-
-    @abstractmethod
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """Take back what `released` gave."""
-
     def weights_changed(self) -> None:
         """Called whenever parameters may have changed; a subclass drops what it derived from them."""
 
     def diagnostics(self) -> dict[str, float]:
         """Figures of the last epoch worth showing beside the loss."""
         return {}
-
-    def ledger(self) -> list[LedgerEntry]:
-        """See `Recommender.ledger`: nothing, unless a private subclass says otherwise."""
-        return []
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest (epoch, generator)."""
@@ -124,18 +100,6 @@ class EpochModel(ABC):
         """Take back what `weights` gave."""
         self.network.load_state_dict(weights)
         self.weights_changed()
-
-    def save(self, path: Path) -> None:
-        """See `Recommender.save`."""
-        save_tensors(path, self.released(), self.config)
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """See `Recommender.load`."""
-        tensors, config = load_tensors(path, cls.Config)
-        model = cls(config)
-        model.restore_released(tensors)
-        return model
 
     def _train_epoch(self) -> float:
         """One pass over the interactions in random order, a fresh negative for each; returns the mean loss."""

@@ -92,6 +92,22 @@ def digest(*paths: Path) -> str:
     return state.hexdigest()
 
 
+def text_digest(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def code_digest() -> str:
+    """Fingerprint of the source of every loaded module of `tasks` that computes something.
+
+    Left out is what only validates or records: params.yaml's types (they hold no defaults) and provenance.
+    """
+    passive = {"tasks.stages.params", "tasks.stages.provenance"}
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("tasks.")}
+    files = {module.__file__ for name, module in modules.items() if name not in passive}
+    return digest(*(Path(file) for file in sorted(str(file) for file in files) if Path(file).name != "__init__.py"))
+
+
 def require_passed(layer: str, name: str) -> dict[str, Any]:
     """The check of `data/<layer>/<name>`, which must have passed for the data as they are now.
 

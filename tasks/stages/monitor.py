@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from tasks.errors import DataError
 from tasks.models.training import EpochModel
-from tasks.stages.common import read_json, remove, whole, write_json
+from tasks.stages.common import read_json, whole, write_json
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -44,6 +44,10 @@ class Screen:
         if self._bar:
             self._bar.stop()
 
+    def skip(self) -> None:
+        """A run that needs no epochs: finished before, or a model without any."""
+        self._run += 1
+
     def begin(self, run: str, epochs: int) -> None:
         """A new run (setting and seed) of `epochs` epochs starts."""
         self._run += 1
@@ -70,9 +74,7 @@ class Monitor:
     far, and the history. A run that was cut off goes on from it and ends with the same numbers as an unbroken one.
     """
 
-    def __init__(
-        self, folder: Path, validate: Callable[[EpochModel], float], screen: Screen, *, patience: int
-    ) -> None:
+    def __init__(self, folder: Path, validate: Callable[[EpochModel], float], screen: Screen, patience: int) -> None:
         """validate: metric on validation interactions, higher is better; patience: epochs without a new best."""
         self._folder = folder
         self._validate = validate
@@ -123,10 +125,4 @@ class Monitor:
             place.mkdir()
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
             save_file(self._best, place / "best.safetensors")
-            write_json(
-                place / "state.json", {"model": rest, "best_epoch": self._best_epoch, "history": self.history}
-            )
-
-    def discard(self) -> None:
-        """Remove the checkpoint; the run is complete and kept elsewhere."""
-        remove(self._folder)
+            write_json(place / "state.json", {"model": rest, "best_epoch": self._best_epoch, "history": self.history})

@@ -81,6 +81,15 @@ class Evaluation(Strict):
     seed: Annotated[int, Field(ge=0)]
 
 
+class Training(Strict):
+    """How validation ends a training run."""
+
+    patience: Annotated[int, Field(ge=1)]
+    """Epochs without a new best on validation after which training stops."""
+    validation_k: Annotated[int, Field(ge=1)]
+    """Cut-off of the NDCG that validation looks at."""
+
+
 class Attack(Strict):
     """The attribute-inference attack."""
 
@@ -113,7 +122,8 @@ class Experiment(Strict):
     seeds: Seeds
     config: dict[str, Any]
     sweep: list[dict[str, Any]]
-    """Settings beside the base one: each overrides some keys of `config`."""
+    """Settings beside the base one: each overrides some keys of `config`, or `features_epsilon`, the budget of the
+    perturbed features (by default the first one of `perturbed`)."""
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`."""
@@ -130,6 +140,7 @@ class Params(Strict):
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
     evaluation: Evaluation
+    training: Training
     attack: Attack
     suites: dict[Name, Suite]
     experiments: dict[Name, Experiment]
@@ -154,6 +165,13 @@ class Params(Strict):
             self._model(where, experiment)
         return self
 
+    def features_epsilon(self, experiment: Experiment, config: dict[str, Any]) -> float | None:
+        """The budget of the features that a setting reads; None for true features."""
+        layer, name = experiment.features.split("/")
+        if layer == "processed":
+            return None
+        return float(config.get("features_epsilon", self.perturbed[name].epsilon[0]))
+
     def _features(self, where: str, experiment: Experiment) -> None:
         layer, name = experiment.features.split("/")
         if layer == "processed":
@@ -167,6 +185,9 @@ class Params(Strict):
             )
         if perturbed.data != experiment.data:
             raise ValueError(f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}")
+        for config in experiment.settings().values():
+            if (budget := self.features_epsilon(experiment, config)) not in perturbed.epsilon:
+                raise ValueError(f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon")
         if missing := set(experiment.seeds) - set(perturbed.seeds):
             raise ValueError(f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}")
 
@@ -208,7 +229,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     for name, experiment in params.experiments.items():
         for config in experiment.settings().values():
             try:
-                model_class(experiment.model).Config.model_validate(config)
+                model_config = {key: value for key, value in config.items() if key != "features_epsilon"}
+                model_class(experiment.model).Config.model_validate(model_config)
             except ValidationError as error:
                 message = first_error(error)
                 raise ConfigurationError(f"{path}: experiments.{name}.config.{message}") from error
@@ -224,5 +246,5 @@ def first_error(error: ValidationError) -> str:
     elif problem["type"] == "missing":
         message = "this key is missing"
     elif not isinstance(problem["input"], dict | list):
-        message = f"{message} (is {problem['input']!r})" if not problem["type"] == "value_error" else message
+        message = f"{message} (is {problem['input']!r})" if problem["type"] != "value_error" else message
     return f"{where}: {message}" if where else message

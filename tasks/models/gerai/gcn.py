@@ -68,6 +68,8 @@ class GCN(EpochModel):
     """Graph recommender trained on the pairwise ranking loss (Eq. 11)."""
 
     Config: ClassVar[type[EpochConfig]] = GCNConfig
+    uses_features: ClassVar[bool] = True
+    network_class: ClassVar[type[GCNNetwork]] = GCNNetwork
     network: GCNNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -75,7 +77,7 @@ class GCN(EpochModel):
         if data.features is None:
             raise ValueError("the graph recommender needs user features")
         self._neighbourhoods = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items)
-        network = GCNNetwork(torch.from_numpy(data.features), data.n_items, self.config.dimension)
+        network = self.network_class(torch.from_numpy(data.features), data.n_items, self.config.dimension)
         draw_weights(network, rng, std=1.0 if self.config.init == "published" else None)
         return network
 
@@ -120,7 +122,7 @@ class GCN(EpochModel):
         return self._scoring
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `EpochModel.restore_released`."""
+        """See `Recommender.restore_released`."""
         self._scoring = tensors
 
     def score(self, users: NDArray[np.int32]) -> Tensor:

@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.models.base import TrainingData
-from tasks.models.gerai.gcn import GCN, GCNConfig
+from tasks.models.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.models.training import EpochConfig
 from tasks.privacy import functional
 from tasks.privacy.ledger import Event, LedgerEntry
@@ -30,17 +30,26 @@ class GERAIConfig(GCNConfig):
     bound: Literal["clip", "tanh"] = "clip"
     """How q is kept within [0, 1]: the clip function of the paper's footnote 1, or tanh."""
     redraw: Literal["run", "step"] = "run"
-    """When the noise is drawn. `step` averages it away and is one (wrong) reading of Algorithm 3; the ledger says so."""
+    """When the noise is drawn: `step` averages it away; it is one reading of Algorithm 3, marked in the ledger."""
+
+
+class GERAINetwork(GCNNetwork):
+    """`GCNNetwork` with the noise of the run as buffers, so that checkpoints carry it."""
+
+    noise_linear: Tensor
+    noise_quadratic: Tensor
 
 
 class GERAI(GCN):
     """Graph recommender with differentially private loss coefficients (functional mechanism, Algorithm 3)."""
 
     Config: ClassVar[type[EpochConfig]] = GERAIConfig
+    network_class = GERAINetwork
     config: GERAIConfig
+    network: GERAINetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """The network of `GCN`, and the noise of this run as buffers, so that checkpoints carry it."""
+        """The network of `GCN` at its initial weights, and the noise of this run."""
         network = super().build(data, rng)
         self._scale = functional.noise_scale(self.config.dimension, self.config.epsilon, len(data.users))
         for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(rng), strict=True):

@@ -1,0 +1,61 @@
+"""What an experiment learns from and is judged on, read from the contracts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.contracts import Schema
+from tasks.datasets.encoding import encode
+from tasks.evaluation.ranking import Seen
+from tasks.stages.common import PERTURBED, PROCESSED, digest
+from tasks.stages.params import Experiment
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A processed data set and the layer its user features come from."""
+
+    schema: Schema
+    interactions: pl.DataFrame
+    processed: Path
+    features_layer: Path
+    """The processed folder (true features) or a perturbed one."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of all files read here."""
+        return digest(self.processed / "interactions.parquet", self.processed / "schema.json", self.features_layer)
+
+    def pairs(self, *splits: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Users and items of the interactions in `splits`, sorted by user and item."""
+        rows = self.interactions.filter(pl.col("split").is_in(splits)).sort("user", "item")
+        return rows["user"].to_numpy(), rows["item"].to_numpy()
+
+    def seen(self, *splits: str) -> Seen:
+        """The items of each user in `splits`."""
+        return Seen.from_pairs(*self.pairs(*splits), self.schema.n_users)
+
+    def features(self, seed: int) -> NDArray[np.float32]:
+        """Encoded user features, true or as released for `seed`: (n_users, n_columns)."""
+        if self.features_layer == self.processed:
+            schema = contracts.users_schema(self.schema.features)
+            return encode(contracts.read(self.processed / "users.parquet", schema), self.schema.features)
+        columns = self.schema.columns
+        table = contracts.read(self.features_layer / f"seed-{seed}.parquet", contracts.features_schema(columns))
+        return table.sort("user").select(columns).to_numpy()
+
+
+def read_inputs(experiment: Experiment, features_epsilon: float | None) -> Inputs:
+    """The inputs of one setting of an experiment; `features_epsilon` chooses among perturbed releases."""
+    processed = PROCESSED / experiment.data
+    layer, name = experiment.features.split("/")
+    features = processed if layer == "processed" else PERTURBED / name / f"epsilon={features_epsilon:g}"
+    interactions = contracts.read(processed / "interactions.parquet", contracts.INTERACTIONS)
+    return Inputs(contracts.read_schema(processed / "schema.json"), interactions, processed, features)

@@ -1,0 +1,264 @@
+"""Stage `train`: one experiment, all its settings and seeds.
+
+Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations) and .../train/
+(models, metrics, ledger, history, run.json). Every finished (setting, seed) and every epoch of an unfinished one is
+kept under data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped and a
+changed sweep point does not repeat the others.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from tasks import contracts
+from tasks.evaluation import ranking
+from tasks.models import model_class
+from tasks.models.base import SILENT, Recommender, TrainingData
+from tasks.models.training import EpochModel
+from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PERTURBED,
+    PROCESSED,
+    RUNS,
+    code_digest,
+    read_json,
+    remove,
+    require_passed,
+    run_stage,
+    text_digest,
+    whole,
+    write_json,
+)
+from tasks.stages.inputs import Inputs, read_inputs
+from tasks.stages.monitor import Monitor, Screen
+from tasks.stages.params import Evaluation, Experiment, Params, load
+from tasks.stages.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One setting with one seed: what is trained, checkpointed and evaluated at a time."""
+
+    setting: str
+    seed: int
+    config: dict[str, Any]
+    inputs: Inputs
+    folder: Path
+
+    @property
+    def done(self) -> Path:
+        """Results, once the unit is complete."""
+        return self.folder / "done"
+
+
+def main(name: str) -> None:
+    """Train experiment `name`."""
+    started = time.monotonic()
+    torch.set_num_threads(1)
+    params = load()
+    experiment = params.experiments[name]
+    checks = [require_passed("processed", experiment.data)]
+    if not experiment.features.startswith("processed/"):
+        checks.append(require_passed(*experiment.features.split("/")))
+    units = plan(name, params)
+    with Screen(name, len(units)) as screen:
+        for unit in units:
+            if unit.done.is_dir():
+                screen.skip()
+            else:
+                complete(unit, name, params, screen)
+    assemble(name, params, units, checks, started)
+    for folder in (CHECKPOINTS / experiment.suite / name).iterdir():
+        if folder not in {unit.folder for unit in units}:
+            remove(folder)
+
+
+def plan(name: str, params: Params) -> list[Unit]:
+    """Every setting and seed of experiment `name`, each with a folder named by all that decides its result."""
+    experiment = params.experiments[name]
+    model_class(experiment.model)  # so that the model's code is loaded and counts
+    code = code_digest()
+    units = []
+    for setting, config in experiment.settings().items():
+        inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
+        model_config = {key: value for key, value in config.items() if key != "features_epsilon"}
+        for seed in experiment.seeds:
+            decides = [model_config, seed, inputs.digest, experiment.model, code]
+            decides += [params.evaluation.model_dump(), params.training.model_dump()]
+            key = text_digest(json.dumps(decides, sort_keys=True))[:16]
+            folder = CHECKPOINTS / experiment.suite / name / f"{setting}-seed-{seed}-{key}"
+            units.append(Unit(setting, seed, model_config, inputs, folder))
+    return units
+
+
+def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
+    """Train and evaluate one unit, and keep its results."""
+    experiment = params.experiments[name]
+    cls = model_class(experiment.model)
+    inputs = unit.inputs
+    users, items = inputs.pairs("train")
+    features = inputs.features(unit.seed) if cls.uses_features else None
+    data = TrainingData(inputs.schema.n_users, inputs.schema.n_items, users, items, features)
+    model = cls(cls.Config.model_validate(unit.config))
+    history: list[dict[str, Any]] = []
+    if isinstance(model, EpochModel):
+        screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
+        monitor = Monitor(unit.folder / "progress", validator(inputs, params), screen, params.training.patience)
+        model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
+        history = monitor.history
+    else:
+        screen.skip()
+        model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
+    with whole(unit.done) as place:
+        place.mkdir()
+        model.save(place / "model.safetensors")
+        metrics, recommendations = evaluate(model, inputs, params.evaluation)
+        contracts.write(recommendations, place / "recommendations.parquet", contracts.RECOMMENDATIONS)
+        write_json(place / "metrics.json", metrics)
+        write_json(place / "history.json", history)
+        entries = ledger(model, experiment, unit, params)
+        write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
+    remove(unit.folder / "progress")
+
+
+def validator(inputs: Inputs, params: Params) -> Callable[[Recommender], float]:
+    """NDCG on the validation interactions, ranked among all items but the training ones."""
+    users = np.arange(inputs.schema.n_users, dtype=np.int32)
+    train, valid = inputs.seen("train"), inputs.seen("valid")
+    order = ranking.tie_order(inputs.schema.n_items, params.evaluation.seed)
+    k = params.training.validation_k
+
+    def validate(model: Recommender) -> float:
+        recommended, _ = ranking.top_k(model.score, users, train, k, order)
+        return ranking.full_metrics(recommended, valid, [k])["ndcg"][k]
+
+    return validate
+
+
+def evaluate(model: Recommender, inputs: Inputs, evaluation: Evaluation) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """Test metrics under both protocols, and the top-K lists of all users as the recommendations contract."""
+    users = np.arange(inputs.schema.n_users, dtype=np.int32)
+    order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
+    k = max(evaluation.k)
+    items, scores = ranking.top_k(model.score, users, inputs.seen("train", "valid"), k, order)
+    full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k)
+    test_users, test_items = inputs.pairs("test")
+    negatives = ranking.sampled_negatives(
+        test_users,
+        test_items,
+        inputs.seen("train", "valid", "test"),
+        inputs.schema.n_items,
+        evaluation.negatives,
+        evaluation.seed,
+    )
+    ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
+    sampled = ranking.sampled_metrics(ranks, evaluation.k)
+    metrics = [
+        {"metric": f"{protocol}/{metric}", "k": k, "value": value}
+        for protocol, by_metric in ((f"sampled-{evaluation.negatives}", sampled), ("full", full))
+        for metric, by_k in by_metric.items()
+        for k, value in by_k.items()
+    ]
+    recommendations = pl.DataFrame(
+        {
+            "user": np.repeat(users, k),
+            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), len(users)),
+            "item": items.ravel(),
+            "score": scores.ravel(),
+        }
+    )
+    return metrics, recommendations
+
+
+def ledger(model: Recommender, experiment: Experiment, unit: Unit, params: Params) -> list[LedgerEntry]:
+    """What this unit spent: the model's entries, those of its features, and `none` for what nothing protects."""
+    entries = list(model.ledger())
+    if model.uses_features and unit.inputs.features_layer.parent != PROCESSED:
+        recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
+        budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
+        for record in recorded:
+            if record.pop("epsilon") == budget and record.pop("seed") == unit.seed:
+                entries.append(LedgerEntry.model_validate(record))
+    protected = {entry.protects for entry in entries}
+    if "interaction" not in protected:
+        entries.append(unprotected("interaction", "The model is trained on the true interactions without noise."))
+    if model.uses_features and "feature" not in protected:
+        entries.append(unprotected("feature", "The model reads the users' true features."))
+    return entries
+
+
+def unprotected(what: Any, reason: str) -> LedgerEntry:
+    """The entry of something that no mechanism protects."""
+    return LedgerEntry(
+        protects=what,
+        neighbouring="any change",
+        mechanism="none",
+        accounting="published",
+        claimed_epsilon=None,
+        claimed_delta=0.0,
+        accounted_epsilon=None,
+        accounted_delta=0.0,
+        reason=reason,
+        events=(Event(kind="non-private"),),
+    )
+
+
+def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str, Any]], started: float) -> None:
+    """Put the finished units together as the stage's two outputs."""
+    experiment = params.experiments[name]
+    schema = units[0].inputs.schema
+    out = RUNS / experiment.suite / name
+    with whole(out / "released") as place:
+        for unit in units:
+            (place / unit.setting).mkdir(parents=True, exist_ok=True)
+            shutil.copy(unit.done / "recommendations.parquet", place / unit.setting / f"seed-{unit.seed}.parquet")
+    rows, entries = [], []
+    history: dict[str, dict[str, Any]] = {}
+    with whole(out / "train") as place:
+        for unit in units:
+            about = {"setting": unit.setting, "seed": unit.seed}
+            rows += [about | row for row in read_json(unit.done / "metrics.json")]
+            entries += [about | entry for entry in read_json(unit.done / "ledger.json")]
+            history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
+            models = place / "models" / unit.setting
+            models.mkdir(parents=True, exist_ok=True)
+            shutil.copy(unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors")
+        table = pl.DataFrame(rows).with_columns(
+            suite=pl.lit(experiment.suite),
+            experiment=pl.lit(name),
+            dataset=pl.lit(experiment.data),
+            model=pl.lit(experiment.model),
+        )
+        contracts.write(table, place / "metrics.parquet", contracts.METRICS)
+        write_json(place / "ledger.json", entries)
+        write_json(place / "history.json", history)
+        record = provenance(
+            "train",
+            name,
+            parameters=experiment.model_dump(mode="json"),
+            seeds=experiment.seeds,
+            checks=checks,
+            dataset=experiment.data,
+            synthetic=schema.synthetic,
+            started=started,
+        )
+        write_json(place / "run.json", record)
+
+
+if __name__ == "__main__":
+    run_stage(main)
