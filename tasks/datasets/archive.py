@@ -67,7 +67,7 @@ def unpack(
                 _extract(source, member, folder, wanted[member.filename], archive)
     except _UNREADABLE as error:
         raise DataError(
-            f"{archive}: truncated or corrupt zip ({error or type(error).__name__}); delete it and get it again"
+            f"{archive}: truncated or corrupt zip ({str(error) or type(error).__name__}); delete it and get it again"
         ) from error
 
 

@@ -1,0 +1,192 @@
+import errno
+import fcntl
+import hashlib
+import random
+import shutil
+from io import BufferedWriter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tasks.datasets import fetch
+from tasks.datasets.fetch import Patience, RemoteFile, fetched
+from tasks.errors import DataError
+from tests.datasets.server import serve
+
+CONTENT = random.Random(0).randbytes(300_000)
+QUICK = Patience(attempts=4, first_wait=0.001, timeout=5)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def published(server: str, content: bytes = CONTENT) -> RemoteFile:
+    """The file with the given content, officially at `server`."""
+    return RemoteFile(
+        address=f"{server}/set.zip",
+        size=len(content),
+        md5=hashlib.md5(content).hexdigest(),
+        sha256=hashlib.sha256(content).hexdigest(),
+        mirror_path="set/set.zip",
+    )
+
+
+def get(file: RemoteFile, root: Path, mirror: str | None = None) -> bytes:
+    places: dict[str, Any] = {"placed": root / "placed", "downloads": root / "downloads"}
+    with fetched(file, mirror=mirror, progress=False, patience=QUICK, **places) as path:
+        return path.read_bytes()
+
+
+def left(root: Path) -> list[Path]:
+    return list((root / "downloads").glob("*"))
+
+
+def refused(file: RemoteFile, root: Path, match: str, mirror: str | None = None) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        get(file, root, mirror)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_official_file_arrives_whole_and_the_download_is_tidied_away(tmp_path: Path) -> None:
+    with serve(CONTENT) as (server, handler):
+        assert get(published(server), tmp_path) == CONTENT
+    assert handler.ranges == [None]
+    assert left(tmp_path) == []
+
+
+def test_a_cut_answer_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    with serve(CONTENT, 50, 503, 50) as (server, handler):
+        assert get(published(server), tmp_path) == CONTENT
+    assert handler.ranges == [None, "bytes=150000-", "bytes=150000-", "bytes=225000-"]
+
+
+def test_a_server_without_ranges_starts_over(tmp_path: Path) -> None:
+    with serve(CONTENT, 50, "whole") as (server, handler):
+        assert get(published(server), tmp_path) == CONTENT
+    assert handler.ranges == [None, "bytes=150000-"]
+
+
+def test_what_an_interrupted_run_received_is_kept_for_the_next(tmp_path: Path) -> None:
+    with serve(CONTENT, 50, 0, 0, 0) as (server, handler):
+        refused(published(server), tmp_path, "150,000 bytes are kept and the next run goes on")
+        assert [path.suffix for path in left(tmp_path)] == [".partial"]
+        assert get(published(server), tmp_path) == CONTENT
+    assert handler.ranges[-1] == "bytes=150000-"
+    assert left(tmp_path) == []
+
+
+def test_a_partial_file_longer_than_the_published_one_starts_over(tmp_path: Path) -> None:
+    with serve(CONTENT, *[50] * QUICK.attempts) as (server, _):
+        refused(published(server), tmp_path, "bytes are kept")
+        (partial,) = left(tmp_path)
+        partial.write_bytes(CONTENT + b"more")
+        assert get(published(server), tmp_path) == CONTENT
+
+
+def test_another_content_than_published_says_expected_and_found_and_leaves_nothing(tmp_path: Path) -> None:
+    other = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
+    with serve(other) as (server, _):
+        match = f"md5 is {hashlib.md5(other).hexdigest()}, expected {hashlib.md5(CONTENT).hexdigest()}"
+        refused(published(server), tmp_path, match)
+    with serve(CONTENT + b"x") as (server, _):
+        refused(published(server), tmp_path, "size is 300,001 bytes, expected 300,000 bytes")
+    with serve(CONTENT * 3) as (server, _):
+        refused(published(server), tmp_path, "more than 600,000 bytes")
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("status", [404, 403])
+def test_a_refusal_is_not_asked_again_and_says_what_to_do(tmp_path: Path, status: int) -> None:
+    with serve(CONTENT, status) as (server, handler):
+        refused(published(server), tmp_path, rf"answered {status}.*DPREC_MIRROR.*placed/set\.zip")
+    assert len(handler.ranges) == 1
+    assert left(tmp_path) == []
+
+
+def test_an_unreachable_address_says_what_to_do(tmp_path: Path) -> None:
+    with serve(CONTENT) as (server, _):
+        pass
+    refused(published(server), tmp_path, r"not reachable.*nothing was received.*DPREC_MIRROR.*placed/set\.zip")
+    assert left(tmp_path) == []
+
+
+def test_a_mirror_address_may_pack_the_file_anew(tmp_path: Path) -> None:
+    with serve(CONTENT[:1000]) as (server, _):
+        file = published("http://127.0.0.1:9")
+        assert get(file, tmp_path, mirror=f"{server}/mirror/") == CONTENT[:1000]
+
+
+def test_a_caller_that_refuses_a_download_has_it_deleted(tmp_path: Path) -> None:
+    def use(path: Path) -> None:
+        raise DataError(f"{path}: not what was wanted")
+
+    with serve(CONTENT) as (server, _):
+        places: dict[str, Any] = {"placed": tmp_path / "placed", "downloads": tmp_path / "downloads"}
+        with (
+            pytest.raises(DataError, match="not what was wanted"),
+            fetched(published(server), mirror=None, progress=False, patience=QUICK, **places) as path,
+        ):
+            use(path)
+    assert left(tmp_path) == []
+
+
+def test_a_mirror_folder_and_a_placed_file_are_used_where_they_lie(tmp_path: Path) -> None:
+    file = published("http://127.0.0.1:9")
+    kept = tmp_path / "mirror" / "set" / "set.zip"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"of the mirror")
+    assert get(file, tmp_path, mirror=str(tmp_path / "mirror")) == b"of the mirror"
+    placed = tmp_path / "placed" / "set.zip"
+    placed.parent.mkdir()
+    placed.write_bytes(b"of the user")
+    assert get(file, tmp_path, mirror=str(tmp_path / "mirror")) == b"of the user"
+    assert kept.exists()
+    assert placed.exists()
+
+
+def test_a_mirror_that_is_not_there_says_what_was_looked_for(tmp_path: Path) -> None:
+    file = published("http://127.0.0.1:9")
+    match = r"DPREC_MIRROR=.*/away: there is no such folder \(looked for .*/away/set/set.zip\)"
+    refused(file, tmp_path, match, mirror=str(tmp_path / "away"))
+    (tmp_path / "empty").mkdir()
+    refused(file, tmp_path, "it holds no set/set.zip", mirror=str(tmp_path / "empty"))
+    with serve(b"", 404) as (server, _):
+        refused(file, tmp_path, rf"{server}/set/set.zip: answered 404", mirror=server)
+
+
+def test_too_little_space_is_said_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda _: full)
+    with serve(CONTENT) as (server, _):
+        refused(published(server), tmp_path, "needs 300,000 more bytes, 10 are free")
+    assert left(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_meanwhile_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(fetch._Transfer, "_require_space", lambda *_: None)
+    monkeypatch.setattr(httpx.Response, "iter_raw", full)
+    with serve(CONTENT) as (server, _):
+        refused(published(server), tmp_path, "no space left for .*set.zip; free some")
+    assert left(tmp_path) == []
+
+
+def test_a_download_that_is_already_running_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = fetch._Transfer._lock
+
+    def locked_by_another(transfer: fetch._Transfer, out: BufferedWriter) -> None:
+        with transfer.partial.open("ab") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            original(transfer, out)
+
+    monkeypatch.setattr(fetch._Transfer, "_lock", locked_by_another)
+    with serve(CONTENT) as (server, handler):
+        refused(published(server), tmp_path, "another run is downloading it")
+    assert handler.ranges == []
+    assert len(left(tmp_path)) == 1
