@@ -1,0 +1,143 @@
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.datasets import ml_100k
+from tasks.datasets.ml_100k import ARCHIVE, MEMBERS, obtain, read
+from tasks.errors import DataError
+
+GENRES = ("unknown", "Action", "Drama")
+SMALL = {
+    "u.data": "1\t10\t5\t881250949\n2\t10\t3\t881250950\n1\t20\t1\t881250951\n",
+    "u.user": "1|24|M|technician|85711\n2|53|F|other|\n",
+    "u.item": "10|Mis\xe9rables, Les (1995)|01-Jan-1995||http://x|0|1|1\n20|unknown||||1|0|0\n",
+    "u.genre": "unknown|0\nAction|1\nDrama|2\n\n",
+    "u.occupation": "other\ntechnician\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, content in SMALL.items():
+        (tmp_path / name).write_bytes(content.encode("latin-1"))
+    return tmp_path
+
+
+def refused(folder: Path, match: str) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        read(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_every_field_arrives(folder: Path) -> None:
+    raw = read(folder)
+    assert raw.genres == GENRES
+    assert raw.occupations == ("other", "technician")
+    assert raw.ratings.rows() == [(1, 10, 5, 881250949), (2, 10, 3, 881250950), (1, 20, 1, 881250951)]
+    assert raw.users.rows() == [(1, 24, "M", "technician", "85711"), (2, 53, "F", "other", None)]
+    assert raw.items.rows() == [
+        (10, "Misérables, Les (1995)", "01-Jan-1995", None, "http://x", 0, 1, 1),
+        (20, "unknown", None, None, None, 1, 0, 0),
+    ]
+
+
+def test_windows_line_ends_and_a_missing_last_one_change_nothing(folder: Path) -> None:
+    expected = read(folder)
+    for name, content in SMALL.items():
+        (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode("latin-1"))
+    found = read(folder)
+    assert found.ratings.equals(expected.ratings)
+    assert found.items.equals(expected.items)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong", "match"),
+    [
+        ("u.data", 2, "2\t10\t3", "u.data:2: 3 fields instead of 4"),
+        ("u.data", 1, "2\t10\t3", "u.data:1: 3 fields instead of 4"),
+        ("u.data", 3, "1\t20\t1\t88\t9", "u.data:3: 5 fields instead of 4"),
+        ("u.data", 2, "", "u.data:2: 1 fields instead of 4"),
+        ("u.data", 2, "2\t1o\t3\t881250950", "u.data:2: item is '1o', not an integer"),
+        ("u.data", 2, "2\t\t3\t881250950", "u.data:2: item is empty"),
+        ("u.data", 2, "2\t10\t3.5\t881250950", "u.data:2: rating is '3.5', not an integer"),
+        ("u.data", 2, "2\t99999999999\t3\t881250950", "u.data:2: item is '99999999999', not an integer up to"),
+        ("u.data", 3, "1\t20\t6\t881250951", "u.data:3: rating is 6, not 1 to 5"),
+        ("u.data", 3, "1\t20\t0\t881250951", "u.data:3: rating is 0, not 1 to 5"),
+        ("u.data", 3, "1\t20\t4\t-1", "u.data:3: timestamp is -1, not 0 or more"),
+        ("u.data", 3, "1\t10\t4\t881250951", r"u.data:3: user 1, item 10 is repeated \(first on line 1\)"),
+        ("u.data", 2, "7\t10\t3\t881250950", "u.data:2: user is 7, not listed in u.user"),
+        ("u.data", 2, "2\t77\t3\t881250950", "u.data:2: item is 77, not listed in u.item"),
+        ("u.user", 2, "2|53|X|other|94043", "u.user:2: gender is 'X', not F or M"),
+        ("u.user", 2, "2|53|F|pirate|94043", "u.user:2: occupation is 'pirate', not one of the 2 in u.occupation"),
+        ("u.user", 2, "2|530|F|other|94043", "u.user:2: age is 530, not 1 to 120"),
+        ("u.user", 2, "2|53|F|other", "u.user:2: 4 fields instead of 5"),
+        ("u.user", 2, "1|53|F|other|94043", r"u.user:2: user 1 is repeated \(first on line 1\)"),
+        ("u.item", 2, "20|unknown|||1|0|0", "u.item:2: 7 fields instead of 8"),
+        ("u.item", 2, "20|||||1|0|0", "u.item:2: title is empty"),
+        ("u.item", 2, "20|unknown||||1|0|2", "u.item:2: Drama is 2, not 0 or 1"),
+        ("u.item", 2, "10|unknown||||1|0|0", "u.item:2: item 10 is repeated"),
+    ],
+)
+def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, match: str) -> None:
+    lines = SMALL[name].splitlines()
+    lines[line - 1] = wrong
+    (folder / name).write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
+    refused(folder, match)
+
+
+def test_several_lines_at_fault_are_counted(folder: Path) -> None:
+    (folder / "u.data").write_text(SMALL["u.data"].replace("\t5\t", "\t7\t").replace("\t3\t", "\t9\t"))
+    refused(folder, r"u.data:1: rating is 7, not 1 to 5 \(2 such lines\)")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_empty_and_a_missing_file_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\n")
+    refused(folder, f"{name}: is empty")
+    (folder / name).write_bytes(b"")
+    refused(folder, f"{name}: is empty")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_binary_rubbish_is_refused_in_one_line(folder: Path) -> None:
+    (folder / "u.item").write_bytes(bytes(range(256)) * 20)
+    refused(folder, "u.item:1: 1 fields instead of 8")
+
+
+def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
+    places = {"placed": tmp_path / "placed", "downloads": tmp_path / "downloads"}
+    folder = tmp_path / "ml-100k"
+    folder.mkdir()
+    obtain(folder, mirror=str(mirror), progress=False, **places)
+    assert {file.name for file in folder.iterdir()} == {Path(name).name for name in MEMBERS}
+    raw = read(folder)
+    assert raw.ratings.shape == (100_000, 4)
+    assert raw.ratings.select(pl.col("user", "item").n_unique()).row(0) == (943, 1682)
+    assert (len(raw.users), len(raw.items), len(raw.genres), len(raw.occupations)) == (943, 1682, 19, 21)
+    assert raw.users["gender"].value_counts().sort("gender")["count"].to_list() == [273, 670]
+    assert raw.items.row(266, named=True)["release_date"] is None
+    assert raw.items["url"].null_count() == 3
+    assert raw.items.row(542, named=True)["title"] == "Misérables, Les (1995)"
+
+
+def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path) -> None:
+    placed = tmp_path / "placed" / ARCHIVE.name
+    placed.parent.mkdir()
+    with zipfile.ZipFile(mirror / ARCHIVE.mirror_path) as real, zipfile.ZipFile(placed, "w") as other:
+        for name in MEMBERS:
+            content = real.read(name)
+            other.writestr(name, content[:-1] if name.endswith("u.user") else content)
+    folder = tmp_path / "ml-100k"
+    folder.mkdir()
+    with pytest.raises(DataError, match=r"placed/ml-100k.zip: member 'ml-100k/u.user' has SHA-256"):
+        obtain(folder, mirror=None, placed=placed.parent, downloads=tmp_path / "downloads", progress=False)
+
+
+def test_the_source_says_what_the_readme_of_the_data_asks_for() -> None:
+    assert ml_100k.SOURCE.address.startswith("https://")
+    assert "Harper" in ml_100k.SOURCE.licence
+    assert "redistribution" in ml_100k.SOURCE.licence
