@@ -1,0 +1,142 @@
+"""Have Great Expectations judge tables by their rules; write its data docs; return the verdict.
+
+Great Expectations is imported only when `run` is called (the import takes seconds). Its context lives in memory and
+nothing is sent anywhere: analytics are off, and the pages that `tasks.quality.docs` writes load nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.quality.rules import Table, counted, first_rows
+
+if TYPE_CHECKING:
+    from great_expectations.core import ExpectationSuiteValidationResult
+    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+
+LONG_TABLE = 1_000_000
+"""Rows beyond which a table is judged by its counts of failing rows: handing it over takes seconds and gigabytes."""
+
+
+def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str, str], docs: Path) -> dict[str, Any]:
+    """Judge `tables` and write browsable data docs.
+
+    Args:
+        contract: the layer, such as `raw`.
+        name: what of that layer, such as `ml-100k`.
+        tables: the tables with their rules, as `tasks.quality.suites` gives them.
+        checked: file -> SHA-256 of what was read.
+        docs: an existing, empty folder; gets index.html and one page per table.
+
+    Returns:
+        The verdict: contract, name, success, evaluated, failed, checked, and under `results` for each rule the table,
+        expectation, column, success, unexpected_count (failing rows; for a number of rows, how many are too few or
+        too many), rows (numbers of the first failing rows) and detail (in words, with the ids of those rows).
+    """
+    from tasks.quality.docs import write_docs
+
+    results: list[dict[str, Any]] = []
+    judged: list[tuple[Table, ExpectationSuiteValidationResult]] = []
+    with _quiet():
+        context = _context()
+        for table in tables:
+            handed = counted(table) if table.frame.height > LONG_TABLE else table
+            outcome = _validate(context, f"{contract}/{name}", handed)
+            judged.append((table, outcome))
+            results += _results(table, handed, outcome)
+        failed = sum(not result["success"] for result in results)
+        verdict = {
+            "contract": contract,
+            "name": name,
+            "success": failed == 0,
+            "evaluated": len(results),
+            "failed": failed,
+            "checked": dict(checked),
+            "results": results,
+        }
+        write_docs(verdict, judged, docs)
+    return verdict
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Great Expectations logs and warns about itself; what matters is in the verdict."""
+    logger = logging.getLogger("great_expectations")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _context() -> EphemeralDataContext:
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+
+    config = DataContextConfig(
+        store_backend_defaults=InMemoryStoreBackendDefaults(),
+        analytics_enabled=False,
+        progress_bars=ProgressBarsConfig(globally=False, metric_calculations=False),
+    )
+    return gx.get_context(project_config=config, mode="ephemeral")
+
+
+def _validate(context: EphemeralDataContext, suite_name: str, table: Table) -> ExpectationSuiteValidationResult:
+    from great_expectations import ExpectationSuite
+
+    source = context.data_sources.add_or_update_pandas("tables")
+    batches = source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe(table.name)
+    columns = list(dict.fromkeys(column for rule in table.rules for column in rule.columns))
+    frame = table.frame.select(columns) if columns else table.frame
+    batch = batches.get_batch({"dataframe": frame.to_pandas()})
+    expectations = [
+        {"type": rule.expectation, "kwargs": rule.arguments, "meta": {"rule": number}}
+        for number, rule in enumerate(table.rules)
+    ]
+    suite = ExpectationSuite(name=suite_name, expectations=expectations)
+    return batch.validate(suite, result_format="SUMMARY")
+
+
+def _results(table: Table, handed: Table, outcome: ExpectationSuiteValidationResult) -> list[dict[str, Any]]:
+    """Results of `table`, in the order of its rules, from the outcome of judging `handed` in its place."""
+    outcomes = {}
+    for one in outcome.results:
+        assert one.expectation_config is not None
+        outcomes[one.expectation_config.meta["rule"]] = one
+    results = []
+    for number, rule in enumerate(table.rules):
+        one = outcomes[number]
+        if one.exception_info.get("raised_exception", True):
+            raise RuntimeError(f"table {table.name}: {rule.column} {rule.words} was not judged: {one.exception_info}")
+        count, detail = 0, rule.words
+        rows: list[int] = []
+        if not one.success:
+            counts_rows = handed is table and "unexpected_count" in one.result
+            count = one.result["unexpected_count"] if counts_rows else rule.count(table.frame)
+            rows, texts = first_rows(table, rule)
+            where = f"{count} of {table.frame.height} rows: {'; '.join(texts)}" if rows else f"has {table.frame.height}"
+            detail = f"{rule.words}; {where}"
+        results.append(
+            {
+                "table": table.name,
+                "expectation": rule.expectation,
+                "column": rule.column,
+                "success": bool(one.success),
+                "unexpected_count": count,
+                "rows": rows,
+                "detail": detail,
+            }
+        )
+    return results
