@@ -1,0 +1,102 @@
+"""The numbers of a ranking or of a classifier, as pure functions of what was hit and what was guessed.
+
+Sources: METHODS §8; NDCG with binary gain and log2 discount as in Järvelin & Kekäläinen (2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+ByCutoff = dict[str, dict[int, float]]
+"""Metric name -> cut-off k -> value."""
+
+
+def ranking_metrics(
+    hits: NDArray[np.bool_],
+    n_relevant: NDArray[np.integer],
+    ks: Sequence[int],
+    *,
+    recall: Literal["relevant", "reachable"] = "relevant",
+) -> ByCutoff:
+    """Hit, NDCG, recall and MRR at each cut-off, averaged over users (full ranking, METHODS §8).
+
+    Args:
+        hits: (n_users, K) whether the item at rank 1..K is one of the user's held-out items.
+        n_relevant: (n_users,) number of held-out items of each user, at least 1.
+        ks: cut-offs, each in 1..K.
+        recall: what the hits are divided by: `relevant` all held-out items, `reachable` min(held-out items, k), as
+            DP-VAE does.
+
+    Raises:
+        ValueError: a cut-off outside 1..K, no users, or a user without held-out items.
+    """
+    length = hits.shape[1]
+    _check_cutoffs(ks, length)
+    if not len(hits) or n_relevant.min() < 1:
+        raise ValueError("ranking metrics need at least one user, and at least one held-out item of every user")
+    discount = 1.0 / np.log2(np.arange(2, length + 2))
+    ideal = np.concatenate([[0.0], np.cumsum(discount)])
+    gain = np.cumsum(hits * discount, axis=1)
+    found = np.cumsum(hits, axis=1)
+    first = np.where(hits.any(axis=1), hits.argmax(axis=1), length)
+    result: ByCutoff = {"hit": {}, "ndcg": {}, "recall": {}, "mrr": {}}
+    for k in ks:
+        reachable = np.minimum(n_relevant, k)
+        result["hit"][k] = float((found[:, k - 1] > 0).mean())
+        result["ndcg"][k] = float((gain[:, k - 1] / ideal[reachable]).mean())
+        result["recall"][k] = float((found[:, k - 1] / (n_relevant if recall == "relevant" else reachable)).mean())
+        result["mrr"][k] = float(np.where(first < k, 1.0 / (first + 1), 0.0).mean())
+    return result
+
+
+def sampled_metrics(ranks: NDArray[np.integer], ks: Sequence[int]) -> ByCutoff:
+    """Hit, NDCG and MRR at each cut-off, averaged over held-out positives (sampled ranking, METHODS §8).
+
+    Args:
+        ranks: (n_positives,) 0-based rank of each positive among its own negatives.
+        ks: cut-offs, at least 1.
+
+    Raises:
+        ValueError: no positives or a cut-off below 1.
+    """
+    _check_cutoffs(ks, None)
+    if not len(ranks):
+        raise ValueError("sampled metrics need at least one held-out positive")
+    gain, reciprocal = 1.0 / np.log2(ranks + 2.0), 1.0 / (ranks + 1.0)
+    result: ByCutoff = {"hit": {}, "ndcg": {}, "mrr": {}}
+    for k in ks:
+        within = ranks < k
+        result["hit"][k] = float(within.mean())
+        result["ndcg"][k] = float((gain * within).mean())
+        result["mrr"][k] = float((reciprocal * within).mean())
+    return result
+
+
+def micro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> float:
+    """Micro-averaged F1. With one label per example it equals accuracy: every error is one false positive and one miss.
+
+    Args:
+        truth, predicted: (n_examples,) class of each example.
+    """
+    return float((truth == predicted).mean())
+
+
+def macro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> float:
+    """Mean over the classes that occur in `truth` or `predicted` of 2·hits / (examples + guesses).
+
+    Args:
+        truth, predicted: (n_examples,) class of each example, from 0.
+    """
+    n_classes = int(max(truth.max(), predicted.max())) + 1
+    hits = np.bincount(truth[truth == predicted], minlength=n_classes)
+    total = np.bincount(truth, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
+    return float((2 * hits[total > 0] / total[total > 0]).mean())
+
+
+def _check_cutoffs(ks: Sequence[int], length: int | None) -> None:
+    if not ks or min(ks) < 1 or (length is not None and max(ks) > length):
+        raise ValueError(f"cut-offs must lie in 1..{length or '∞'}, not {list(ks)}")

@@ -1,0 +1,300 @@
+"""Ranking every item, or a positive among sampled negatives, and what the rankings are worth (METHODS §8).
+
+Ties are broken by a rule that knows nothing of the truth: in the full protocol by one fixed random order of the
+items, in the sampled protocol uniformly at random. A scorer that cannot tell items apart scores like a random one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tasks.errors import DataError
+from tasks.evaluation.metrics import ByCutoff, ranking_metrics, sampled_metrics
+
+__all__ = [
+    "Scorer",
+    "Seen",
+    "full_metrics",
+    "sampled_metrics",
+    "sampled_negatives",
+    "sampled_ranks",
+    "tie_order",
+    "top_k",
+]
+
+Scorer = Callable[[NDArray[np.int32]], torch.Tensor]
+"""(batch,) user ids -> (batch, n_items) float32 scores, higher is better."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The items of every user, as compressed sparse rows: those to leave out of a ranking, or those to be found.
+
+    indptr: (n_users + 1,) int64, where each user's items begin and end in `items`.
+    items: (n_pairs,) int32, ascending and distinct within a user.
+    """
+
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+
+    @classmethod
+    def from_pairs(cls, users: NDArray[np.integer], items: NDArray[np.integer], n_users: int) -> Self:
+        """Collect (user, item) pairs in any order; a repeated pair counts once.
+
+        Args:
+            users, items: (n_pairs,) ids from 0.
+
+        Raises:
+            ValueError: the arrays differ in length, or an id is negative or not below `n_users`.
+        """
+        if len(users) != len(items):
+            raise ValueError(f"{len(users)} users beside {len(items)} items")
+        if len(users) and (min(users.min(), items.min()) < 0 or users.max() >= n_users):
+            raise ValueError(f"users must be in 0..{n_users - 1} and items not negative")
+        order = np.lexsort((items, users))
+        user, item = users[order].astype(np.int64), items[order].astype(np.int32)
+        new = np.ones(len(user), bool)
+        new[1:] = (user[1:] != user[:-1]) | (item[1:] != item[:-1])
+        indptr = np.zeros(n_users + 1, np.int64)
+        np.cumsum(np.bincount(user[new], minlength=n_users), out=indptr[1:])
+        return cls(indptr, item[new])
+
+    @property
+    def n_users(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(n_users,) number of items of each user."""
+        return np.diff(self.indptr)
+
+    def pairs(self, users: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Items of some users: (row, item), where row is the position in `users`; both (n_pairs of these users,)."""
+        counts = self.indptr[users + 1] - self.indptr[users]
+        ends = np.cumsum(counts)
+        n_pairs = int(ends[-1]) if len(ends) else 0
+        positions = np.arange(n_pairs) + np.repeat(self.indptr[users] - (ends - counts), counts)
+        return np.repeat(np.arange(len(users)), counts), self.items[positions]
+
+    def contains(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Whether each (user, item) is one of the pairs; `users` and `items` broadcast against each other."""
+        if not len(self.items):
+            return np.zeros(np.broadcast_shapes(users.shape, items.shape), bool)
+        stride = int(max(self.items.max(), items.max(initial=0))) + 1
+        keys = np.repeat(np.arange(self.n_users), self.counts) * stride + self.items
+        wanted = users.astype(np.int64) * stride + items
+        return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+
+
+def tie_order(n_items: int, seed: int) -> NDArray[np.int64]:
+    """(n_items,) a fixed random permutation: of two items with equal scores, the lower value goes first."""
+    return np.random.default_rng(seed).permutation(n_items)
+
+
+def top_k(
+    score: Scorer,
+    users: NDArray[np.int32],
+    seen: Seen,
+    k: int,
+    tie_order: NDArray[np.int64],
+    batch: int = 512,
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The `k` best unseen items of each user, best first; equal scores in the order of `tie_order`.
+
+    The scores are copied before seen items are masked, so a scorer may return a view of what it keeps. A batch of a
+    few hundred users by a few thousand items stays in the processor's cache, which is what makes this fast.
+
+    Args:
+        users: (n,) ids of the users to rank for.
+        seen: the items to leave out, for every user id.
+        tie_order: (n_items,) see `tie_order`.
+        batch: users scored at once; (batch, n_items) float32 is what is held in memory.
+
+    Returns:
+        items: (n, k) int32, distinct and unseen; scores: (n, k) float32, descending.
+
+    Raises:
+        DataError: a user has fewer than `k` unseen items, or one of the k best scores is NaN or infinite.
+    """
+    n_items = len(tie_order)
+    unseen = n_items - seen.counts[users]
+    if len(users) and unseen.min() < k:
+        worst = int(unseen.argmin())
+        raise DataError(
+            f"user {users[worst]} has only {unseen[worst]} of {n_items} items left to recommend, fewer than k = {k}; "
+            f"lower the largest evaluation k or drop users with so many ratings ({(unseen < k).sum()} such users)"
+        )
+    items, scores = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
+    table, order = torch.empty(0), torch.empty(0)
+    for start in range(0, len(users), batch):
+        part = users[start : start + batch]
+        scored = score(part).detach()
+        if scored.shape != (len(part), n_items):
+            raise ValueError(f"the scorer gave {tuple(scored.shape)} scores for {len(part)} users × {n_items} items")
+        if not start:
+            # One column more than items, so that there always is a value k + 1 to compare value k with.
+            table = torch.full((len(part), n_items + 1), -torch.inf, device=scored.device)
+            order = torch.as_tensor(tie_order, device=scored.device)
+        table = table[: len(part)]
+        table[:, :n_items] = scored
+        row, item = seen.pairs(part)
+        table.view(-1)[torch.from_numpy(row * (n_items + 1) + item).to(table.device)] = -torch.inf
+        best, value = _best(table, k, order)
+        if not torch.isfinite(value).all():
+            worst = int(part[int((~torch.isfinite(value)).any(1).nonzero()[0])])
+            raise DataError(
+                f"the scores of user {worst} are not finite; the model has diverged, lower its learning rate"
+            )
+        items[start : start + len(part)] = best.cpu().numpy()
+        scores[start : start + len(part)] = value.cpu().numpy()
+    return items, scores
+
+
+def _best(table: torch.Tensor, k: int, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Columns and values of the k largest of each row of (n, n_items + 1) scores, equal ones by `order`.
+
+    `torch.topk` takes any of several equal items and leaves them in any order. Both show in equal neighbours among
+    the k + 1 largest values; only rows that have some are looked at again.
+    """
+    value, item = table.topk(k + 1, dim=1)
+    equal = value[:, 1:] == value[:, :-1]
+    value, item = value[:, :k], item[:, :k]
+    if (cut := equal[:, -1].nonzero()[:, 0]).numel():
+        item[cut] = _tied_choice(table[cut, : len(order)], value[cut, -1:], k, order)
+    if (tied := equal.any(1).nonzero()[:, 0]).numel():
+        by_order = item[tied].gather(1, order[item[tied]].argsort(1))
+        value[tied], rank = table[tied].gather(1, by_order).sort(dim=1, descending=True, stable=True)
+        item[tied] = by_order.gather(1, rank)
+    return item, value
+
+
+def _tied_choice(table: torch.Tensor, smallest: torch.Tensor, k: int, order: torch.Tensor) -> torch.Tensor:
+    """Of each row: all columns above `smallest` (fewer than k) and, of those equal to it, the first by `order`."""
+    n_items = table.shape[1]
+    key = torch.where(table == smallest, (n_items - order).to(torch.int32), 0)
+    return key.masked_fill_(table > smallest, 2 * n_items).topk(k, dim=1).indices
+
+
+def sampled_negatives(
+    users: NDArray[np.int32],
+    items: NDArray[np.int32],
+    seen_all: Seen,
+    n_items: int,
+    n_negatives: int,
+    seed: int,
+) -> NDArray[np.int32]:
+    """For each held-out positive, `n_negatives` distinct items its user never interacted with, uniformly.
+
+    Drawn in the order of (user, item), so that the order of the rows has no influence. Ranks among the unobserved
+    items are drawn without repeats by Floyd's algorithm (Bentley & Floyd 1987), one step for all positives at once,
+    then turned into items.
+
+    Args:
+        users, items: (n_positives,) the held-out positives.
+        seen_all: all items of every user: training, validation and test.
+
+    Returns:
+        (n_positives, n_negatives) int32.
+
+    Raises:
+        DataError: a user has fewer than `n_negatives` unobserved items.
+    """
+    free = (n_items - seen_all.counts)[users]
+    if len(users) and free.min() < n_negatives:
+        worst = int(free.argmin())
+        raise DataError(
+            f"user {users[worst]} has only {free[worst]} unobserved items, fewer than {n_negatives} negatives; "
+            "lower evaluation.negatives in params.yaml"
+        )
+    order = np.lexsort((items, users))
+    rng = np.random.default_rng(seed)
+    chosen = np.empty((len(users), n_negatives), np.int64)
+    for step in range(n_negatives):
+        last = free[order] - n_negatives + step
+        draw = rng.integers(0, last, endpoint=True)
+        repeated = (chosen[:, :step] == draw[:, None]).any(axis=1)
+        chosen[:, step] = np.where(repeated, last, draw)
+    # An item that follows j seen ones has rank item - j among the unobserved, so a rank moves up by the number of
+    # seen items whose own `item - j` does not exceed it.
+    owner = np.repeat(np.arange(seen_all.n_users), seen_all.counts)
+    before = seen_all.items - (np.arange(len(owner)) - seen_all.indptr[owner])
+    wanted = users[order].astype(np.int64)[:, None] * (n_items + 1) + chosen
+    moved = (
+        np.searchsorted(owner * (n_items + 1) + before, wanted, side="right") - seen_all.indptr[users[order]][:, None]
+    )
+    negatives = np.empty(chosen.shape, np.int32)
+    negatives[order] = chosen + moved
+    return negatives
+
+
+def sampled_ranks(
+    score: Scorer,
+    users: NDArray[np.int32],
+    positives: NDArray[np.int32],
+    negatives: NDArray[np.int32],
+    tie_seed: int,
+    batch: int = 512,
+) -> NDArray[np.int64]:
+    """0-based rank of each positive among its negatives; a rank among equals is uniformly random.
+
+    Args:
+        users, positives: (n_positives,) the held-out interactions.
+        negatives: (n_positives, n_negatives) see `sampled_negatives`.
+        tie_seed: seed of the random ranks among equals; they do not depend on the order of the rows.
+        batch: users scored at once.
+
+    Returns:
+        (n_positives,) int64 in 0..n_negatives: #(negatives above) + ⌊u·(#(negatives equal) + 1)⌋, u ~ U[0, 1).
+
+    Raises:
+        DataError: a score is NaN.
+    """
+    order = np.lexsort((positives, users))
+    candidates = np.concatenate([positives[:, None], negatives], axis=1)[order]
+    distinct, row = np.unique(users[order], return_inverse=True)
+    above, equal = np.empty(len(users), np.int64), np.empty(len(users), np.int64)
+    for start in range(0, len(distinct), batch):
+        first, last = np.searchsorted(row, [start, start + batch])
+        scored = score(distinct[start : start + batch]).detach()
+        local = torch.from_numpy(row[first:last] - start).to(scored.device)
+        own = scored[local[:, None], torch.from_numpy(candidates[first:last]).to(scored.device).long()]
+        if own.isnan().any():
+            worst = distinct[row[first + int(own.isnan().any(1).nonzero()[0])]]
+            raise DataError(
+                f"the scores of user {worst} are not numbers; the model has diverged, lower its learning rate"
+            )
+        above[first:last] = (own[:, 1:] > own[:, :1]).sum(1).cpu().numpy()
+        equal[first:last] = (own[:, 1:] == own[:, :1]).sum(1).cpu().numpy()
+    ranks = np.empty(len(users), np.int64)
+    ranks[order] = above + np.floor(np.random.default_rng(tie_seed).random(len(users)) * (equal + 1)).astype(np.int64)
+    return ranks
+
+
+def full_metrics(
+    recommended: NDArray[np.int32],
+    test: Seen,
+    ks: Sequence[int],
+    *,
+    recall: Literal["relevant", "reachable"] = "relevant",
+) -> ByCutoff:
+    """Hit, NDCG, recall and MRR at each cut-off, averaged over the users with at least one held-out item.
+
+    Args:
+        recommended: (n_users, K) row u is the ranking for user u, best first.
+        test: held-out items of every user.
+        recall: see `metrics.ranking_metrics`.
+
+    Raises:
+        ValueError: rows and users differ in number, no user has a held-out item, or a cut-off is outside 1..K.
+    """
+    if len(recommended) != test.n_users:
+        raise ValueError(f"{len(recommended)} rankings for {test.n_users} users")
+    users = np.flatnonzero(test.counts)
+    hits = test.contains(users[:, None], recommended[users])
+    return ranking_metrics(hits, test.counts[users], ks, recall=recall)
