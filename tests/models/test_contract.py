@@ -1,0 +1,162 @@
+"""What every recommender promises: known truths, refitting, save and load, and resuming exactly where it stopped."""
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.errors import DataError
+from tasks.models import MODELS, model_class
+from tasks.models.base import TrainingData
+from tasks.models.training import EpochModel
+from tasks.stages.monitor import Monitor, Screen
+
+EPOCHS = {"epochs": 25, "batch_size": 64, "learning_rate": 0.01, "dimension": 4, "regularization": 1e-3}
+"""Small and regularised: a large model memorises the training items and takes held-out ones for negatives."""
+CONFIGS = {
+    "popularity": {},
+    "dp-popularity": {"epsilon": 1.0, "contribution": 10},
+    "bpr": EPOCHS,
+    "gcn": EPOCHS,
+    "gerai": EPOCHS | {"epsilon": 50.0},
+    "gerai-nl": EPOCHS | {"epsilon": 50.0},
+    "gerai-nf": EPOCHS,
+}
+PERSONALISED = [name for name in MODELS if "popularity" not in name]
+BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
+
+
+def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
+    """Even users like even items, odd users odd ones; of these a random quarter is held out. Also the truth matrix."""
+    rng = np.random.default_rng(seed)
+    likes = np.add.outer(np.arange(n_users), np.arange(n_items)) % 2 == 0
+    train = likes & (rng.random(likes.shape) > 0.25)
+    users, items = np.nonzero(train)
+    features = rng.uniform(-1, 1, (n_users, 4)).astype(np.float32)
+    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), features)
+    return data, likes & ~train
+
+
+def make(name: str, **override):
+    cls = model_class(name)
+    return cls(cls.Config.model_validate(CONFIGS[name] | override))
+
+
+def fitted(name: str, data: TrainingData, seed: int = 0, **override):
+    return make(name, **override).fit(data, rng=np.random.default_rng(seed))
+
+
+def all_scores(model, data: TrainingData) -> torch.Tensor:
+    return model.score(np.arange(data.n_users, dtype=np.int32))
+
+
+def test_every_registered_model_is_held_to_the_contract():
+    assert set(CONFIGS) == set(MODELS)
+
+
+@pytest.mark.parametrize("name", PERSONALISED)
+def test_checkerboard_held_out_items_are_ranked_first(name):
+    data, held_out = checkerboard()
+    scores = all_scores(fitted(name, data), data)
+    scores[torch.from_numpy(data.users).long(), torch.from_numpy(data.items).long()] = -torch.inf
+    n_held_out = torch.from_numpy(held_out.sum(1))
+    hits = total = 0
+    for user in range(data.n_users):
+        top = scores[user].topk(int(n_held_out[user])).indices.numpy()
+        hits += held_out[user, top].sum()
+        total += len(top)
+    assert hits / total > 0.95
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_same_seed_same_scores_and_refitting_forgets(name):
+    first, _ = checkerboard(seed=0)
+    second, _ = checkerboard(n_users=30, n_items=20, seed=1)
+    model = fitted(name, first) if name not in BY_EPOCHS else fitted(name, first, epochs=2)
+    override = {"epochs": 2} if name in BY_EPOCHS else {}
+    model.fit(second, rng=np.random.default_rng(7))
+    fresh = fitted(name, second, seed=7, **override)
+    assert torch.equal(all_scores(model, second), all_scores(fresh, second))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_save_and_load_change_no_score(name, tmp_path):
+    data, _ = checkerboard()
+    model = fitted(name, data, **({"epochs": 2} if name in BY_EPOCHS else {}))
+    model.save(tmp_path / "model.safetensors")
+    loaded = model_class(name).load(tmp_path / "model.safetensors")
+    assert torch.equal(all_scores(loaded, data), all_scores(model, data))
+    assert loaded.config == model.config
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"not a model")
+    with pytest.raises(DataError, match="not a saved model") as error:
+        model_class(name).load(tmp_path / "model.safetensors")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name):
+    data = TrainingData(
+        3, 5, np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1, 2, 0, 2], np.int32), np.zeros((3, 4), np.float32)
+    )
+    scores = all_scores(fitted(name, data, **({"epochs": 3} if name in BY_EPOCHS else {})), data)
+    assert scores.shape == (3, 5)
+    assert torch.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", BY_EPOCHS)
+def test_a_user_who_has_everything_is_refused(name):
+    data = TrainingData(2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.zeros((2, 1), np.float32))
+    with pytest.raises(DataError, match="user 0 has all 2 items"):
+        make(name).fit(data, rng=np.random.default_rng(0))
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("name", BY_EPOCHS)
+@pytest.mark.parametrize("interrupted_at", [1, 4])
+def test_an_interrupted_run_ends_as_an_unbroken_one(name, interrupted_at, tmp_path):
+    data, _ = checkerboard()
+
+    def validate(model):
+        return -abs(model.epochs_done - 3) / 10  # the best epoch is 3, then patience 2 ends training after epoch 5
+
+    def train(folder, interrupt):
+        calls = iter(range(1, 100))
+
+        def watched(model):
+            if next(calls) == interrupt:
+                raise Interrupted
+            return validate(model)
+
+        monitor = Monitor(folder, watched, Screen("test", 1), 2)
+        monitor._screen.begin("run", 8)
+        model = make(name, epochs=8).fit(data, rng=np.random.default_rng(5), progress=monitor)
+        return all_scores(model, data), [{k: v for k, v in h.items() if k != "seconds"} for h in monitor.history]
+
+    scores, history = train(tmp_path / "unbroken", None)
+    with pytest.raises(Interrupted):
+        train(tmp_path / "broken", interrupted_at)
+    resumed_scores, resumed_history = train(tmp_path / "broken", None)
+    assert torch.equal(resumed_scores, scores)
+    assert resumed_history == history
+    assert [record["epoch"] for record in history] == [1, 2, 3, 4, 5]
+    again, _ = train(tmp_path / "broken", 1)  # complete: nothing is trained or validated any more
+    assert torch.equal(again, scores)
+
+
+def test_noisy_counts_order_items_as_counts_do_when_the_budget_is_large():
+    data, _ = checkerboard()
+    exact = fitted("popularity", data).counts
+    noisy = fitted("dp-popularity", data, epsilon=1e6, contribution=1000).counts
+    assert torch.equal(exact, noisy)
+
+
+def test_noisy_popularity_accounts_for_its_whole_budget():
+    entry = make("dp-popularity").ledger()[0]
+    assert entry.accounted_epsilon == pytest.approx(1.0)
+    assert entry.accounted_delta == 0
