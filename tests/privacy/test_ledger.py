@@ -50,7 +50,7 @@ def test_impossible_entries_are_refused(wrong: dict[str, object]) -> None:
 
 def test_entries_never_change() -> None:
     with pytest.raises(ValidationError):
-        ENTRY.accounted_epsilon = 1.0  # type: ignore[misc]
+        ENTRY.accounted_epsilon = 1.0
 
 
 def test_epsilon_is_shown_with_four_digits() -> None:

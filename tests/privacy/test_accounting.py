@@ -1,0 +1,102 @@
+"""Accounting agrees with closed forms, is never below them, and refuses what it cannot account for."""
+
+import math
+
+import pytest
+from scipy import optimize, stats
+
+from tasks.privacy.accounting import account
+from tasks.privacy.ledger import Event
+
+
+def event(kind: str, count: int = 1, **parameters: float) -> Event:
+    return Event(kind=kind, parameters=parameters, count=count)
+
+
+def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
+    """Balle and Wang 2018, theorem 8, solved for epsilon."""
+
+    def excess(epsilon: float) -> float:
+        half, ratio = 1 / (2 * noise_multiplier), epsilon * noise_multiplier
+        return stats.norm.cdf(half - ratio) - math.exp(epsilon) * stats.norm.cdf(-half - ratio) - delta
+
+    return optimize.brentq(excess, 0, 100)
+
+
+def test_pure_budgets_add_up() -> None:
+    assert account([event("pure-local", 8, epsilon=2.5)]).epsilon == 20
+    assert account([event("laplace", noise_multiplier=4.0)]).epsilon == 0.25
+    assert account([event("discrete-laplace", noise_parameter=0.02, sensitivity=50)]).epsilon == pytest.approx(1)
+    mixed = [event("laplace", 3, noise_multiplier=2.0), event("pure-local", epsilon=0.5)]
+    assert account(mixed) == (2.0, 0.0, "")
+
+
+@pytest.mark.parametrize(("noise_multiplier", "count"), [(1.0, 1), (0.5, 1), (3.0, 10), (20.0, 1000)])
+def test_gaussian_noise_matches_the_analytic_formula(noise_multiplier: float, count: int) -> None:
+    spent = account([event("gaussian", count, noise_multiplier=noise_multiplier)], delta=1e-5)
+    assert spent.epsilon == pytest.approx(gaussian_epsilon(noise_multiplier / math.sqrt(count), 1e-5), rel=1e-6)
+
+
+def test_one_laplace_release_at_positive_delta_matches_its_hockey_stick() -> None:
+    """δ(ε) = 1 - e^((ε - 1/b)/2) for ε <= 1/b."""
+    spent = account([event("laplace", noise_multiplier=2.0)], delta=0.01)
+    assert spent.epsilon == pytest.approx(0.5 + 2 * math.log(0.99), abs=2e-4)
+
+
+def test_pure_budget_at_positive_delta_matches_randomised_response() -> None:
+    """The worst ε0-DP mechanism has δ(ε) = (e^ε0 - e^ε)/(1 + e^ε0)."""
+    spent = account([event("pure-local", epsilon=1.0)], delta=0.1)
+    assert spent.epsilon == pytest.approx(math.log(math.e - 0.1 * (1 + math.e)), abs=2e-4)
+
+
+def test_composition_is_between_one_release_and_the_sum() -> None:
+    many = account([event("pure-local", 1000, epsilon=0.1)], delta=1e-5).epsilon
+    assert many is not None
+    advanced = 0.1 * math.sqrt(2 * 1000 * math.log(1e5)) + 1000 * 0.1 * math.expm1(0.1)
+    assert 0.1 < many < advanced < 100
+    both = account([event("gaussian", noise_multiplier=1.0), event("pure-local", epsilon=1.0)], delta=1e-5).epsilon
+    alone = account([event("gaussian", noise_multiplier=1.0)], delta=1e-5).epsilon
+    assert both is not None
+    assert alone is not None
+    assert alone < both < alone + 1.0
+
+
+def test_epsilon_falls_as_delta_rises_and_never_exceeds_the_pure_sum() -> None:
+    events = [event("laplace", 20, noise_multiplier=5.0)]
+    epsilons = [account(events, delta).epsilon for delta in (0.0, 1e-9, 1e-5, 1e-2)]
+    assert epsilons == sorted(epsilons, reverse=True)  # type: ignore[type-var]
+    assert epsilons[0] == 4
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_huge_budgets_are_added_as_they_are(delta: float) -> None:
+    events = [event("pure-local", 3, epsilon=1e4), event("laplace", noise_multiplier=1e-3)]
+    assert account(events, delta).epsilon == pytest.approx(31_000)
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([], "no release was recorded"),
+        ([event("non-private")], "without protection"),
+        ([event("pure-local", epsilon=1.0), event("non-private")], "without protection"),
+        ([event("shuffle", epsilon=1.0)], "no accounting is known for events of kind 'shuffle'"),
+        ([event("laplace", scale=1.0)], "needs \\['noise_multiplier'\\]"),
+        ([event("laplace", noise_multiplier=0.0)], "no finite epsilon with noise_multiplier = 0"),
+        ([event("pure-local", epsilon=-1.0)], "no finite epsilon with epsilon = -1"),
+        ([event("gaussian", noise_multiplier=1.0)], "no finite epsilon at delta = 0"),
+        ([event("discrete-laplace", noise_parameter=1.0, sensitivity=1.5)], "integer sensitivity"),
+        ([event("laplace", noise_multiplier=5e-324)], "too small for any finite epsilon"),
+    ],
+)
+def test_what_cannot_be_accounted_for_is_refused_with_its_reason(events: list[Event], reason: str) -> None:
+    spent = account(events)
+    assert spent.epsilon is None
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(spent.reason)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.0, math.nan])
+def test_impossible_deltas_are_refused(delta: float) -> None:
+    with pytest.raises(ValueError, match="delta must be in"):
+        account([event("pure-local", epsilon=1.0)], delta)
