@@ -1,0 +1,63 @@
+"""What every mechanism refuses before it touches data: impossible budgets, values out of range, broken blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse a budget that is not a positive finite number.
+
+    Raises:
+        ValueError: epsilon is zero, negative, infinite or NaN.
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be a positive finite number (is {epsilon})")
+
+
+def check_unit_interval(values: NDArray[np.floating], columns: Sequence[str]) -> None:
+    """Refuse values outside [-1, 1], NaN included.
+
+    Args:
+        values: (n_rows, n_columns).
+        columns: names of the columns.
+
+    Raises:
+        ValueError: names the first such column, how many of its rows are affected, and the first of them.
+    """
+    # min and max pass NaN on, so a NaN fails these comparisons like any value that is out of range.
+    if not values.size or (values.min() >= -1 and values.max() <= 1):
+        return
+    wrong = ~((values >= -1) & (values <= 1))
+    _refuse(wrong, columns, values, "outside [-1, 1]")
+
+
+def check_one_hot(block: NDArray[np.floating], name: str) -> None:
+    """Refuse a block whose rows are not one 1 among 0s.
+
+    Args:
+        block: (n_rows, n_categories).
+        name: name of the categorical column.
+
+    Raises:
+        ValueError: names the column, how many of its rows are affected, and the first of them.
+    """
+    binary = ((block == 0) | (block == 1)).all(axis=1)
+    wrong = ~binary | (block.sum(axis=1, dtype=np.float64) != 1)
+    if count := int(wrong.sum()):
+        raise ValueError(
+            f"column {name!r}: {count} of {len(block)} rows are not one-hot (first: row {int(wrong.argmax())})"
+        )
+
+
+def _refuse(wrong: NDArray[np.bool_], columns: Sequence[str], values: NDArray[np.floating], what: str) -> None:
+    column = int(wrong.any(axis=0).argmax())
+    row = int(wrong[:, column].argmax())
+    raise ValueError(
+        f"column {columns[column]!r}: {int(wrong[:, column].sum())} of {len(wrong)} rows are {what} "
+        f"(first: row {row}, value {values[row, column]:g})"
+    )
