@@ -1,0 +1,92 @@
+"""Functional mechanism: Laplace noise on the coefficients of a loss that is a polynomial in the model's last weights.
+
+Source: Zhang et al., "Functional mechanism" (VLDB 2012); section 4.2, Algorithm 3 and Lemma 4.3 of GERAI; METHODS
+section 2.
+
+GERAI's loss per triple is log 2 - ½ hᵀq̄ + ⅛ (hᵀq̄)² with q̄ = q_uv - q_uv' in (-1, 1)^d. As a polynomial in h its
+coefficients are -q̄_m/2 (d of them) and q̄_m q̄_n/8 (d² ordered pairs), at most d/2 + d²/8 in L1 norm, so replacing one
+triple changes their sum by at most Δ = d + d²/4. Protected is one triple's contribution to these coefficients, and
+only that: q̄ itself comes from other parameters and from the graph, and what those reveal is not covered.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def sensitivity(dim: int) -> float:
+    """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3).
+
+    Raises:
+        ValueError: dim is below 1.
+    """
+    if dim < 1:
+        raise ValueError(f"dim must be at least 1 (is {dim})")
+    return dim + dim * dim / 4
+
+
+def noise_scale(dim: int, epsilon: float, n_triples: int) -> float:
+    """Scale Δ/(ε|D|) of the Laplace noise on each coefficient of the mean loss; 0 for an infinite budget.
+
+    Args:
+        dim: d, the length of h.
+        epsilon: budget for replacing one triple, spent once however long the noisy loss is optimised.
+        n_triples: |D|, the number of training triples in the mean (public).
+
+    Raises:
+        ValueError: dim or n_triples is below 1, or epsilon is not a positive number.
+    """
+    if math.isnan(epsilon) or epsilon <= 0:
+        raise ValueError(f"epsilon must be a positive number (is {epsilon})")
+    if n_triples < 1:
+        raise ValueError(f"n_triples must be at least 1 (is {n_triples})")
+    return sensitivity(dim) / (epsilon * n_triples)
+
+
+def draw(dim: int, scale: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The noise of one run: η on the linear and N on the quadratic coefficients of h.
+
+    The d² ordered pairs get independent noise A; N = (A + Aᵀ)/2 is the same quadratic form hᵀAh, written symmetrically.
+
+    Returns:
+        η (d,) and N (d, d), symmetric; float64.
+
+    Raises:
+        ValueError: dim is below 1, or scale is negative or not a finite number.
+    """
+    if dim < 1:
+        raise ValueError(f"dim must be at least 1 (is {dim})")
+    if not (math.isfinite(scale) and scale >= 0):
+        raise ValueError(f"scale must be a finite number, 0 or more (is {scale})")
+    linear = rng.laplace(0, scale, dim)
+    quadratic = rng.laplace(0, scale, (dim, dim))
+    return linear, (quadratic + quadratic.T) / 2
+
+
+def trim(matrix: NDArray[np.floating], floor: float = 0.0) -> tuple[NDArray[np.float64], int]:
+    """Spectral trimming: raise eigenvalues below `floor` to it, so that the quadratic form is bounded below.
+
+    With floor 0 this is the projection on the positive semidefinite cone. It reads the noisy matrix alone, so it is
+    post-processing and costs no budget (section 6.2 of Zhang et al.).
+
+    Args:
+        matrix: (d, d) symmetric.
+
+    Returns:
+        The nearest (d, d) matrix in Frobenius norm with no eigenvalue below the floor, and how many were raised.
+
+    Raises:
+        ValueError: the matrix is not square and symmetric, or not finite.
+    """
+    matrix = np.asarray(matrix, dtype=np.float64)
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    if not (square and np.isfinite(matrix).all() and np.allclose(matrix, matrix.T)):
+        raise ValueError(f"trim needs a finite symmetric matrix (shape {matrix.shape})")
+    values, vectors = np.linalg.eigh(matrix)
+    # An eigenvalue of 0 comes out as +-rounding: that is not one that noise has made negative.
+    rounding = np.finfo(np.float64).eps * len(matrix) * np.abs(values).max(initial=0)
+    raised = vectors * np.maximum(values, floor) @ vectors.T
+    return (raised + raised.T) / 2, int((values < floor - rounding).sum())

@@ -1,0 +1,90 @@
+"""The functional mechanism's noise: its scale is the published one, its quadratic form symmetric and trimmable."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tasks.privacy import functional
+
+
+@pytest.mark.parametrize(("dim", "scale"), [(20, 0.00375), (40, 0.01375), (60, 0.03), (80, 0.0525), (100, 0.08125)])
+def test_noise_scale_of_the_published_settings(dim: int, scale: float) -> None:
+    """METHODS section 10: ε = 0.4, |D| = 80,000."""
+    assert functional.noise_scale(dim, 0.4, 80_000) == pytest.approx(scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_sensitivity_is_the_largest_change_that_one_triple_can_cause(dim: int) -> None:
+    """Coefficients are multilinear in q̄ and so extreme at corners of [-1, 1]^d, where the bound of Lemma 4.3 is above
+    what any pair of corners reaches, and is reached by the two norms added."""
+    corners = [np.array(corner) for corner in itertools.product([-1, 1], repeat=dim)]
+    coefficients = [np.concatenate([-q / 2, np.outer(q, q).ravel() / 8]) for q in corners]
+    changes = [np.abs(a - b).sum() for a in coefficients for b in coefficients]
+    assert max(changes) <= functional.sensitivity(dim)
+    assert functional.sensitivity(dim) == 2 * max(np.abs(c).sum() for c in coefficients)
+
+
+def test_no_noise_at_an_infinite_budget() -> None:
+    assert functional.noise_scale(60, np.inf, 80_000) == 0
+    linear, quadratic = functional.draw(4, 0.0, np.random.default_rng(0))
+    assert not linear.any()
+    assert not quadratic.any()
+
+
+def test_noise_is_laplace_and_symmetric() -> None:
+    """Kolmogorov-Smirnov at 1e-5 for the linear and the diagonal noise; five standard errors for the variance beside
+    the diagonal, half of Laplace's 2 scale² because two independent draws are averaged."""
+    dim, scale, rng = 2_000, 0.03, np.random.default_rng(1)
+    linear, quadratic = functional.draw(dim, scale, rng)
+    np.testing.assert_array_equal(quadratic, quadratic.T)
+    for noise in (linear, np.diag(quadratic)):
+        assert stats.kstest(noise, stats.laplace(scale=scale).cdf).pvalue > 1e-5
+    beside = quadratic[np.triu_indices(dim, 1)]
+    squares = beside**2
+    assert abs(squares.mean() - scale**2) <= 5 * squares.std() / np.sqrt(len(squares))
+
+
+def test_trimming_keeps_what_is_positive_and_removes_the_rest() -> None:
+    vectors = np.linalg.qr(np.random.default_rng(2).normal(size=(4, 4)))[0]
+    matrix = vectors * [-2.0, -0.5, 0.0, 3.0] @ vectors.T
+    trimmed, count = functional.trim(matrix)
+    assert count == 2
+    np.testing.assert_allclose(trimmed, vectors * [0, 0, 0, 3.0] @ vectors.T, atol=1e-12)
+    np.testing.assert_array_equal(trimmed, trimmed.T)
+    raised, count = functional.trim(matrix, floor=0.1)
+    assert count == 3
+    np.testing.assert_allclose(np.linalg.eigvalsh(raised), [0.1, 0.1, 0.1, 3.0], atol=1e-12)
+
+
+def test_trimming_is_the_nearest_point_and_idempotent() -> None:
+    rng = np.random.default_rng(3)
+    matrix = functional.draw(6, 1.0, rng)[1]
+    trimmed, _ = functional.trim(matrix)
+    again, count = functional.trim(trimmed)
+    assert count == 0
+    np.testing.assert_allclose(again, trimmed, atol=1e-12)
+    distance = np.linalg.norm(matrix - trimmed)
+    for _ in range(50):
+        root = rng.normal(size=(6, 6)) * rng.uniform(0.1, 1)
+        assert np.linalg.norm(matrix - root @ root.T) >= distance
+
+
+def test_impossible_arguments_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    for epsilon in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="epsilon must be a positive number"):
+            functional.noise_scale(60, epsilon, 80_000)
+    with pytest.raises(ValueError, match="dim must be at least 1"):
+        functional.noise_scale(0, 1.0, 10)
+    with pytest.raises(ValueError, match="n_triples must be at least 1"):
+        functional.noise_scale(60, 1.0, 0)
+    for scale in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="scale must be a finite number"):
+            functional.draw(3, scale, rng)
+    with pytest.raises(ValueError, match="dim must be at least 1"):
+        functional.draw(0, 1.0, rng)
+    for matrix in (np.array([[0, 1], [2, 0]]), np.ones((2, 3)), np.full((2, 2), np.nan)):
+        with pytest.raises(ValueError, match="finite symmetric matrix"):
+            functional.trim(matrix)
