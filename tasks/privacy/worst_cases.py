@@ -1,0 +1,92 @@
+"""The neighbouring inputs that are hardest to hide, for each mechanism: samples that `tasks.privacy.audit` judges.
+
+Each function runs the mechanism `n` times on either input and returns the log-likelihood ratio of every output, the
+statistic that tells the two inputs apart best. All are deterministic given the generator. METHODS section 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.contracts import Feature
+from tasks.privacy import laplace, multidimensional, piecewise, unary
+
+Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""(n,) statistics of outputs for input a, and (n,) for input b."""
+DRAWS = 20_000_000
+"""Most noisy counts that one audit draws per input."""
+
+
+def piecewise_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """The two ends, 1 and -1.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+
+    def outputs(x: float) -> NDArray[np.float64]:
+        perturbed = piecewise.perturb(np.full(n, x), epsilon, rng)
+        return piecewise.log_density(perturbed, 1, epsilon) - piecewise.log_density(perturbed, -1, epsilon)
+
+    return outputs(1.0), outputs(-1.0)
+
+
+def unary_samples(epsilon: float, n_categories: int, n: int, rng: np.random.Generator) -> Samples:
+    """Two different categories out of `n_categories`.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+
+    def outputs(category: int) -> NDArray[np.float64]:
+        onehot = np.zeros((n, n_categories), dtype=np.float32)
+        onehot[:, category] = 1
+        perturbed = unary.perturb(onehot, epsilon, rng)
+        return unary.log_probability(perturbed, 0, epsilon) - unary.log_probability(perturbed, 1, epsilon)
+
+    return outputs(0), outputs(1)
+
+
+def multidimensional_samples(features: Sequence[Feature], epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """Two users who differ in every feature: numbers at opposite ends, first against last category.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+    ends = []
+    for number, category in ((1, 0), (-1, -1)):
+        user: list[float] = []
+        for feature in features:
+            block = [float(number)] if feature.kind == "numeric" else [0.0] * len(feature.columns)
+            if feature.kind == "categorical":
+                block[category] = 1.0
+            user += block
+        ends.append(np.array(user, dtype=np.float32))
+
+    def outputs(user: NDArray[np.float32]) -> NDArray[np.float64]:
+        perturbed = multidimensional.perturb(np.broadcast_to(user, (n, len(user))), features, epsilon, rng)
+        return multidimensional.log_likelihood_ratio(perturbed, ends[0], ends[1], features, epsilon)
+
+    return outputs(ends[0]), outputs(ends[1])
+
+
+def counts_samples(epsilon: float, contribution: int, n: int, rng: np.random.Generator) -> Samples:
+    """One user present, with an interaction in `contribution` counts, or absent. All other counts are the same.
+
+    At most `DRAWS` / contribution samples are drawn, if that is fewer than n.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number, or contribution is below 1.
+    """
+    n = max(4, min(n, DRAWS // contribution))
+
+    def outputs(present: int) -> NDArray[np.float64]:
+        counts = np.full((n, contribution), present, dtype=np.int64)
+        noisy = laplace.noisy_counts(counts, epsilon, contribution, rng)
+        # log P[k | 1] - log P[k | 0] = (|k| - |k - 1|) ε/contribution, that is plus or minus ε/contribution
+        return (2.0 * (noisy >= 1).sum(axis=1) - contribution) * (epsilon / contribution)
+
+    return outputs(1), outputs(0)
