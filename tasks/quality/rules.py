@@ -89,7 +89,7 @@ class Rule:
 
     def _holds(self, column: pl.Series) -> pl.Series:
         if self.kind == "in_set":
-            return column.is_in(pl.Series(self.values, dtype=column.dtype))
+            return column.is_in(pl.Series(self.values, dtype=column.dtype).implode())
         if self.kind == "not_blank":
             return column.str.contains(VISIBLE)
         inside = pl.repeat(True, len(column), eager=True)

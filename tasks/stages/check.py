@@ -1,0 +1,203 @@
+"""Stage `check`: do the tables of one contract hold what they promise? `python -m tasks.stages.check LAYER/NAME`.
+
+Writes data/quality/<layer>/<name>.json (the verdict) and data/quality/<layer>/<name>/ (browsable data docs), also when
+the check fails; it then ends with exit code 1, so that DVC runs nothing that depends on the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks import contracts
+from tasks.datasets import FORMATS
+from tasks.errors import ConfigurationError, DataError
+from tasks.quality import suites
+from tasks.quality.rules import Table
+from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, RAW, RUNS, run_stage, whole, write_json
+from tasks.stages.params import Params, load
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a check looks at.
+
+    files: all files it reads; each must be there.
+    tables: reads them and gives the tables with their rules; DataError if a file is not what it should be.
+    """
+
+    files: list[Path]
+    tables: Callable[[], list[Table]]
+
+
+def main(name: str) -> None:
+    """Check `LAYER/NAME`.
+
+    Raises:
+        ConfigurationError: no such layer, or params.yaml has no such name there.
+        DataError: there is nothing to check yet, or the data failed (one line that names the first failing rule).
+    """
+    from tasks.quality.runner import run
+
+    layer, _, key = name.partition("/")
+    if layer not in LAYERS:
+        raise ConfigurationError(f"unknown layer {layer!r}; known: {', '.join(f'{known}/NAME' for known in LAYERS)}")
+    subject = LAYERS[layer](key, load())
+    if not any(file.is_file() for file in subject.files):
+        raise DataError(
+            f"nothing to check, {subject.files[0]} is not there; `dvc repro check-{layer}@{key}` makes it first"
+        )
+    problems, tables = read(subject, name)
+    checked = {file.as_posix(): _sha256(file) for file in subject.files if file.is_file()}
+    docs = QUALITY / layer / key
+    with whole(QUALITY / layer / f"{key}.json") as verdict_file, whole(docs) as place:
+        place.mkdir()
+        verdict = run(layer, key, [suites.files(problems), *tables], checked, place)
+        write_json(verdict_file, verdict)
+    if not verdict["success"]:
+        raise DataError(f"{first_failure(verdict, problems)}; see {docs / 'index.html'}")
+
+
+def read(subject: Subject, name: str) -> tuple[dict[str, str | None], list[Table]]:
+    """What is wrong with each file (None: nothing), and the tables to judge: none if a file is absent or unreadable."""
+    problems: dict[str, str | None] = {
+        file.as_posix(): None if file.is_file() else "the file is missing" for file in subject.files
+    }
+    if any(problems.values()):
+        return problems, []
+    try:
+        return problems, subject.tables()
+    except DataError as error:
+        return problems | {name: str(error)}, []
+
+
+def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> str:
+    """One line: the file that cannot be used, or the table, column, rule, how many rows break it and which first."""
+    for file, problem in problems.items():
+        if problem:
+            return problem if file == f"{verdict['contract']}/{verdict['name']}" else f"{file}: {problem}"
+    failures = [result for result in verdict["results"] if not result["success"]]
+    first = failures[0]
+    column = f", column {first['column']}" if first["column"] else ""
+    others = f"; {len(failures) - 1} more rules failed" if len(failures) > 1 else ""
+    return f"table {first['table']}{column} {first['detail']}{others}"
+
+
+def raw(key: str, params: Params) -> Subject:
+    """Raw tables of a data set."""
+    dataset = _known("datasets", key, params.datasets)
+    folder = RAW / key
+
+    def tables() -> list[Table]:
+        found = import_module(FORMATS[dataset.format]).read(folder)
+        return suites.raw(found.ratings, found.users, found.items, found.occupations)
+
+    files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "source.json"]
+    return Subject(files, tables)
+
+
+def processed(key: str, params: Params) -> Subject:
+    """Interactions, users and id maps of a data set under a protocol."""
+    _known("processed", key, params.processed)
+    folder = PROCESSED / key
+    names = ["schema.json", "interactions.parquet", "users.parquet", "user_ids.parquet", "item_ids.parquet"]
+
+    def tables() -> list[Table]:
+        schema = contracts.read_schema(folder / "schema.json")
+        interactions = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
+        users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
+        maps = {name: contracts.read(folder / f"{name}.parquet", contracts.ID_MAP) for name in ("user_ids", "item_ids")}
+        return suites.processed(interactions, users, maps, schema)
+
+    return Subject([folder / name for name in names], tables)
+
+
+def perturbed(key: str, params: Params) -> Subject:
+    """Perturbed features, every budget and seed."""
+    release = _known("perturbed", key, params.perturbed)
+    folder = PERTURBED / key
+    files = {
+        (epsilon, seed): folder / f"epsilon={epsilon:g}" / f"seed-{seed}.parquet"
+        for epsilon in release.epsilon
+        for seed in release.seeds
+    }
+
+    def tables() -> list[Table]:
+        schema = contracts.read_schema(folder / "schema.json")
+        columns = contracts.features_schema(schema.columns)
+        return suites.perturbed({which: contracts.read(file, columns) for which, file in files.items()}, schema)
+
+    return Subject([folder / "schema.json", *files.values()], tables)
+
+
+def recommendations(key: str, params: Params) -> Subject:
+    """Released lists of an experiment, every setting and seed, beside the data it learnt from."""
+    experiment = _known("experiments", key, params.experiments)
+    data = PROCESSED / experiment.data
+    released = RUNS / experiment.suite / key / "released"
+    files = {
+        (setting, seed): released / setting / f"seed-{seed}.parquet"
+        for setting in experiment.settings()
+        for seed in experiment.seeds
+    }
+
+    def tables() -> list[Table]:
+        lists = {which: contracts.read(file, contracts.RECOMMENDATIONS) for which, file in files.items()}
+        interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
+        schema = contracts.read_schema(data / "schema.json")
+        return suites.recommendations(lists, interactions, schema, max(params.evaluation.k))
+
+    return Subject([*files.values(), data / "interactions.parquet", data / "schema.json"], tables)
+
+
+def metrics(key: str, params: Params) -> Subject:
+    """Metrics of all experiments of a suite, from training and from the attack."""
+    suite = _known("suites", key, params.suites)
+    experiments = {name: experiment for name, experiment in params.experiments.items() if experiment.suite == key}
+    files = [RUNS / key / name / stage / "metrics.parquet" for name in experiments for stage in ("train", "attack")]
+    schema_file = PROCESSED / suite.data / "schema.json"
+
+    def tables() -> list[Table]:
+        schema = contracts.read_schema(schema_file)
+        names = suites.ranking_metrics(params.evaluation.k, params.evaluation.negatives)
+        names += suites.attack_metrics(
+            params.attack.k, [feature.name for feature in schema.sensitive], params.attack.attackers
+        )
+        expected = [
+            suites.measurements(name, experiment.settings(), experiment.seeds, names)
+            for name, experiment in experiments.items()
+        ]
+        measured = [contracts.read(file, contracts.METRICS) for file in files]
+        return suites.metrics(pl.concat(measured), pl.concat(expected))
+
+    return Subject([*files, schema_file], tables)
+
+
+LAYERS: dict[str, Callable[[str, Params], Subject]] = {
+    "raw": raw,
+    "processed": processed,
+    "perturbed": perturbed,
+    "recommendations": recommendations,
+    "metrics": metrics,
+}
+
+
+def _known(section: str, key: str, table: dict[str, Any]) -> Any:
+    if key not in table:
+        raise ConfigurationError(f"params.yaml: {section} has no {key!r}; known: {', '.join(sorted(table))}")
+    return table[key]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,249 @@
+"""The check stage: a verdict and docs for every contract, and a stop with one line when the data are not right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.quality import suites
+from tasks.stages import check
+from tasks.stages.common import require_passed, write_json
+from tasks.stages.params import load
+from tests.quality import tables
+
+ROOT = Path(__file__).resolve().parents[2]
+PARAMS = load(ROOT / "params.yaml")
+DATA = "demo"
+PERTURBED = next(name for name, release in PARAMS.perturbed.items() if release.data == DATA)
+EXPERIMENT = next(name for name, experiment in PARAMS.experiments.items() if experiment.suite == "demo")
+NAMES = {
+    "raw": DATA,
+    "processed": DATA,
+    "perturbed": PERTURBED,
+    "recommendations": EXPERIMENT,
+    "metrics": "demo",
+}
+
+
+def write_raw() -> None:
+    folder = Path("data/raw/demo")
+    folder.mkdir(parents=True)
+    raw = tables.raw_tables()
+    write = {"include_header": False, "quote_style": "never"}
+    raw["ratings"].write_csv(folder / "u.data", separator="\t", **write)
+    raw["users"].with_columns(zip_code=pl.lit("00000")).write_csv(folder / "u.user", separator="|", **write)
+    items = raw["items"].with_columns(
+        date=pl.lit("01-Jan-1997"), video=pl.lit(""), url=pl.lit("http://example.org"), unknown=0, drama=1
+    )
+    items.write_csv(folder / "u.item", separator="|", **write)
+    (folder / "u.genre").write_text("unknown|0\ndrama|1\n", encoding="latin-1")
+    (folder / "u.occupation").write_text("\n".join(tables.OCCUPATIONS) + "\n", encoding="latin-1")
+
+
+def write_processed() -> None:
+    folder = Path("data/processed/demo")
+    folder.mkdir(parents=True)
+    layout = {
+        "interactions": contracts.INTERACTIONS,
+        "users": contracts.users_schema(tables.FEATURES),
+        "user_ids": contracts.ID_MAP,
+        "item_ids": contracts.ID_MAP,
+    }
+    for name, table in tables.processed_tables().items():
+        contracts.write(table, folder / f"{name}.parquet", layout[name])
+    write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
+
+
+def write_perturbed() -> None:
+    folder = Path("data/perturbed") / PERTURBED
+    release = PARAMS.perturbed[PERTURBED]
+    table = next(iter(tables.perturbed_tables().values())).with_columns(pl.exclude("user") * 0.0)
+    for epsilon in release.epsilon:
+        for seed in release.seeds:
+            file = folder / f"epsilon={epsilon:g}" / f"seed-{seed}.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            contracts.write(table, file, contracts.features_schema(tables.SCHEMA.columns))
+    write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
+
+
+def write_runs() -> None:
+    evaluation, attack = PARAMS.evaluation, PARAMS.attack
+    names = {
+        "train": suites.ranking_metrics(evaluation.k, evaluation.negatives),
+        "attack": suites.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers),
+    }
+    for name, experiment in PARAMS.experiments.items():
+        if experiment.suite != "demo":
+            continue
+        folder = Path("data/runs/demo") / name
+        for setting in experiment.settings():
+            for seed in experiment.seeds:
+                file = folder / "released" / setting / f"seed-{seed}.parquet"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                contracts.write(tables.recommended(max(evaluation.k)), file, contracts.RECOMMENDATIONS)
+        about = {"suite": "demo", "dataset": DATA, "model": experiment.model}
+        for stage, measured in names.items():
+            (folder / stage).mkdir(parents=True)
+            table = suites.measurements(name, experiment.settings(), experiment.seeds, measured)
+            table = table.with_columns(value=pl.lit(0.25), **{key: pl.lit(value) for key, value in about.items()})
+            contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project folder with small good data in every layer that a check looks at."""
+    place = tmp_path_factory.mktemp("project")
+    before = Path.cwd()
+    os.chdir(place)
+    try:
+        shutil.copy(ROOT / "params.yaml", place)
+        for write in (write_raw, write_processed, write_perturbed, write_runs):
+            write()
+    finally:
+        os.chdir(before)
+    return place
+
+
+@pytest.fixture
+def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it to break, as the current folder."""
+    place = tmp_path / "project"
+    shutil.copytree(made, place)
+    monkeypatch.chdir(place)
+    return place
+
+
+def verdict(layer: str, name: str) -> dict:
+    return json.loads(Path(f"data/quality/{layer}/{name}.json").read_text(encoding="utf-8"))
+
+
+def edit(path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    change(pl.read_parquet(path)).write_parquet(path)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("layer", NAMES)
+def test_good_data_pass_and_leave_a_verdict_with_docs(layer: str) -> None:
+    name = NAMES[layer]
+    check.main(f"{layer}/{name}")
+    found = verdict(layer, name)
+    assert (found["contract"], found["name"], found["success"], found["failed"]) == (layer, name, True, 0)
+    assert found["evaluated"] == len(found["results"]) > 5
+    assert require_passed(layer, name)["success"]
+    assert found["checked"]
+    for file, sha256 in found["checked"].items():
+        assert hashlib.sha256(Path(file).read_bytes()).hexdigest() == sha256
+    index = Path(f"data/quality/{layer}/{name}/index.html").read_text(encoding="utf-8")
+    assert f"{layer}/{name}" in index
+    assert not list(Path("data").rglob("*.partial"))
+
+
+@pytest.mark.usefixtures("project")
+def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
+    path = "data/processed/demo/interactions.parquet"
+    edit(path, lambda frame: tables.put(frame, 6, "rating", 9.0))
+    with pytest.raises(DataError) as error:
+        check.main("processed/demo")
+    assert str(error.value) == (
+        "table interactions, column rating must be from 1 to 5; 1 of 72 rows: "
+        "row 6 (user=1, item=6): rating is 9.0; see data/quality/processed/demo/index.html"
+    )
+    found = verdict("processed", "demo")
+    assert (found["success"], found["failed"]) == (False, 1)
+    assert "row 6 (user=1, item=6)" in Path("data/quality/processed/demo/index.html").read_text(encoding="utf-8")
+    with pytest.raises(DataError, match="failed their check"):
+        require_passed("processed", "demo")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_mended_table_replaces_the_failed_verdict() -> None:
+    edit("data/processed/demo/users.parquet", lambda frame: tables.put(frame, 2, "gender", "X"))
+    with pytest.raises(DataError):
+        check.main("processed/demo")
+    edit("data/processed/demo/users.parquet", lambda frame: tables.put(frame, 2, "gender", "F"))
+    check.main("processed/demo")
+    assert verdict("processed", "demo")["success"]
+    assert "failed</span>" not in Path("data/quality/processed/demo/index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_file_that_cannot_be_read_fails_the_check_with_file_and_line() -> None:
+    path = Path("data/raw/demo/u.data")
+    lines = path.read_text().splitlines()
+    lines[16] = lines[16].replace("\t", " ")
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=re.escape("data/raw/demo/u.data:17: ")):
+        check.main("raw/demo")
+    [result] = verdict("raw", "demo")["results"]
+    assert (result["table"], result["success"]) == ("files", False)
+    assert "u.data:17: " in result["detail"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_release_that_is_not_complete_fails_the_check() -> None:
+    seed = PARAMS.perturbed[PERTURBED].seeds[-1]
+    epsilon = PARAMS.perturbed[PERTURBED].epsilon[0]
+    file = Path(f"data/perturbed/{PERTURBED}/epsilon={epsilon:g}/seed-{seed}.parquet")
+    file.unlink()
+    with pytest.raises(DataError, match=re.escape(f"{file}: the file is missing; see data/quality/perturbed/")):
+        check.main(f"perturbed/{PERTURBED}")
+    assert not verdict("perturbed", PERTURBED)["success"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_missing_metric_is_named() -> None:
+    edit(
+        f"data/runs/demo/{EXPERIMENT}/attack/metrics.parquet",
+        lambda frame: frame.filter(~((pl.col("metric") == "attribute/gender/neural/f1") & (pl.col("k") == 0))),
+    )
+    with pytest.raises(DataError, match=f"metrics expected.*experiment={EXPERIMENT}.*attribute/gender/neural/f1, k=0"):
+        check.main("metrics/demo")
+
+
+@pytest.mark.usefixtures("project")
+def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
+    shutil.rmtree("data/raw/demo")
+    with pytest.raises(DataError, match=r"nothing to check.*dvc repro check-raw@demo"):
+        check.main("raw/demo")
+    assert not Path("data/quality").exists()
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rwa/demo", "unknown layer 'rwa'; known: raw/NAME, processed/NAME"),
+        ("raw", "params.yaml: datasets has no ''"),
+        ("raw/none", "params.yaml: datasets has no 'none'; known: demo"),
+        ("metrics/none", "params.yaml: suites has no 'none'"),
+    ],
+)
+def test_unknown_names_are_refused(name: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        check.main(name)
+
+
+def test_the_command_ends_with_one_line_and_exit_code_1(project: Path) -> None:
+    edit(str(project / "data/processed/demo/users.parquet"), lambda frame: tables.put(frame, 2, "gender", "X"))
+    command = [sys.executable, "-m", "tasks.stages.check", "processed/demo"]
+    done = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "check processed/demo: table users, column gender must be one of: F, M; 1 of 12 rows: "
+        "row 2 (user=2): gender is 'X'; see data/quality/processed/demo/index.html\n"
+    )
+    assert not verdict("processed", "demo")["success"]
