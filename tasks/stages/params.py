@@ -90,6 +90,17 @@ class Training(Strict):
     """Cut-off of the NDCG that validation looks at."""
 
 
+class Tuning(Strict):
+    """What `dprec tune` tries, on validation data alone."""
+
+    seed: Annotated[int, Field(ge=0)]
+    """Seed of every trial; no experiment may use it for a result."""
+    grid: dict[
+        Annotated[str, _known("model", lambda: list(MODELS))], dict[str, Annotated[list[Any], Field(min_length=1)]]
+    ]
+    """Model -> configuration key -> values; every combination is one trial."""
+
+
 class Attack(Strict):
     """The attribute-inference attack."""
 
@@ -141,6 +152,7 @@ class Params(Strict):
     perturbed: dict[Name, Perturbed]
     evaluation: Evaluation
     training: Training
+    tuning: Tuning
     attack: Attack
     suites: dict[Name, Suite]
     experiments: dict[Name, Experiment]
@@ -161,6 +173,8 @@ class Params(Strict):
             where = f"experiments.{name}"
             known(f"{where}.suite", experiment.suite, self.suites, "suite")
             known(f"{where}.data", experiment.data, self.processed, "processed data set")
+            if self.tuning.seed in experiment.seeds:
+                raise ValueError(f"{where}.seeds: {self.tuning.seed} is the tuning seed, which no result may use")
             self._features(where, experiment)
             self._model(where, experiment)
         return self

@@ -1,0 +1,101 @@
+"""Tuning: try configurations of one experiment on validation data and record every trial; the test is never read.
+
+Not part of the DVC graph: it proposes what a person then writes into params.yaml. `dprec tune EXPERIMENT` (or
+`python -m tasks.stages.tune EXPERIMENT`) tries every combination of `tuning.grid.<model>`, each with the one tuning
+seed, which no result uses, and writes all of them to data/results/<suite>/tuning.csv.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import itertools
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from tasks.errors import ConfigurationError
+from tasks.models import model_class
+from tasks.models.base import TrainingData
+from tasks.models.training import EpochModel
+from tasks.stages.common import CHECKPOINTS, RESULTS, require_passed, run_stage, text_digest, whole
+from tasks.stages.inputs import read_inputs
+from tasks.stages.monitor import Monitor, Screen
+from tasks.stages.params import Params, load
+from tasks.stages.train import validator
+
+COLUMNS = {
+    "experiment": pl.String,
+    "config": pl.String,
+    "seed": pl.Int64,
+    "best_epoch": pl.Int64,
+    "epochs": pl.Int64,
+    "valid_ndcg": pl.Float64,
+    "seconds": pl.Float64,
+}
+
+
+def main(name: str) -> None:
+    """Try the whole grid for experiment `name`, best trial last printed."""
+    torch.set_num_threads(1)
+    params = load()
+    if name not in params.experiments:
+        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
+    experiment = params.experiments[name]
+    require_passed("processed", experiment.data)
+    grid = params.tuning.grid.get(experiment.model)
+    if not grid:
+        raise ConfigurationError(f"tuning.grid: nothing to try for {experiment.model!r}; add its keys and values")
+    overrides = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    with Screen(name, len(overrides)) as screen:
+        trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
+    table = pl.DataFrame(trials, schema=COLUMNS)
+    path = RESULTS / experiment.suite / "tuning.csv"
+    if path.exists():
+        others = pl.read_csv(path, schema=COLUMNS).filter(pl.col("experiment") != name)
+        table = pl.concat([others, table])
+    with whole(path) as place:
+        table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
+    best = max(trials, key=lambda row: row["valid_ndcg"])
+    print(f"{len(trials)} trials in {path}; best on validation: {best['config']} (NDCG {best['valid_ndcg']:.4f})")
+
+
+def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> dict[str, Any]:
+    """Train once with the tuning seed; the record of the trial."""
+    experiment = params.experiments[name]
+    cls = model_class(experiment.model)
+    inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
+    seed = params.tuning.seed
+    users, items = inputs.pairs("train")
+    features = inputs.features(experiment.seeds[0]) if cls.uses_features else None
+    data = TrainingData(inputs.schema.n_users, inputs.schema.n_items, users, items, features)
+    model = cls(cls.Config.model_validate(config))
+    if not isinstance(model, EpochModel):
+        raise ConfigurationError(f"experiments.{name}: {experiment.model!r} has no epochs to tune")
+    text = json.dumps(config, sort_keys=True)
+    screen.begin(text, model.config.epochs)
+    folder: Path = CHECKPOINTS / "tuning" / name / text_digest(text + inputs.digest)[:16]
+    monitor = Monitor(folder, validator(inputs, params), screen, params.training.patience)
+    started = time.monotonic()
+    model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
+    best = max(monitor.history, key=lambda record: record["valid"])
+    return {
+        "experiment": name,
+        "config": text,
+        "seed": seed,
+        "best_epoch": best["epoch"],
+        "epochs": len(monitor.history),
+        "valid_ndcg": best["valid"],
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+if __name__ == "__main__":
+    run_stage(main)
