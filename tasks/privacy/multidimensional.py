@@ -21,6 +21,8 @@ PER_FEATURE = 2.5
 """Budget that one sampled feature should get at least (equation 16)."""
 CHUNK = 1 << 14
 """Users perturbed at a time, so that temporary arrays stay small however many users there are."""
+ROUNDING = 1e-6
+"""Relative error, or more, of an output after its rounding to float32."""
 
 
 def sampled_features(epsilon: float, n_features: int) -> int:
@@ -131,16 +133,11 @@ def log_likelihood_ratio(
     for feature, columns in _blocks(features):
         block = outputs[:, columns]
         if feature.kind == "numeric":
-            limit = piecewise.bound(budget)
-            raw = np.clip(block[:, 0].astype(np.float64) / scale, -limit, limit)  # float32 may step over C
-            ratio = piecewise.log_density(raw, float(first[columns][0]), budget) - piecewise.log_density(
-                raw, float(second[columns][0]), budget
-            )
+            raw = block[:, 0].astype(np.float64) / scale
+            logs = [piecewise.log_density(raw, float(user[columns][0]), budget, ROUNDING) for user in (first, second)]
         else:
-            ratio = unary.log_probability(block, int(first[columns].argmax()), budget) - unary.log_probability(
-                block, int(second[columns].argmax()), budget
-            )
-        total += np.where(block.any(axis=1), ratio, 0.0)
+            logs = [unary.log_probability(block, int(user[columns].argmax()), budget) for user in (first, second)]
+        total += np.where(block.any(axis=1), logs[0] - logs[1], 0.0)
     return total
 
 

@@ -67,12 +67,13 @@ def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     return np.clip(result, -limit, limit)  # rounding may step over C by one unit in the last place
 
 
-def log_density(outputs: NDArray[np.floating], x: float, epsilon: float) -> NDArray[np.float64]:
+def log_density(outputs: NDArray[np.floating], x: float, epsilon: float, tolerance: float = 0.0) -> NDArray[np.float64]:
     """Log density of the mechanism's outputs for input x (equation 13); -inf outside [-C, C].
 
     Args:
         outputs: any shape.
         x: the input, in [-1, 1].
+        tolerance: an output this close to a piece, as a share of C, counts as inside it: for outputs that were rounded.
 
     Raises:
         ValueError: epsilon is not a positive finite number.
@@ -83,8 +84,9 @@ def log_density(outputs: NDArray[np.floating], x: float, epsilon: float) -> NDAr
     left = (limit + 1) / 2 * x - width / 2
     # p = (t² - t)/(2 (t + 1)) = t/2 · tanh(ε/4)
     log_p = epsilon / 2 - math.log(2) + math.log(math.tanh(epsilon / 4))
-    inner = (outputs >= left) & (outputs <= left + width)
-    return np.where(np.abs(outputs) > limit, -np.inf, np.where(inner, log_p, log_p - epsilon))
+    slack = tolerance * limit
+    inner = (outputs >= left - slack) & (outputs <= left + width + slack)
+    return np.where(np.abs(outputs) > limit + slack, -np.inf, np.where(inner, log_p, log_p - epsilon))
 
 
 def _inner_width(epsilon: float) -> float:

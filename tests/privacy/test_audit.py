@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tasks.contracts import Feature
-from tasks.privacy import worst_cases
+from tasks.privacy import laplace, multidimensional, piecewise, unary, worst_cases
 from tasks.privacy.audit import audit, lower_bound, provable, verdict
 
 FEATURES = (
@@ -16,6 +16,11 @@ FEATURES = (
 )
 N = 50_000
 CONFIDENCE = 0.999
+
+
+def clean(values: np.ndarray, *_: object) -> np.ndarray:
+    """A mechanism that forgot its noise."""
+    return values
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
@@ -38,10 +43,31 @@ def test_more_counts_per_user_stay_within_the_budget() -> None:
     assert 0 < result.epsilon <= 2
 
 
-def test_noise_that_is_off_is_caught() -> None:
-    result = audit(np.ones(N), -np.ones(N), CONFIDENCE)
-    assert result.epsilon == pytest.approx(result.provable)
-    assert verdict(result, 5.0) == "refuted"
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
+def test_noise_that_is_off_is_caught(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control, for each mechanism: an audit that cannot catch this catches nothing."""
+    rng = np.random.default_rng(9)
+    monkeypatch.setattr(piecewise, "perturb", clean)
+    monkeypatch.setattr(unary, "perturb", clean)
+    monkeypatch.setattr(laplace, "noisy_counts", clean)
+    for samples in (
+        worst_cases.piecewise_samples(epsilon, N, rng),
+        worst_cases.unary_samples(epsilon, 4, N, rng),
+        worst_cases.multidimensional_samples(FEATURES, epsilon, N, rng),
+        worst_cases.counts_samples(epsilon, 1, N, rng),
+    ):
+        result = audit(*samples, CONFIDENCE)
+        assert result.epsilon == pytest.approx(result.provable)
+        assert verdict(result, epsilon) == "refuted"
+
+
+def test_a_budget_spent_on_every_feature_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six features with 2.5 each, where only two may be reported."""
+    monkeypatch.setattr(
+        multidimensional, "_sample", lambda n_users, n_features, *_: np.ones((n_users, n_features), dtype=np.bool_)
+    )
+    samples = worst_cases.multidimensional_samples(FEATURES, 5.0, N, np.random.default_rng(10))
+    assert verdict(audit(*samples, CONFIDENCE), 5.0) == "refuted"
 
 
 def test_noise_for_twice_the_budget_is_caught() -> None:
