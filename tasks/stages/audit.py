@@ -1,0 +1,107 @@
+"""Stage `audit`: attack the mechanisms of a suite at the budgets its experiments use.
+
+Writes data/runs/<suite>/audit.json: for each mechanism and budget the bound that samples prove, and the largest one
+that so many samples could have proved. Needs the parameters and the processed data's schema, no trained model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, PrivacyError
+from tasks.privacy import worst_cases
+from tasks.privacy.audit import audit, verdict
+from tasks.privacy.multidimensional import sampled_features
+from tasks.stages.common import PROCESSED, RUNS, run_stage, whole, write_json
+from tasks.stages.params import Params, load
+
+SAMPLES = 200_000
+"""Outputs drawn for each of the two inputs; they can prove bounds up to about 9.5."""
+CONFIDENCE = 0.999
+"""Of each bound: a sound mechanism is refuted once in a thousand audits, or less."""
+SEED = 0
+"""Of every audit's samples: they say something about the mechanism alone, and need only be the same in every run."""
+
+
+def main(name: str) -> None:
+    """Audit the mechanisms of suite `name`."""
+    params = load()
+    if name not in params.suites:
+        raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
+    records = [*_features(name, params), *_counts(name, params)]
+    with whole(RUNS / name / "audit.json") as place:
+        write_json(place, records)
+    for record in records:
+        if record["verdict"] == "refuted":
+            claimed, proved = record["epsilon_claimed"], record["audited_epsilon"]
+            raise PrivacyError(
+                f"{RUNS / name / 'audit.json'}: {record['mechanism']} claims epsilon {claimed:g}, but its outputs "
+                f"prove at least {proved:.3g}; mend tasks/privacy before anything is released"
+            )
+
+
+def _features(suite: str, params: Params) -> Iterator[dict[str, Any]]:
+    """The local mechanisms, at every budget at which an experiment of the suite reads features."""
+    releases = {
+        (experiment.data, epsilon)
+        for experiment in params.experiments.values()
+        if experiment.suite == suite
+        for config in experiment.settings().values()
+        if (epsilon := params.features_epsilon(experiment, config)) is not None
+    }
+    for data, epsilon in sorted(releases):
+        features = contracts.read_schema(PROCESSED / data / "schema.json").features
+        sampled = sampled_features(epsilon, len(features))
+        widths = [len(feature.columns) for feature in features if feature.kind == "categorical"]
+        if len(widths) < len(features):
+            samples = worst_cases.piecewise_samples(epsilon / sampled, SAMPLES, _rng())
+            yield _record("feature", "piecewise", "one number replaced", epsilon / sampled, samples)
+        if widths:
+            samples = worst_cases.unary_samples(epsilon / sampled, max(widths), SAMPLES, _rng())
+            yield _record("feature", "optimised unary encoding", "one category replaced", epsilon / sampled, samples)
+        samples = worst_cases.multidimensional_samples(features, epsilon, SAMPLES, _rng())
+        what = f"{sampled} of {len(features)} features, multidimensional"
+        yield _record("feature", what, "all features of one user replaced", epsilon, samples)
+
+
+def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
+    """The noisy counts of `dp-popularity`, at every budget at which the suite runs it."""
+    settings = {
+        (float(config["epsilon"]), int(config["contribution"]))
+        for experiment in params.experiments.values()
+        if experiment.suite == suite and experiment.model == "dp-popularity"
+        for config in experiment.settings().values()
+    }
+    for epsilon, contribution in sorted(settings):
+        samples = worst_cases.counts_samples(epsilon, contribution, SAMPLES, _rng())
+        neighbouring = f"one user with {contribution} interactions added or removed"
+        yield _record("interaction", "discrete Laplace noise on item counts", neighbouring, epsilon, samples)
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)
+
+
+def _record(
+    protects: str, mechanism: str, neighbouring: str, epsilon: float, samples: worst_cases.Samples
+) -> dict[str, Any]:
+    result = audit(*samples, CONFIDENCE)
+    return {
+        "protects": protects,
+        "mechanism": mechanism,
+        "neighbouring": neighbouring,
+        "epsilon_claimed": epsilon,
+        "audited_epsilon": result.epsilon,
+        "confidence": result.confidence,
+        "samples": result.samples,
+        "provable": result.provable,
+        "verdict": verdict(result, epsilon),
+    }
+
+
+if __name__ == "__main__":
+    run_stage(main)

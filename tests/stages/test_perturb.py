@@ -1,0 +1,119 @@
+"""Stage `perturb`: a release per budget and seed, whole or not at all, with a ledger that names its gaps."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.privacy import multidimensional
+from tasks.privacy.ledger import LedgerEntry
+from tasks.stages import perturb
+from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, digest, read_json, write_json
+from tests.stages import tiny
+
+OUT = PERTURBED / "tiny"
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny.build(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+def release(epsilon: str, seed: int) -> pl.DataFrame:
+    path = OUT / f"epsilon={epsilon}" / f"seed-{seed}.parquet"
+    return contracts.read(path, contracts.features_schema(tiny.SCHEMA.columns))
+
+
+def test_every_budget_and_seed_is_released_under_the_contract() -> None:
+    perturb.main("tiny")
+    files = sorted(path.relative_to(OUT).as_posix() for path in OUT.rglob("*") if path.is_file())
+    releases = [f"epsilon={epsilon}/seed-{seed}.parquet" for epsilon in ("1", "7.5") for seed in (0, 1)]
+    assert files == sorted([*releases, "ledger.json", "schema.json"])
+    assert contracts.read_schema(OUT / "schema.json") == tiny.SCHEMA
+    for epsilon, sampled in (("1", 1), ("7.5", 3)):
+        table = release(epsilon, 0)
+        assert table["user"].to_list() == list(range(tiny.N_USERS))
+        reported = (table.select("share", "count").to_numpy() != 0).sum(axis=1)
+        assert reported.max() == min(sampled, 2)
+        assert table.select("share").to_numpy().max() <= multidimensional.bound(float(epsilon), 3) * (1 + 1e-6)
+
+
+def test_releases_share_no_noise_and_do_not_depend_on_what_else_is_listed(tmp_path: Path) -> None:
+    """Two budgets under one seed with the same noise would give the features away by their difference."""
+    first, second = perturb.generator(0, 1.0).random(1000), perturb.generator(0, 7.5).random(1000)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 5 / np.sqrt(1000)
+    perturb.main("tiny")
+    before = release("7.5", 1)
+    other = tmp_path / "other"
+    other.mkdir()
+    changed = tiny.parameters()["perturbed"]["tiny"] | {"epsilon": [7.5], "seeds": [1]}
+    tiny.build(other, perturbed={"tiny": changed}, experiments={})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(other)
+        perturb.main("tiny")
+        assert release("7.5", 1).equals(before)
+
+
+def test_running_again_gives_the_same_bytes() -> None:
+    perturb.main("tiny")
+    before = digest(OUT)
+    perturb.main("tiny")
+    assert digest(OUT) == before
+
+
+def test_ledger_has_one_entry_per_release_and_names_the_fitted_columns() -> None:
+    perturb.main("tiny")
+    records = read_json(OUT / "ledger.json")
+    assert [(record.pop("epsilon"), record.pop("seed")) for record in records] == [(1, 0), (1, 1), (7.5, 0), (7.5, 1)]
+    entries = [LedgerEntry.model_validate(record) for record in records]
+    assert [entry.claimed_epsilon for entry in entries] == [1, 1, 7.5, 7.5]
+    assert [entry.accounted_epsilon for entry in entries] == pytest.approx([1, 1, 7.5, 7.5])
+    for entry in entries:
+        assert entry.protects == "feature"
+        assert any("released: count." in gap for gap in entry.gaps)
+        assert any("4 releases" in gap for gap in entry.gaps)
+
+
+def test_nothing_is_perturbed_before_the_data_passed_their_check() -> None:
+    verdict = QUALITY / "processed" / "tiny.json"
+    write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})
+    with pytest.raises(DataError, match="failed their check"):
+        perturb.main("tiny")
+    verdict.unlink()
+    with pytest.raises(DataError, match="not found"):
+        perturb.main("tiny")
+    assert not PERTURBED.exists()
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"perturbed\.large is not in params\.yaml; known: tiny"):
+        perturb.main("large")
+
+
+def test_a_failure_or_an_interruption_half_way_leaves_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    perturb.main("tiny")
+    before = digest(OUT)
+    calls = []
+
+    def interrupted(*arguments: object) -> np.ndarray:
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return np.zeros((tiny.N_USERS, len(tiny.SCHEMA.columns)), dtype=np.float32)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(multidimensional, "perturb", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            perturb.main("tiny")
+    assert digest(OUT) == before
+    assert [path.name for path in PERTURBED.iterdir()] == ["tiny"]
+    shutil.rmtree(OUT)
+    (PROCESSED / "tiny" / "users.parquet").unlink()
+    with pytest.raises(DataError, match=r"users\.parquet: no such table"):
+        perturb.main("tiny")
+    assert not OUT.exists()
