@@ -53,14 +53,17 @@ def _features(suite: str, params: Params) -> Iterator[dict[str, Any]]:
         for config in experiment.settings().values()
         if (epsilon := params.features_epsilon(experiment, config)) is not None
     }
+    audited: set[tuple[object, float]] = set()  # several budgets of a user may mean the same budget per feature
     for data, epsilon in sorted(releases):
         features = contracts.read_schema(PROCESSED / data / "schema.json").features
         sampled = sampled_features(epsilon, len(features))
         widths = [len(feature.columns) for feature in features if feature.kind == "categorical"]
-        if len(widths) < len(features):
+        if len(widths) < len(features) and ("number", epsilon / sampled) not in audited:
+            audited.add(("number", epsilon / sampled))
             samples = worst_cases.piecewise_samples(epsilon / sampled, SAMPLES, _rng())
             yield _record("feature", "piecewise", "one number replaced", epsilon / sampled, samples)
-        if widths:
+        if widths and (max(widths), epsilon / sampled) not in audited:
+            audited.add((max(widths), epsilon / sampled))
             samples = worst_cases.unary_samples(epsilon / sampled, max(widths), SAMPLES, _rng())
             yield _record("feature", "optimised unary encoding", "one category replaced", epsilon / sampled, samples)
         samples = worst_cases.multidimensional_samples(features, epsilon, SAMPLES, _rng())

@@ -53,6 +53,19 @@ def test_every_mechanism_is_audited_at_the_budgets_in_use() -> None:
     assert {record["protects"] for record in records} == {"feature", "interaction"}
 
 
+def test_budgets_that_mean_the_same_per_feature_are_audited_once() -> None:
+    """Of three features, ε = 2.5 reports one and ε = 7.5 all three, each with 2.5."""
+    perturbed = tiny.parameters()["perturbed"]["tiny"] | {"epsilon": [2.5, 7.5]}
+    Path("other").mkdir()
+    tiny.build(Path("other"), perturbed={"tiny": perturbed})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir("other")
+        audit.main("tiny")
+        records = read_json(RUNS / "tiny" / "audit.json")
+    local = [record["epsilon_claimed"] for record in records if record["protects"] == "feature"]
+    assert local == [2.5, 2.5, 2.5, 7.5]
+
+
 def test_a_suite_without_private_mechanisms_has_nothing_to_audit() -> None:
     audit.main("open")
     assert read_json(RUNS / "open" / "audit.json") == []
@@ -60,7 +73,6 @@ def test_a_suite_without_private_mechanisms_has_nothing_to_audit() -> None:
 
 def test_a_budget_that_the_samples_cannot_refute_is_called_inconclusive() -> None:
     perturbed = tiny.parameters()["perturbed"]["tiny"] | {"epsilon": [20.0, 7.5]}
-    Path("params.yaml").unlink()
     other = Path("other")
     other.mkdir()
     tiny.build(other, perturbed={"tiny": perturbed})
