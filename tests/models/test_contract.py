@@ -12,14 +12,15 @@ from tasks.stages.monitor import Monitor, Screen
 
 EPOCHS = {"epochs": 25, "batch_size": 64, "learning_rate": 0.01, "dimension": 4, "regularization": 1e-3}
 """Small and regularised: a large model memorises the training items and takes held-out ones for negatives."""
+GRAPH = EPOCHS | {"epochs": 60, "dimension": 8, "regularization": 1e-4}
 CONFIGS = {
     "popularity": {},
     "dp-popularity": {"epsilon": 1.0, "contribution": 10},
     "bpr": EPOCHS,
-    "gcn": EPOCHS,
-    "gerai": EPOCHS | {"epsilon": 50.0},
-    "gerai-nl": EPOCHS | {"epsilon": 50.0},
-    "gerai-nf": EPOCHS,
+    "gcn": GRAPH,
+    "gerai": GRAPH | {"epsilon": 50.0},
+    "gerai-nl": GRAPH | {"epsilon": 50.0},
+    "gerai-nf": GRAPH,
 }
 PERSONALISED = [name for name in MODELS if "popularity" not in name]
 BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]

@@ -85,8 +85,9 @@ def test_q_is_bounded_by_one():
         assert q.min() >= 0 and q.max() <= 1
 
 
-def test_the_noisy_objective_is_bounded_below_in_h():
-    model = built(GERAI(GERAIConfig(**COMMON, epsilon=0.001)))
+@pytest.mark.parametrize("ridge", [0.0, 4.0])
+def test_the_noisy_objective_is_bounded_below_in_h(ridge):
+    model = built(GERAI(GERAIConfig(**COMMON, epsilon=0.001, ridge=ridge)))
     difference = torch.rand(50, 6, generator=torch.Generator().manual_seed(0))
     direction = torch.randn(200, 6, generator=torch.Generator().manual_seed(1))
     quadratic = []
@@ -98,7 +99,15 @@ def test_the_noisy_objective_is_bounded_below_in_h():
             values.append(model.objective(difference).item())
         quadratic.append(sum(values) / 2 - math.log(2))  # the linear part cancels
     assert min(quadratic) > -1e-3 * max(quadratic)
-    assert model.diagnostics()["eigenvalues_trimmed"] > 0
+    assert ridge or model.diagnostics()["eigenvalues_trimmed"] > 0
+
+
+def test_directions_that_noise_turned_negative_are_dropped_from_the_linear_term_too():
+    model = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
+    model.network.noise_quadratic = -torch.eye(6)
+    model.network.noise_linear = torch.ones(6)
+    assert model.objective(torch.zeros(5, 6)).item() == pytest.approx(math.log(2))
+    assert model.diagnostics() == {"eigenvalues_trimmed": 6.0}
 
 
 def test_noise_is_drawn_once_per_run_unless_asked_otherwise():

@@ -29,6 +29,8 @@ class GERAIConfig(GCNConfig):
     """ε of the loss perturbation; infinity draws no noise and leaves the truncated loss."""
     bound: Literal["clip", "tanh"] = "clip"
     """How q is kept within [0, 1]: the clip function of the paper's footnote 1, or tanh."""
+    ridge: float = Field(default=4.0, ge=0)
+    """Regularisation of h in standard deviations of the noise; 4 is the functional-mechanism paper's choice."""
     redraw: Literal["run", "step"] = "run"
     """When the noise is drawn: `step` averages it away; it is one reading of Algorithm 3, marked in the ledger."""
 
@@ -62,23 +64,25 @@ class GERAI(GCN):
         return pair.clamp(0.0, 1.0) if self.config.bound == "clip" else torch.tanh(torch.relu(pair))
 
     def objective(self, difference: Tensor) -> Tensor:
-        """log 2 − ½ hᵀq̄ + ηᵀh + hᵀ (⅛ mean(q̄ q̄ᵀ) + N) h, the quadratic made positive semidefinite.
+        """log 2 + (η − ½ mean q̄)ᵀh + hᵀ (⅛ mean(q̄ q̄ᵀ) + N) h, regularised and trimmed to be bounded below in h.
 
-        A noisy quadratic form may be unbounded below, so its negative eigenvalues are cut off (spectral trimming of
-        the functional-mechanism paper); the cut is a constant for the gradient, and the regularisation of h makes
-        what remains strictly convex in h.
+        As in the functional-mechanism paper (VLDB 2012, §6): `ridge` times the noise's standard deviation is added
+        to the diagonal, then directions of h with a negative eigenvalue are dropped from both terms. Which ones is a
+        constant for the gradient. Without noise nothing is added or dropped.
         """
         if self.config.redraw == "step":
             self.network.noise_linear, self.network.noise_quadratic = self._draw(self._rng)
         h = self.network.project.weight[0]
         linear = self.network.noise_linear - 0.5 * difference.mean(0)
         quadratic = difference.T @ difference / (8 * len(difference)) + self.network.noise_quadratic
+        ridge = self.config.ridge * math.sqrt(2) * self._scale
         with torch.no_grad():
-            values, vectors = torch.linalg.eigh(quadratic)
-            below = values.clamp(max=0.0)
-            correction = (vectors * below) @ vectors.T
-            self._trimmed.append(int((below < -1e-7).sum()))
-        return math.log(2) + linear @ h + h @ (quadratic - correction) @ h
+            values, vectors = torch.linalg.eigh(quadratic + ridge * torch.eye(len(h)))
+            rounding = torch.finfo(values.dtype).eps * len(h) * values.abs().max()
+            kept = vectors[:, values >= -rounding]
+            self._trimmed.append(len(h) - kept.shape[1])
+        kept_h = kept @ (kept.T @ h)
+        return math.log(2) + linear @ kept_h + kept_h @ quadratic @ kept_h + ridge * (kept_h @ kept_h)
 
     def diagnostics(self) -> dict[str, float]:
         """Mean number of eigenvalues that were trimmed per step since the last call."""
