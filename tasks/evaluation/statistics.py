@@ -1,0 +1,172 @@
+"""How sure a number is: means over seeds with their spread, paired tests, and agreement with a published order.
+
+Source: METHODS §8. Everything random takes a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Values of one metric over seeds."""
+
+    n: int
+    mean: float
+    std: float
+    """Standard deviation with n - 1 in the denominator; NaN for a single value."""
+    low: float
+    """Lower end of the 95 % bootstrap interval of the mean."""
+    high: float
+    """Upper end."""
+
+
+def summary(values: ArrayLike, *, seed: int = 0) -> Summary:
+    """Mean, standard deviation and 95 % bootstrap interval of (n,) values.
+
+    Args:
+        seed: of the bootstrap's resamples.
+
+    Raises:
+        ValueError: no values, or one that is not finite.
+    """
+    array = _finite(values)
+    low, high = bootstrap_interval(array, seed=seed)
+    std = float(array.std(ddof=1)) if len(array) > 1 else float("nan")
+    return Summary(len(array), float(array.mean()), std, low, high)
+
+
+def bootstrap_interval(
+    values: ArrayLike, *, seed: int = 0, level: float = 0.95, resamples: int = 10_000
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean of (n,) values (Efron & Tibshirani 1993, ch. 13).
+
+    Over target users: one 0 or 1 per user, whether the attacker was right. Over seeds: one value per seed; with few
+    seeds the interval is too narrow (of five normal values it covers the mean 83 % of the time, not 95 %), so show
+    the number of seeds beside it.
+
+    Raises:
+        ValueError: no values, one that is not finite, or a level outside (0, 1).
+    """
+    array = _finite(values)
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie in (0, 1), not {level}")
+    if np.ptp(array) == 0:
+        return float(array[0]), float(array[0])
+    rng = np.random.default_rng(seed)
+    # Resampling with replacement only needs how often each distinct value is drawn: 0/1 values cost two counts.
+    distinct, counts = np.unique(array, return_counts=True)
+    drawn = rng.multinomial(len(array), counts / len(array), size=resamples)
+    tail = (1 - level) / 2
+    low, high = np.quantile(drawn @ distinct / len(array), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Exact interval of a proportion (Clopper & Pearson 1934): covers at least `level` whatever the proportion.
+
+    Raises:
+        ValueError: `successes` outside 0..n, or n below 1.
+    """
+    interval = stats.binomtest(successes, n).proportion_ci(confidence_level=level, method="exact")
+    return float(interval.low), float(interval.high)
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """One claim "A beats B" over the same seeds."""
+
+    difference: float
+    """Mean of A - B."""
+    p: float
+    """One-sided p-value of the paired t-test."""
+    p_holm: float
+    """The same after Holm's correction for all claims tested together."""
+
+
+def paired_tests(claims: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, PairedTest]:
+    """Test every claim "A is larger than B" by a one-sided paired t-test, corrected together by Holm's method.
+
+    Differences that are equal at all seeds (both methods without randomness) get p = 1: repeating a computation is no
+    replication, and says nothing about chance.
+
+    Args:
+        claims: name -> (A, B), each (n_seeds,) in the same order of seeds.
+
+    Raises:
+        ValueError: A and B differ in length, have fewer than two values, or one that is not finite.
+    """
+    differences = {}
+    for name, (a, b) in claims.items():
+        first, second = _finite(a), _finite(b)
+        if len(first) != len(second) or len(first) < 2:
+            raise ValueError(
+                f"{name}: a paired test needs the same two or more seeds, not {len(first)} and {len(second)}"
+            )
+        differences[name] = first - second
+    p_values = [_paired_p(difference) for difference in differences.values()]
+    return {
+        name: PairedTest(float(difference.mean()), p, p_holm)
+        for (name, difference), p, p_holm in zip(differences.items(), p_values, holm(p_values), strict=True)
+    }
+
+
+def _paired_p(difference: NDArray[np.float64]) -> float:
+    scale = np.abs(difference).max()
+    if np.ptp(difference) <= 1e-12 * scale:
+        return 1.0
+    return float(stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's (1979) step-down correction: family-wise error at most α for all claims with a result at most α.
+
+    Raises:
+        ValueError: a value outside [0, 1].
+    """
+    p = np.asarray(p_values, float)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("p-values must lie in [0, 1]")
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p)))), 1.0)
+    return [float(value) for value in corrected]
+
+
+def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> float | None:
+    """Share of method pairs of one published column that we order the same way (METHODS §8).
+
+    A pair printed as equal has no order to agree with and is left out. A pair that is equal for us but not in print
+    counts one half, as a coin would do.
+
+    Args:
+        published, ours: one value per method, in the same order.
+
+    Returns:
+        A share in [0, 1], or None if no pair is ordered in print.
+
+    Raises:
+        ValueError: the lengths differ, or a value is not finite.
+    """
+    theirs, own = _finite(published), _finite(ours)
+    if len(theirs) != len(own):
+        raise ValueError(f"{len(theirs)} published values beside {len(own)} of ours")
+    first, second = np.triu_indices(len(theirs), 1)
+    printed, measured = np.sign(theirs[first] - theirs[second]), np.sign(own[first] - own[second])
+    ordered = printed != 0
+    if not ordered.any():
+        return None
+    return float((0.5 * (1 + printed * measured))[ordered].mean())
+
+
+def _finite(values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+        raise ValueError(f"expected one or more finite values, not {values!r}")
+    return array
