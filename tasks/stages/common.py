@@ -36,7 +36,7 @@ def whole(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     place = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    remove(place)
+    _sweep(path)
     try:
         yield place
         if place.is_dir() and path.exists():
@@ -48,6 +48,29 @@ def whole(path: Path) -> Iterator[Path]:
             place.replace(path)
     finally:
         remove(place)
+
+
+def _sweep(path: Path) -> None:
+    """Clear away what killed runs left beside `path`; what a live process is writing is not touched."""
+    for left in path.parent.glob(f".{path.name}.*.partial"):
+        pid = left.name.removeprefix(f".{path.name}.").split(".")[0]
+        if pid.isdecimal() and int(pid) != os.getpid() and _alive(int(pid)):
+            continue
+        if left.name.endswith(".old.partial") and not path.exists():
+            left.rename(path)  # killed between the two renames: the old output is still the current one
+        else:
+            remove(left)
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process with this id exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def remove(path: Path) -> None:

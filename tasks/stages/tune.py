@@ -25,7 +25,7 @@ from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.base import TrainingData
 from tasks.models.training import EpochModel
-from tasks.stages.common import CHECKPOINTS, RESULTS, require_passed, run_stage, text_digest, whole
+from tasks.stages.common import CHECKPOINTS, RESULTS, code_digest, require_passed, run_stage, text_digest, whole
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Params, load
@@ -81,7 +81,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         raise ConfigurationError(f"experiments.{name}: {experiment.model!r} has no epochs to tune")
     text = json.dumps(config, sort_keys=True)
     screen.begin(text, model.config.epochs)
-    folder: Path = CHECKPOINTS / "tuning" / name / text_digest(text + inputs.digest)[:16]
+    folder: Path = CHECKPOINTS / "tuning" / name / text_digest(text + inputs.digest + code_digest())[:16]
     monitor = Monitor(folder, validator(inputs, params), screen, params.training.patience)
     started = time.monotonic()
     model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
