@@ -1,0 +1,201 @@
+"""The `dprec` command. Nothing heavy is imported before a command needs it: `dprec --help` answers at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows import settings
+from tasks.errors import ConfigurationError, DataError, DprecError
+
+if TYPE_CHECKING:
+    from flows.plan import Plan
+    from tasks.stages.params import Params
+
+app = typer.Typer(
+    name="dprec",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Regenerates, checks and compares published differentially private recommenders.\n\n"
+    "A *suite* is one paper, or `demo`; params.yaml says what belongs to it. `dprec run demo` computes what is missing "
+    "or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same stages.",
+)
+Suite = Annotated[str, typer.Argument(help="A suite of params.yaml, e.g. demo or gerai.", show_default=False)]
+
+
+@app.callback()
+def common(
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="DPREC_DEBUG", help="Show tracebacks and Prefect's own log.")
+    ] = False,
+) -> None:
+    """Runs before every command: finds the project and sets the tools up."""
+    if debug:
+        os.environ["DPREC_DEBUG"] = "1"
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
+    root = settings.project(Path.cwd())
+    os.chdir(root)
+    settings.apply(root)
+
+
+@app.command()
+def check(
+    suite: Annotated[str | None, typer.Argument(help="Plan of this suite alone.", show_default=False)] = None,
+) -> None:
+    """Validate params.yaml and show the plan: what is up to date, what will run, and why.
+
+    Nothing is run. The first wrong key is named in one line, with exit code 1.
+    """
+    from flows import plan
+    from tasks.stages import params
+
+    loaded = params.load()
+    if suite:
+        _known(suite, loaded)
+    params.check_configs(loaded)
+    for todo in [plan.read(f"report@{suite}")] if suite else plan.read_all():
+        _show(todo)
+
+
+@app.command()
+def run(
+    suite: Suite,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Stages at the same time (default: one per core).")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run every stage, up to date or not.")] = False,
+) -> None:
+    """Bring a suite's report up to date and print its path.
+
+    Stages run as one Prefect flow, independent ones side by side; those that are up to date are shown as `cached`.
+    After Ctrl-C, the next run goes on where this one stopped. No server is needed; with PREFECT_API_URL set, the run is
+    recorded there.
+    """
+    from flows import plan
+    from flows.execution import exclusive, say
+    from flows.server import server
+    from tasks.stages import params
+
+    # Also when started in the background, where shells switch Ctrl-C off; a stop must reach the stages.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _known(suite, params.load())
+    try:
+        with exclusive(f"suite {suite}", wait=wait):
+            todo = plan.read(f"report@{suite}")
+            if todo.pending or force:
+                server()
+                from flows.pipeline import regenerate
+
+                regenerate(suite, jobs=jobs, wait=wait, force=force)
+            else:
+                for step in todo.steps:
+                    say(step.name, "cached")
+    except KeyboardInterrupt:
+        print(f"interrupted; `dprec run {suite}` goes on where this run stopped", file=sys.stderr)
+        raise typer.Exit(130) from None
+    print(f"report: {_report(suite)}")
+
+
+@app.command()
+def report(
+    suite: Suite,
+    open_it: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Print the path of a suite's report."""
+    path = _report(suite)
+    print(path)
+    if open_it:
+        typer.launch(path.resolve().as_uri())
+
+
+@app.command()
+def compare(
+    suite: Suite,
+    against: Annotated[str, typer.Option("--against", help="Git revision that holds the other numbers.")] = "HEAD",
+) -> None:
+    """Compare the regenerated numbers with the committed ones; exit 1 and list what left its band.
+
+    What is compared is the mean over seeds of each metric. Bands: ranking metrics ±0.03, attacks' F1 and advantage
+    ±0.06. The same code on the same machine agrees to the last digit; the bands leave room for another processor.
+    """
+    from flows import compare as comparison
+
+    total, outside = comparison.against(suite, against)
+    for difference in outside:
+        print(difference)
+    if outside:
+        raise DataError(f"{len(outside)} of {total} numbers of {suite} left their band around those of {against}")
+    print(f"{suite}: {total} numbers agree with those of {against}")
+
+
+@app.command()
+def schedule() -> None:
+    """Serve the schedules: the demo every night, the papers every week, until Ctrl-C.
+
+    Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
+    this command. Its pages show the runs, their logs and the report.
+    """
+    from flows.deployments import serve_schedules
+
+    try:
+        serve_schedules()
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def main() -> None:
+    """Entry point: an error is one line and exit code 1; `--debug` shows the traceback."""
+    try:
+        app()
+    except Exception as error:
+        if os.environ.get("DPREC_DEBUG") == "1":
+            raise
+        line = " ".join(str(error).split())
+        expected = isinstance(error, DprecError | OSError)
+        print(
+            f"dprec: {line if expected else f'{type(error).__name__}: {line} (--debug shows where)'}", file=sys.stderr
+        )
+        raise SystemExit(1) from None
+
+
+def _known(suite: str, loaded: Params) -> None:
+    if suite not in loaded.suites:
+        raise ConfigurationError(f"unknown suite {suite!r}; params.yaml has: {', '.join(sorted(loaded.suites))}")
+
+
+def _report(suite: str) -> Path:
+    from tasks.stages.common import REPORTS
+
+    path = REPORTS / suite / "index.html"
+    if not path.is_file():
+        raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")
+    return path
+
+
+def _show(todo: Plan) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", title_justify="left")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("why")
+    for step in todo.steps:
+        state = "[green]up to date[/green]" if step.cached else "will run" if step.reasons else "may run"
+        table.add_row(step.name, state, "" if step.cached else escape(step.why))
+    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Regenerated numbers beside the committed ones: what left its band?
+
+The same code on the same machine gives the same numbers to the last digit. Another processor rounds differently, which
+a training run amplifies; so means over seeds are compared, each within the band of its kind of metric.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages.common import RESULTS
+
+# First part of a metric's name -> largest accepted difference of the mean over seeds.
+TOLERANCE = {
+    "sampled-100": 0.03,
+    "full": 0.03,
+    "attribute": 0.06,  # an F1 over a fifth of the users: one user weighs more than one ranking does
+}
+
+Key = tuple[str, str, str, str, str]
+"""experiment, model, setting, metric, k"""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number that left its band, or that only one side has (the other is None)."""
+
+    key: Key
+    committed: float | None
+    regenerated: float | None
+
+    def __str__(self) -> str:
+        experiment, _, setting, metric, k = self.key
+        where = f"{experiment} {setting} {metric}" + (f"@{k}" if k else "")
+        if self.committed is None or self.regenerated is None:
+            missing = "committed" if self.committed is None else "regenerated"
+            return f"{where}: not among the {missing} numbers"
+        change = self.regenerated - self.committed
+        return f"{where}: {self.committed:.4f} -> {self.regenerated:.4f} ({change:+.4f}, allowed {tolerance(metric)})"
+
+
+def tolerance(metric: str) -> float:
+    """The largest accepted difference of a metric's mean over seeds.
+
+    Raises:
+        ConfigurationError: no band is stated for this kind of metric.
+    """
+    kind = metric.partition("/")[0]
+    if kind not in TOLERANCE:
+        raise ConfigurationError(f"flows/compare.py: no tolerance is stated for {metric!r}; known: {sorted(TOLERANCE)}")
+    return TOLERANCE[kind]
+
+
+def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
+    """Compare `data/results/<suite>/metrics.csv` with the same file of a git revision.
+
+    Returns:
+        How many numbers were compared, and those that differ by more than their tolerance.
+
+    Raises:
+        DataError: one of the two is not there.
+    """
+    path = RESULTS / suite / "metrics.csv"
+    if not path.is_file():
+        raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
+    shown = subprocess.run(
+        ["git", "show", f"{revision}:./{path.as_posix()}"], capture_output=True, text=True, check=False
+    )
+    if shown.returncode != 0:
+        last = (shown.stderr.strip().splitlines() or ["git show failed"])[-1]
+        raise DataError(f"{path}: {revision} has no numbers to compare with ({last})")
+    return compare(means(shown.stdout, f"{revision}:{path}"), means(path.read_text(encoding="utf-8"), str(path)))
+
+
+def compare(committed: dict[Key, float], regenerated: dict[Key, float]) -> tuple[int, list[Difference]]:
+    """How many numbers there are, and those outside their tolerance or on one side only."""
+    keys = sorted(committed.keys() | regenerated.keys())
+    found = [Difference(key, committed.get(key), regenerated.get(key)) for key in keys]
+    return len(keys), [difference for difference in found if not _within(difference)]
+
+
+def means(text: str, where: str) -> dict[Key, float]:
+    """Mean over seeds of every number in a metrics table.
+
+    Raises:
+        DataError: the table has not the columns of the metrics contract.
+    """
+    values: dict[Key, list[float]] = defaultdict(list)
+    rows: Iterable[dict[str, str]] = csv.DictReader(io.StringIO(text))
+    for line, row in enumerate(rows, start=2):
+        try:
+            key = (row["experiment"], row["model"], row["setting"], row["metric"], row["k"])
+            values[key].append(float(row["value"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{where}:{line}: not a row of the metrics contract ({error!r})") from error
+    if not values:
+        raise DataError(f"{where}: has no rows")
+    return {key: fmean(column) for key, column in values.items()}
+
+
+def _within(difference: Difference) -> bool:
+    if difference.committed is None or difference.regenerated is None:
+        return False
+    return abs(difference.regenerated - difference.committed) <= tolerance(difference.key[3])

@@ -1,0 +1,200 @@
+"""Running one stage through DVC: its output line by line, its failure as one line, and stopping it cleanly."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from tasks.errors import DprecError
+from tasks.stages.common import DATA
+
+LOCK = DATA / ".lock"
+REFRESH_SECONDS = 5.0  # between two states of one progress bar
+GRACE_SECONDS = 20.0  # for an interrupted stage to put its files in order
+
+# What DVC says around a stage's own output; people who run dvc by hand may want it, a run's log does not.
+_DVC = re.compile(
+    r"\s*$|Running stage '|> |Stage '.*' (didn't change, skipping|is cached - skipping run)|Data and pipelines are up "
+    r"to date|(Updating|Generating) lock file|To track the changes with git|\s+git add |To enable auto staging|"
+    r"\s+dvc config core.autostage|Use `dvc push`|ERROR: |WARNING: '.*' is empty"
+)
+_SKIPPED = re.compile(r"Stage '.*' (didn't change, skipping|is cached - skipping run)")
+_EXIT = re.compile(r"failed to run: .*, exited with (-?\d+)")
+
+OnLine = Callable[[str], None]
+
+
+class StageFailed(DprecError):
+    """Raised when a stage did not end well; the message is the stage's own last word."""
+
+
+class AlreadyRunning(DprecError):
+    """Raised when another run holds the project."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a stage ended: whether it ran at all (or DVC found it up to date), and how long that took."""
+
+    ran: bool
+    seconds: float
+
+
+@dataclass
+class Processes:
+    """The stages that are running, each in a process group of its own, so that all of them can be stopped."""
+
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stopped: bool = False
+
+    def run(self, stage: str, on_line: OnLine, *, force: bool = False) -> Outcome:
+        """Bring one stage up to date (its inputs must be), giving each line of its output to `on_line`.
+
+        Raises:
+            StageFailed: it failed, or `stop` was called.
+        """
+        command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
+        start = time.monotonic()
+        with self._lock:
+            if self._stopped:
+                raise StageFailed("not started: the run was stopped")
+            process = subprocess.Popen(
+                command + ["--force"] * force,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment(),
+                start_new_session=True,
+            )
+            self._running.add(process)
+        try:
+            assert process.stdout is not None
+            ran, own, dvc_error = True, "", ""
+            for line in _lines(process.stdout):
+                if _SKIPPED.match(line):
+                    ran = False
+                elif line.startswith("ERROR: "):
+                    dvc_error = line.removeprefix("ERROR: ")
+                elif not _DVC.match(line):
+                    own = line
+                    on_line(line)
+            if process.wait() != 0:
+                raise StageFailed(_reason(own, dvc_error, process.returncode))
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return Outcome(ran=ran, seconds=time.monotonic() - start)
+
+    def stop(self) -> None:
+        """End all running stages and start no others: Ctrl-C first, and after a while the hard way.
+
+        Interrupted itself (Ctrl-C a second time), it takes the hard way at once.
+        """
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        try:
+            for number, patience in ((signal.SIGINT, GRACE_SECONDS), (signal.SIGTERM, 3.0)):
+                running = [process for process in running if _signal(process, number)]
+                deadline = time.monotonic() + patience
+                while running and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                    running = [process for process in running if _signal(process, 0)]
+        finally:
+            for process in running:
+                _signal(process, signal.SIGKILL)
+
+
+def environment() -> dict[str, str]:
+    """The environment of a stage: this interpreter's programs come first, output is not held back."""
+    programs = str(Path(sys.prefix) / "bin")
+    path = os.environ.get("PATH", os.defpath)
+    return os.environ | {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
+
+
+@contextmanager
+def exclusive(what: str, *, wait: bool = False) -> Iterator[None]:
+    """Hold the project for one run; a second one is refused, or waits. The same process may enter again.
+
+    Raises:
+        AlreadyRunning: another run holds the project (and `wait` is false).
+    """
+    from filelock import FileLock, Timeout
+
+    LOCK.parent.mkdir(exist_ok=True)
+    owner = LOCK.with_name(f"{LOCK.name}.json")
+    lock = FileLock(LOCK.resolve(), is_singleton=True, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        message = f"another run holds this project ({_owner(owner)})"
+        if not wait:
+            raise AlreadyRunning(f"{message}; wait for it with --wait") from None
+        print(f"{message}; waiting for it to end", flush=True)
+        lock.acquire()
+    try:
+        owner.write_text(json.dumps({"what": what, "pid": os.getpid(), "since": time.strftime("%H:%M:%S")}))
+        yield
+    finally:
+        lock.release()
+
+
+def _owner(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text())
+        return f"{holder['what']}, process {holder['pid']}, since {holder['since']}"
+    except (OSError, ValueError, KeyError):  # it has only just started
+        return "just started"
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> bool:
+    """Send a signal (0: none) to a stage's whole group, which may outlive DVC itself; whether there still is one."""
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _lines(stream: IO[bytes]) -> Iterator[str]:
+    """Lines as they come; of the many states of a progress bar (which end in a carriage return) one now and then."""
+    pending, shown = b"", 0.0
+    while chunk := os.read(stream.fileno(), 65536):
+        *whole, pending = re.split(rb"(?<=[\r\n])", pending + chunk)
+        for line in whole:
+            if line.endswith(b"\r"):
+                if not line.strip() or time.monotonic() - shown < REFRESH_SECONDS:
+                    continue
+                shown = time.monotonic()
+            yield line.decode("utf-8", "replace").rstrip()
+    if pending.strip():
+        yield pending.decode("utf-8", "replace").rstrip()
+
+
+def _reason(own: str, dvc_error: str, code: int) -> str:
+    """The stage's own last line if it ended by itself; otherwise what DVC knows."""
+    found = _EXIT.search(dvc_error)
+    if found and own and int(found[1]) > 0:
+        return own
+    if found and int(found[1]) < 0:
+        name = signal.Signals(-int(found[1])).name
+        return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+    return dvc_error or own or f"dvc ended with code {code}"
+
+
+def say(stage: str, text: str) -> None:
+    """One line of a run in the terminal."""
+    sys.stdout.write(f"{stage:<34} {text}\n")  # in one piece: stages speak at the same time
+    sys.stdout.flush()

@@ -1,0 +1,170 @@
+"""The DVC graph as a Prefect flow: one task run per stage, independent stages side by side.
+
+DVC is asked once what is up to date. Those stages become task runs in a state called `Cached`; each of the others is
+handed to `dvc repro --single-item`, which looks again once its inputs are there. Nothing here knows what stages there
+are: the graph is the one of dvc.yaml.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from prefect import flow, get_run_logger, task
+from prefect.artifacts import create_link_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture
+from prefect.states import Completed
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows import plan
+from flows.execution import Processes, StageFailed, exclusive, say
+from flows.plan import Plan, Step
+from tasks.stages import params
+from tasks.stages.common import REPORTS
+
+RETRIED = "download"  # the only stage that reaches for something outside this machine
+RETRY_DELAYS = [5.0, 30.0]
+
+
+def report_path(suite: str) -> Path:
+    """Where the report of a suite lies."""
+    return REPORTS / suite / "index.html"
+
+
+def report_stage(suite: str) -> str:
+    """The stage that everything of a suite leads to."""
+    return f"report@{suite}"
+
+
+@task(cache_policy=NO_CACHE, persist_result=False)
+def run_stage(step: Step, processes: Processes, force: bool) -> State[Any]:
+    """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
+
+    Raises:
+        StageFailed: with the stage's own last word.
+    """
+    if step.cached and not force:
+        say(step.name, "cached")
+        return Completed(name="Cached", message="up to date")
+    logger = get_run_logger()
+
+    def on_line(line: str) -> None:
+        logger.info(line)
+        say(step.name, f"| {line}")
+
+    say(step.name, f"starts ({'forced' if force else step.why})")
+    try:
+        outcome = processes.run(step.name, on_line, force=force)
+    except StageFailed as error:
+        say(step.name, f"failed: {error}")
+        raise
+    if not outcome.ran:
+        say(step.name, "cached (its inputs came out the same)")
+        return Completed(name="Cached", message="its inputs came out the same")
+    say(step.name, f"done in {outcome.seconds:.1f} s")
+    return Completed(message=f"ran for {outcome.seconds:.1f} s")
+
+
+@flow(name="regenerate", flow_run_name="{suite}", task_runner=ThreadPoolTaskRunner(max_workers=16))  # type: ignore[arg-type]  # invariant in Prefect
+def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: bool = False) -> State[Any]:
+    """Bring the report of `suite` up to date.
+
+    Args:
+        suite: a suite of params.yaml; its last stage is `report@SUITE`.
+        jobs: stages that may run at the same time; by default one per processor core.
+        wait: wait for another run in this project instead of refusing to start.
+        force: run every stage, up to date or not.
+
+    Raises:
+        DprecError: params.yaml is wrong (before anything runs), another run is going on, or a stage failed.
+    """
+    logger = get_run_logger()
+    loaded = params.load()
+    with exclusive(f"suite {suite}", wait=wait):
+        todo = plan.read(report_stage(suite))
+        if todo.pending or force:
+            params.check_configs(loaded)
+        with _stopping(Processes()) as processes:
+            failed, left = _walk(todo, processes, jobs or os.cpu_count() or 1, force)
+    for name in left:
+        say(name, "not run: what it needs failed")
+        logger.warning("%s was not run: what it needs failed", name)
+    if failed:
+        raise StageFailed("; ".join(f"{name} failed: {reason}" for name, reason in failed.items()))
+    report = report_path(suite)
+    create_link_artifact(
+        key=f"report-{suite}", link=report.resolve().as_uri(), link_text=f"Report of {suite}", description=str(report)
+    )
+    ran = len(todo.steps) if force else len(todo.pending)
+    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at anew: {report}")
+
+
+def _walk(todo: Plan, processes: Processes, jobs: int, force: bool) -> tuple[dict[str, str], list[str]]:
+    """Submit every stage as soon as what it needs is done, at most `jobs` of them at work at the same time.
+
+    Returns:
+        Failed stages with their reasons, and the stages that were not run because of them, both in order.
+    """
+    futures: dict[str, PrefectFuture[Any]] = {}
+    waiting = list(todo.steps)
+    ended: SimpleQueue[str] = SimpleQueue()
+    succeeded: set[str] = set()
+    failed: dict[str, str] = {}
+    busy: set[str] = set()
+
+    while True:
+        for step in list(waiting):
+            idle = step.cached and not force
+            if succeeded.issuperset(step.needs) and (idle or len(busy) < jobs):
+                waiting.remove(step)
+                futures[step.name] = _submit(step, processes, force, [futures[name] for name in step.needs])
+                futures[step.name].add_done_callback(partial(_put, ended, step.name))
+                if not idle:
+                    busy.add(step.name)
+        if len(futures) == len(succeeded) + len(failed):
+            return failed, [step.name for step in waiting]
+        name = ended.get()
+        busy.discard(name)
+        futures[name].wait()
+        state = futures[name].state
+        if state.is_completed():
+            succeeded.add(name)
+        else:
+            failed[name] = _message(state).removeprefix(f"{name.replace('@', ' ')}: ")
+
+
+def _put(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
+    ended.put(name)
+
+
+def _submit(step: Step, processes: Processes, force: bool, needs: list[PrefectFuture[Any]]) -> PrefectFuture[Any]:
+    retried = step.name.partition("@")[0] == RETRIED
+    configured = run_stage.with_options(
+        name=step.name.partition("@")[0],
+        task_run_name=step.name,
+        retries=len(RETRY_DELAYS) if retried else 0,
+        retry_delay_seconds=RETRY_DELAYS if retried else 0,
+    )
+    return configured.submit(step, processes, force, wait_for=needs, return_state=False)
+
+
+def _message(state: State[Any]) -> str:
+    error = state.result(raise_on_failure=False)
+    return str(error) if isinstance(error, Exception) else str(state.message)
+
+
+@contextmanager
+def _stopping(processes: Processes) -> Iterator[Processes]:
+    """Whatever ends the run early (Ctrl-C, a cancelled flow run) ends its stages too."""
+    try:
+        yield processes
+    except BaseException:
+        processes.stop()
+        raise

@@ -1,0 +1,41 @@
+"""How the tools under dprec are set, for whoever starts them: `make`, `dprec`, a test, a scheduled run.
+
+Prefect and DVC also read the project's own files (prefect.toml, .dvc/config), so that `prefect` and `dvc` behave the
+same when they are called by hand in the project's folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tasks.errors import ConfigurationError
+
+
+def project(start: Path) -> Path:
+    """The project that `start` lies in: the nearest folder with a dvc.yaml.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    for folder in (start, *start.parents):
+        if (folder / "dvc.yaml").is_file():
+            return folder
+    raise ConfigurationError(f"{start}: neither this folder nor one above it has a dvc.yaml; run this in the project")
+
+
+def apply(root: Path) -> None:
+    """Set what must be set before Prefect, DVC or Great Expectations is imported; what the user set stays."""
+    defaults = {
+        "PREFECT_HOME": str(root / ".prefect"),
+        # Its own lines would double ours; they are kept in the run's log all the same.
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "DVC_NO_ANALYTICS": "1",
+        "GX_ANALYTICS_ENABLED": "false",
+        "DGLBACKEND": "pytorch",
+    }
+    for key, value in defaults.items():
+        os.environ.setdefault(key, value)
