@@ -31,6 +31,7 @@ from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Params, load
 from tasks.stages.train import validator
 
+DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
 COLUMNS = {
     "experiment": pl.String,
     "config": pl.String,
@@ -77,22 +78,27 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     features = inputs.features(experiment.seeds[0]) if cls.uses_features else None
     data = TrainingData(inputs.schema.n_users, inputs.schema.n_items, users, items, features)
     model = cls(cls.Config.model_validate(config))
-    if not isinstance(model, EpochModel):
-        raise ConfigurationError(f"experiments.{name}: {experiment.model!r} has no epochs to tune")
     text = json.dumps(config, sort_keys=True)
-    screen.begin(text, model.config.epochs)
-    folder: Path = CHECKPOINTS / "tuning" / name / text_digest(text + inputs.digest + code_digest())[:16]
-    monitor = Monitor(folder, validator(inputs, params), screen, params.training.patience)
     started = time.monotonic()
-    model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
-    best = max(monitor.history, key=lambda record: record["valid"])
+    if isinstance(model, EpochModel):
+        screen.begin(text, model.config.epochs)
+        folder: Path = CHECKPOINTS / "tuning" / name / text_digest(text + inputs.digest + code_digest())[:16]
+        monitor = Monitor(folder, validator(inputs, params), screen, params.training.patience)
+        model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
+        best = max(monitor.history, key=lambda record: record["valid"])
+        valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
+    else:
+        screen.skip()
+        validate = validator(inputs, params)
+        values = [validate(model.fit(data, rng=np.random.default_rng([seed, draw]))) for draw in range(DRAWS)]
+        valid, best_epoch, epochs = float(np.mean(values)), 0, 0
     return {
         "experiment": name,
         "config": text,
         "seed": seed,
-        "best_epoch": best["epoch"],
-        "epochs": len(monitor.history),
-        "valid_ndcg": best["valid"],
+        "best_epoch": best_epoch,
+        "epochs": epochs,
+        "valid_ndcg": valid,
         "seconds": round(time.monotonic() - started, 1),
     }
 
