@@ -61,7 +61,7 @@ def unpack(
             need, free = sum(member.file_size for member in chosen), shutil.disk_usage(folder).free
             if need > free:
                 raise DataError(
-                    f"{folder}: unpacking {archive.name} needs {need:,} bytes, {free:,} are free; free some"
+                    f"{archive}: unpacking needs {need:,} bytes, {free:,} are free here; free some and run it again"
                 )
             for member in chosen:
                 _extract(source, member, folder, wanted[member.filename], archive)

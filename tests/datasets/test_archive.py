@@ -32,7 +32,7 @@ def refused(path: Path, folder: Path, match: str, **limits: int) -> None:
     with pytest.raises(DataError, match=match) as caught:
         unpack(path, folder, {"d/u.data": None}, **limits)
     assert "\n" not in str(caught.value)
-    assert path.name in str(caught.value) or str(folder) in str(caught.value)
+    assert str(path) in str(caught.value)
     assert list(folder.iterdir()) == []
 
 
@@ -107,4 +107,4 @@ def test_too_little_space_is_said_before_anything_is_written(
 ) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=10)
     monkeypatch.setattr(archive.shutil, "disk_usage", lambda _: full)
-    refused(packed(tmp_path / "a.zip", ("d/u.data", TEXT)), folder, "needs 6,000 bytes, 10 are free")
+    refused(packed(tmp_path / "a.zip", ("d/u.data", TEXT)), folder, "unpacking needs 6,000 bytes, 10 are free")

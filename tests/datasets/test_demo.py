@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
 from tasks.datasets import demo
@@ -61,7 +61,7 @@ def test_everything_says_that_it_is_synthetic(raw: RawTables, tmp_path: Path) ->
     assert "SYNTHETIC" in demo.SOURCE.licence
 
 
-@pytest.mark.parametrize(("attribute", "margin"), [("gender", 0.08), ("age", 0.12), ("occupation", 0.08)])
+@pytest.mark.parametrize(("attribute", "margin"), [("gender", 0.1), ("age", 0.12), ("occupation", 0.1)])
 def test_ratings_give_attributes_away(
     raw: RawTables, rated: NDArray[np.float64], attribute: str, margin: float
 ) -> None:
@@ -70,7 +70,7 @@ def test_ratings_give_attributes_away(
         labels = np.digitize(labels, [35, 46])
     majority = np.unique(labels, return_counts=True)[1].max() / len(labels)
     folds = KFold(4, shuffle=True, random_state=0)
-    accuracy = cross_val_score(LogisticRegression(C=0.1, max_iter=300), rated, labels, cv=folds).mean()
+    accuracy = cross_val_score(RidgeClassifier(alpha=30), rated, labels, cv=folds).mean()
     assert accuracy > majority + margin
 
 

@@ -1,0 +1,48 @@
+"""Stage `download`: a raw data set as distributed, whole or not at all, with a record of where it comes from.
+
+Writes data/raw/<name>/: the files and source.json. The environment's DPREC_MIRROR names a mirror (folder or address);
+a file that the user placed in data/placed/ under its official name is taken before anything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib import import_module
+
+from tasks.datasets import SOURCES
+from tasks.errors import ConfigurationError
+from tasks.stages.common import CHECKPOINTS, DATA, RAW, run_stage, whole, write_json
+from tasks.stages.params import load
+
+PLACED = DATA / "placed"
+UNFINISHED = CHECKPOINTS / "download"
+
+
+def main(name: str) -> None:
+    """Obtain data set `name` and print its licence."""
+    known = load().datasets
+    if name not in known:
+        raise ConfigurationError(f"datasets.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
+    module = import_module(SOURCES[known[name].source])
+    with whole(RAW / name) as place:
+        place.mkdir()
+        mirror = os.environ.get("DPREC_MIRROR") or None
+        module.obtain(place, mirror=mirror, placed=PLACED, downloads=UNFINISHED, progress=True)
+        # Which way the files came is not recorded: they are verified to be the same, and so should the record be.
+        source = {
+            "dataset": name,
+            "address": module.SOURCE.address,
+            "synthetic": module.SOURCE.synthetic,
+            "licence": module.SOURCE.licence,
+            "files": {
+                file.name: {"bytes": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+                for file in place.iterdir()
+            },
+        }
+        write_json(place / "source.json", source)
+    print(f"{name}: {module.SOURCE.licence}")
+
+
+if __name__ == "__main__":
+    run_stage(main)

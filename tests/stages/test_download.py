@@ -1,0 +1,154 @@
+"""Stage `download`: the raw folder appears whole, from any source, or not at all."""
+
+import errno
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tasks.datasets import archive, demo, ml_100k
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import download
+from tasks.stages.common import RAW, digest, read_json
+from tests.datasets.server import serve
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path
+
+
+def place(zipped: Path) -> None:
+    download.PLACED.mkdir(parents=True)
+    shutil.copy(zipped, download.PLACED / "ml-100k.zip")
+
+
+def refused(match: str) -> None:
+    with pytest.raises(DataError, match=match):
+        download.main("ml-100k")
+    assert list(RAW.rglob("*")) == []
+
+
+def test_the_demo_is_generated_with_its_record_and_licence(capsys: pytest.CaptureFixture[str]) -> None:
+    download.main("demo")
+    source = read_json(RAW / "demo" / "source.json")
+    assert source["synthetic"] is True
+    assert source["dataset"] == "demo"
+    assert set(source["files"]) == {file.name for file in (RAW / "demo").iterdir()} - {"source.json"}
+    for name, facts in source["files"].items():
+        content = (RAW / "demo" / name).read_bytes()
+        assert facts == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert capsys.readouterr().out.count("SYNTHETIC") == 1
+
+
+def test_a_mirror_and_a_placed_file_give_the_same_folder(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
+    download.main("ml-100k")
+    first = digest(RAW / "ml-100k")
+    assert read_json(RAW / "ml-100k" / "source.json")["address"] == ml_100k.SOURCE.address
+    assert "no redistribution" in capsys.readouterr().out
+
+    monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
+    place(mirror / ml_100k.ARCHIVE.mirror_path)
+    download.main("ml-100k")
+    assert digest(RAW / "ml-100k") == first
+
+
+def test_a_mirror_address_gives_the_same_folder(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = mirror / ml_100k.ARCHIVE.mirror_path
+    with serve(packed.read_bytes()) as (server, _):
+        monkeypatch.setenv("DPREC_MIRROR", server)
+        download.main("ml-100k")
+    assert read_json(RAW / "ml-100k" / "source.json")["files"]["u.data"]["bytes"] == 1_979_173
+    assert list(download.UNFINISHED.iterdir()) == []
+
+
+def test_a_truncated_archive_leaves_nothing(workspace: Path) -> None:
+    whole = workspace / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as target:
+        target.writestr("ml-100k/u.data", os.urandom(10_000))
+    cut = workspace / "cut.zip"
+    cut.write_bytes(whole.read_bytes()[:5_000])
+    place(cut)
+    refused("data/placed/ml-100k.zip: truncated or corrupt zip")
+
+
+def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspace: Path) -> None:
+    with zipfile.ZipFile(workspace / "other.zip", "w") as target:
+        for name in ml_100k.MEMBERS:
+            target.writestr(name, "1\t1\t1\t1\n")
+    place(workspace / "other.zip")
+    refused("member 'ml-100k/u.data' has SHA-256 .*, expected 06416e59")
+    with zipfile.ZipFile(download.PLACED / "ml-100k.zip", "a") as target:
+        target.writestr("../../evil", "")
+    refused(r"'\.\./\.\./evil' leads outside")
+
+
+def test_a_full_disk_leaves_nothing(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
+    with monkeypatch.context() as patch:
+        usage = shutil.disk_usage(mirror)._replace(free=1000)
+        patch.setattr(shutil, "disk_usage", lambda _: usage)
+        refused("ml-100k.zip: unpacking needs 2,245,326 bytes, 1,000 are free")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "data/raw/ml-100k/u.data")
+
+    monkeypatch.setattr(archive, "_extract", full)
+    with pytest.raises(OSError, match="No space left"):
+        download.main("ml-100k")
+    assert list(RAW.rglob("*")) == []
+
+
+def test_a_mirror_that_is_not_there_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
+    refused(r"DPREC_MIRROR=/nowhere: there is no such folder \(looked for /nowhere/ml-100k/ml-100k.zip\)")
+
+
+def test_an_unknown_data_set_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"datasets\.ml-2k is not in params.yaml; known: demo"):
+        download.main("ml-2k")
+
+
+def test_an_interrupted_run_leaves_the_old_folder_and_the_next_completes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    download.main("demo")
+    before = digest(RAW / "demo")
+    for where in (demo, "_item_lines"), (download, "write_json"):
+        with monkeypatch.context() as patch:
+            patch.setattr(*where, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                download.main("demo")
+        assert [folder.name for folder in RAW.iterdir()] == ["demo"]
+        assert digest(RAW / "demo") == before
+    shutil.rmtree(RAW / "demo")
+    download.main("demo")
+    assert digest(RAW / "demo") == before
+
+
+def test_on_the_command_line_an_error_is_one_line_and_exit_code_1(workspace: Path) -> None:
+    environment = os.environ | {"DPREC_MIRROR": "/nowhere", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tasks.stages.download", "ml-100k"]
+    run = subprocess.run(
+        command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.splitlines() == [
+        "download ml-100k: DPREC_MIRROR=/nowhere: there is no such folder "
+        "(looked for /nowhere/ml-100k/ml-100k.zip); correct DPREC_MIRROR or unset it"
+    ]

@@ -1,0 +1,146 @@
+"""Stage `preprocess`: tables that keep their contracts, from checked raw data only."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.datasets.encoding import encode
+from tasks.datasets.ml_100k import read
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import download, preprocess
+from tasks.stages.common import PROCESSED, QUALITY, RAW, digest, read_json, write_json
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {
+    "interactions.parquet", "users.parquet", "schema.json", "user_ids.parquet", "item_ids.parquet", "source.json",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+    download.main("demo")
+    passed("demo")
+
+
+def passed(name: str, success: bool = True) -> None:
+    (QUALITY / "raw").mkdir(parents=True, exist_ok=True)
+    verdict = {"contract": "raw", "name": name, "success": success, "evaluated": 1, "failed": int(not success)}
+    write_json(QUALITY / "raw" / f"{name}.json", verdict | {"checked": {}, "results": []})
+
+
+def tables(name: str) -> tuple[contracts.Schema, pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    folder = PROCESSED / name
+    schema = contracts.read_schema(folder / "schema.json")
+    return (
+        schema,
+        contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS),
+        contracts.read(folder / "users.parquet", contracts.users_schema(schema.features)),
+        contracts.read(folder / "user_ids.parquet", contracts.ID_MAP),
+        contracts.read(folder / "item_ids.parquet", contracts.ID_MAP),
+    )
+
+
+def test_the_tables_are_the_raw_ones_under_dense_ids() -> None:
+    preprocess.main("demo")
+    assert {file.name for file in (PROCESSED / "demo").iterdir()} == FILES
+    schema, interactions, users, user_ids, item_ids = tables("demo")
+    assert (schema.n_users, schema.n_items, schema.synthetic) == (300, 500, True)
+    assert users["user"].to_list() == user_ids["id"].to_list() == list(range(300))
+    assert item_ids["original"].cast(pl.Int32).is_sorted()
+    assert set(interactions["split"]) == set(contracts.SPLITS)
+    back = (
+        interactions.join(user_ids, left_on="user", right_on="id")
+        .join(item_ids, left_on="item", right_on="id", suffix="_item")
+        .select(
+            pl.col("original").cast(pl.Int32).alias("user"),
+            pl.col("original_item").cast(pl.Int32).alias("item"),
+            pl.col("rating").cast(pl.Int32),
+            "timestamp",
+        )
+    )
+    raw = read(RAW / "demo")
+    assert back.sort("user", "item").equals(raw.ratings.sort("user", "item"))
+    assert users["occupation"].to_list() == raw.users.sort("user")["occupation"].to_list()
+    assert np.abs(encode(users, schema.features)).max() <= 1
+    assert read_json(PROCESSED / "demo" / "source.json")["synthetic"] is True
+
+
+def test_the_order_of_the_raw_rows_does_not_matter_and_a_rerun_gives_the_same_bytes() -> None:
+    preprocess.main("demo")
+    before = digest(PROCESSED / "demo")
+    for name in ("u.data", "u.user", "u.item"):
+        file = RAW / "demo" / name
+        file.write_bytes(b"\n".join(reversed(file.read_bytes().splitlines())) + b"\n")
+    preprocess.main("demo")
+    assert digest(PROCESSED / "demo") == before
+
+
+def test_users_and_items_without_a_rating_get_no_id() -> None:
+    file = RAW / "demo" / "u.data"
+    kept = [line for line in file.read_text().splitlines() if line.split("\t")[0] != "7" and line.split("\t")[1] != "9"]
+    file.write_text("\n".join(kept) + "\n")
+    preprocess.main("demo")
+    schema, interactions, users, user_ids, item_ids = tables("demo")
+    assert (schema.n_users, schema.n_items) == (len(users), interactions["item"].n_unique()) == (299, 499)
+    assert "7" not in user_ids["original"]
+    assert "9" not in item_ids["original"]
+
+
+def test_unchecked_failed_and_malformed_raw_data_stop_here_and_leave_nothing() -> None:
+    def refused(match: str) -> None:
+        with pytest.raises(DataError, match=match):
+            preprocess.main("demo")
+        assert not PROCESSED.exists()
+
+    file = RAW / "demo" / "u.data"
+    file.write_text(file.read_text().replace("\t5\t", "\t6\t", 1))
+    refused(r"data/raw/demo/u\.data:\d+: rating is 6, not 1 to 5")
+    passed("demo", success=False)
+    refused("data/quality/raw/demo.json: these data failed their check")
+    (QUALITY / "raw" / "demo.json").unlink()
+    refused("data/quality/raw/demo.json: not found")
+
+
+def test_an_interrupted_run_leaves_nothing_and_the_next_completes(monkeypatch: pytest.MonkeyPatch) -> None:
+    preprocess.main("demo")
+    before = digest(PROCESSED / "demo")
+    shutil.rmtree(PROCESSED / "demo")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(preprocess, "write_json", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            preprocess.main("demo")
+    assert list(PROCESSED.iterdir()) == []
+    preprocess.main("demo")
+    assert digest(PROCESSED / "demo") == before
+
+
+def test_an_unknown_data_set_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"processed\.ml-2k is not in params.yaml; known: demo"):
+        preprocess.main("ml-2k")
+
+
+def test_ml_100k_under_the_protocol_of_gerai(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
+    download.main("ml-100k")
+    passed("ml-100k")
+    preprocess.main("ml-100k")
+    schema, interactions, _, user_ids, item_ids = tables("ml-100k")
+    assert (schema.n_users, schema.n_items, len(schema.columns)) == (943, 1682, 44)
+    assert len(interactions) == 100_000
+    sizes = dict(interactions["split"].value_counts().rows())
+    assert sizes == {"train": 75_978, "valid": 4_022, "test": 20_000}
+    # Original ids of ML-100K have no gaps, so dense ids are they, less one.
+    assert user_ids["original"].cast(pl.Int32).to_list() == list(range(1, 944))
+    assert item_ids["original"].cast(pl.Int32).to_list() == list(range(1, 1683))
+    assert schema.synthetic is False
