@@ -1,0 +1,78 @@
+"""Geometry of figures."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.reporting.chart import Chart, Drawing, Level, Panel, Point, Series, draw, ticks
+
+values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
+
+
+def drawing(points: list[Point], levels: tuple[Level, ...] = ()) -> Drawing:
+    return draw(Panel("title", "x", "y", [Series("one", 0, points)], levels))
+
+
+@given(values, values)
+def test_ticks_lie_within_the_axis_evenly_spaced(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    found = ticks(low, high)
+    margin = 1e-6 * max(1.0, abs(low), abs(high))
+    assert all(low - margin <= tick <= high + margin for tick in found)
+    if high > low:
+        assert 2 <= len(found) <= 13
+        steps = [second - first for first, second in pairwise(found)]
+        assert max(steps) - min(steps) <= margin
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, math.inf), (math.nan, 1.0), (1.0, 0.0)])
+def test_an_axis_without_finite_ordered_bounds_is_refused(low: float, high: float) -> None:
+    with pytest.raises(ValueError, match="finite bounds"):
+        ticks(low, high)
+
+
+@given(st.lists(st.tuples(values, values, st.floats(0, 100)), min_size=1, max_size=8), values)
+def test_everything_is_drawn_within_the_frame(points: list[tuple[float, float, float]], level: float) -> None:
+    found = drawing(
+        [Point(x, y, "", (x - bar, x + bar), (y - bar, y + bar)) for x, y, bar in points],
+        (Level("level", level, "dashed"),),
+    )
+    for mark in found.strokes[0].marks:
+        assert found.left <= mark.x <= found.right
+        assert found.top <= mark.y <= found.bottom
+    assert all(found.top <= y <= found.bottom for _, y in found.levels)
+
+
+def test_larger_values_stand_further_up_and_right() -> None:
+    first, second = drawing([Point(1, 1, ""), Point(2, 3, "")]).strokes[0].marks
+    assert second.x > first.x
+    assert second.y < first.y  # SVG counts downwards
+
+
+def test_equal_values_still_have_an_axis() -> None:
+    found = drawing([Point(5, 0.7, ""), Point(10, 0.7, "")])
+    assert found.y_ticks
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        drawing([Point(1, math.nan, "")])
+
+
+def test_whole_numbers_get_whole_ticks() -> None:
+    assert all("." not in label for _, label in drawing([Point(x, x, "") for x in (1, 2, 3)]).x_ticks)
+
+
+def test_fourteen_systems_differ_in_colour_or_marker() -> None:
+    looks = {(series.colour, series.marker) for series in (Series("", style, []) for style in range(14))}
+    assert len(looks) == 14
+
+
+def test_a_legend_names_every_series_once() -> None:
+    panels = [Panel(title, "x", "y", [Series("b", 1, []), Series("a", 0, [])]) for title in ("one", "two")]
+    assert [series.name for series in Chart("id", "", "", panels).legend] == ["a", "b"]
