@@ -1,0 +1,132 @@
+"""Each printed number beside ours: the entries behind the tables of the report and behind `comparison.csv`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.reporting import published
+from tasks.reporting.results import Results, System
+
+COLUMNS = (
+    "paper",
+    "artefact",
+    "dataset",
+    "method",
+    "setting",
+    "metric",
+    "published",
+    "ours_mean",
+    "ours_std",
+    "seeds",
+    "protocol",
+)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of a published table: the paper's name and our system, None where it has not been run."""
+
+    name: str
+    system: System | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One quantity of one method: printed (None where the paper has no such number) and ours (empty if not run)."""
+
+    table: published.Table
+    column: published.Column
+    method: Method
+    printed: float | None
+    ours: NDArray[np.float64]
+    """(n_seeds,) values in order of seed."""
+
+
+def paper_of(results: Results) -> published.Paper | None:
+    """The paper a suite is set beside: of the same name, on real data. Synthetic data are never compared."""
+    return None if results.synthetic else published.PAPERS.get(results.suite)
+
+
+def layout_of(results: Results) -> published.Paper:
+    """The paper whose tables a suite is shown in."""
+    return published.PAPERS.get(results.suite, published.DEFAULT)
+
+
+def methods(results: Results, table: published.Table) -> list[Method]:
+    """Rows of a table: the paper's methods in its order, then popularity and dp-popularity.
+
+    Methods that have not been run have a row only where the paper prints their numbers.
+    """
+    layout, compared = layout_of(results), paper_of(results) is not None
+    rows = []
+    for name in table.methods:
+        system = results.with_model(layout.methods[name])
+        if system is not None:
+            rows.append(Method(name if compared else system.label, system))
+        elif compared and table.comparable:
+            rows.append(Method(name, None))
+    return rows + [Method(system.label, system) for system in results.yardsticks]
+
+
+def entries(results: Results) -> list[Entry]:
+    """Every quantity of every table, table by table, part by part, method by method."""
+    paper = paper_of(results)
+    printed = {} if paper is None else _printed(results, paper.key)
+    return [
+        Entry(
+            table,
+            column,
+            method,
+            printed.get((table.key, method.name, column.setting, column.published)) if table.comparable else None,
+            np.empty(0) if method.system is None else results.values(method.system, column.metric, column.k),
+        )
+        for table in layout_of(results).tables
+        for part in table.parts
+        for method in methods(results, table)
+        for column in part.columns
+    ]
+
+
+def frame(results: Results) -> pl.DataFrame:
+    """`comparison.csv`: one row per quantity that was printed or measured, sorted.
+
+    Columns `COLUMNS`: `published`, `ours_mean` and `ours_std` (sample standard deviation, from two seeds on) are
+    text in a fixed format, empty where there is no such number; `seeds` counts the runs behind `ours_mean`.
+    """
+    paper = paper_of(results)
+    rows = []
+    for entry in entries(results):
+        if entry.printed is None and not len(entry.ours):
+            continue
+        column = entry.column
+        metric, _, k = column.published.partition("@")
+        key = (entry.table.key, column.protocol, entry.method.name, column.setting, metric, int(k))
+        values = (
+            paper.key if paper else "",
+            entry.table.key,
+            results.dataset,
+            entry.method.name,
+            column.setting,
+            column.published,
+            "" if entry.printed is None else f"{entry.printed:g}",
+            f"{entry.ours.mean():.6f}" if len(entry.ours) else "",
+            f"{entry.ours.std(ddof=1):.6f}" if len(entry.ours) > 1 else "",
+            len(entry.ours),
+            column.protocol,
+        )
+        rows.append((key, values))
+    rows.sort(key=lambda row: row[0])
+    types = {name: pl.Int64 if name == "seeds" else pl.String for name in COLUMNS}
+    return pl.DataFrame([values for _, values in rows], schema=types, orient="row")
+
+
+def _printed(results: Results, paper: str) -> dict[tuple[str, str, str, str], float]:
+    rows = results.published.filter((pl.col("paper") == paper) & (pl.col("dataset") == results.dataset))
+    return {
+        (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]
+        for row in rows.iter_rows(named=True)
+    }

@@ -1,0 +1,175 @@
+"""The tables behind the results: privacy ledger, audits, data quality, provenance."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from tasks.reporting import ledger
+from tasks.reporting.layout import Cell, Heading, Row, Table, joined, missing, words
+from tasks.reporting.results import BASE, Results, unique
+
+SHORT_REVISION = 10
+NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
+
+
+def ledger_table(results: Results) -> Table:
+    """Claimed, accounted and audited budgets of every system and setting, with the reasons and the gaps."""
+    rows = []
+    for line in ledger.lines(results):
+        entry, audit = line.entry, line.audit
+        setting = "" if line.setting == BASE else f", {line.setting}"
+        rows.append(
+            Row(
+                f"{line.system.label}{setting}",
+                [
+                    Cell(entry.protects, (entry.neighbouring,), "wide short"),
+                    Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
+                    Cell(ledger.shown(entry.claimed_epsilon, entry.claimed_delta), (line.claimed_note,), "budget"),
+                    Cell(
+                        ledger.shown(entry.accounted_epsilon, entry.accounted_delta),
+                        (entry.reason or NOISE[entry.accounting],),
+                        "budget",
+                    ),
+                    Cell(ledger.shown(audit["audited_epsilon"]) if audit else "none", (line.audited_note,), "budget"),
+                    Cell(ledger.shown(audit["provable"])) if audit else missing(),
+                ],
+            )
+        )
+    headings = [
+        "System",
+        "Protects, neighbouring inputs",
+        "Mechanism",
+        "claimed",
+        "accounted",
+        "audited",
+        "largest provable",
+    ]
+    return Table(
+        "Privacy ledger: ε of one run. Audited is a lower bound, and nothing above the largest provable could be shown",
+        [Heading(text, "number" if text == "largest provable" else "") for text in headings],
+        rows,
+        groups=[("", 2), ("ε", 4)],
+    )
+
+
+def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
+    """Known gaps between guarantee and run, each set of them once, headed by the systems it concerns."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for line in ledger.lines(results):
+        if line.entry.gaps:
+            key = (line.entry.protects, line.entry.mechanism, line.entry.gaps)
+            found.setdefault(key, []).append(line.system.label)
+    return [
+        (f"{joined(unique(systems))}: {protects}s, {mechanism}", named)
+        for (protects, mechanism, named), systems in found.items()
+    ]
+
+
+def audit_table(results: Results) -> Table | None:
+    """Every audited mechanism; None where nothing was audited."""
+    rows = [
+        Row(
+            record["mechanism"],
+            [
+                Cell(record["protects"], (record["neighbouring"],), "wide short"),
+                Cell(ledger.shown(record["epsilon_claimed"])),
+                Cell(ledger.shown(record["audited_epsilon"])),
+                Cell(ledger.shown(record["provable"])),
+                Cell(f"{100 * record['confidence']:g} %", (f"{record['samples']} samples",)),
+                Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
+            ],
+        )
+        for record in results.audit
+    ]
+    if not rows:
+        return None
+    headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "confidence", "verdict"]
+    return Table(
+        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not",
+        [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
+        rows,
+    )
+
+
+def quality_table(results: Results, docs: str) -> Table:
+    """Every check that the runs of this suite passed; `docs` is where the data docs lie, seen from the page."""
+    checks: dict[tuple[str, str], dict[str, Any]] = {}
+    for system in results.systems:
+        for run in system.runs:
+            for check in run.record["checks"]:
+                checks.setdefault((check["contract"], check["name"]), check)
+    checks.setdefault((results.verdict["contract"], results.verdict["name"]), results.verdict)
+    rows = []
+    for (contract, name), check in sorted(checks.items()):
+        link = f"{docs}/{quote(contract, safe='')}/{quote(name, safe='')}/index.html"
+        rows.append(
+            Row(
+                contract,
+                [
+                    Cell(name, kind=""),
+                    Cell("passed" if check["success"] else "failed", kind="" if check["success"] else "bad"),
+                    Cell(str(check["evaluated"])),
+                    Cell(str(check["failed"])),
+                    Cell("data docs", kind="", href=link),
+                ],
+            )
+        )
+    headings = ["Contract", "Data", "Result", "expectations", "failed", "Details"]
+    return Table(
+        "Checks that these results passed",
+        [Heading(text, "number" if text in ("expectations", "failed") else "") for text in headings],
+        rows,
+    )
+
+
+def runs_table(results: Results) -> Table:
+    """Revision, seeds, time and memory of every run."""
+    rows = [
+        Row(
+            f"{system.label}, {run.stage}",
+            [
+                Cell(short(run.record["git_revision"]), kind="code"),
+                Cell(_seeds(run.record["seeds"]), kind=""),
+                Cell(f"{run.record['wall_seconds']:.0f}"),
+                Cell(f"{run.record['peak_memory_mb']:.0f}"),
+            ],
+        )
+        for system in results.systems
+        for run in system.runs
+    ]
+    headings = ["Run", "revision", "seeds", "seconds", "peak memory (MB)"]
+    return Table(
+        "Runs. Finished seeds are kept, so the time of a run that was resumed is that of its last part",
+        [Heading(text, "number" if index > 2 else "") for index, text in enumerate(headings)],
+        rows,
+    )
+
+
+def packages_table(results: Results) -> Table:
+    """Versions of the packages that the runs used; more than one where runs differ."""
+    versions: dict[str, set[str]] = {}
+    for system in results.systems:
+        for run in system.runs:
+            for package, version in run.record["packages"].items():
+                versions.setdefault(package, set()).add(version)
+    rows = [Row(package, [words(", ".join(sorted(found)))]) for package, found in sorted(versions.items())]
+    return Table("Packages", [Heading("Package", ""), Heading("version", "")], rows)
+
+
+def revisions(results: Results) -> list[str]:
+    """Distinct git revisions of the runs, shortened."""
+    return sorted({short(run.record["git_revision"]) for system in results.systems for run in system.runs})
+
+
+def short(revision: str) -> str:
+    """A revision by its first digits; the mark of uncommitted changes stays."""
+    commit, mark, changes = revision.partition("+")
+    return commit[:SHORT_REVISION] + mark + changes
+
+
+def _seeds(seeds: Any) -> str:
+    seeds = sorted(seeds)
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return ("seed " if len(seeds) == 1 else "seeds ") + ", ".join(str(seed) for seed in seeds)

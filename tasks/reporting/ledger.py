@@ -1,0 +1,166 @@
+"""The privacy ledger of a suite: claimed, accounted and audited budgets side by side, and why one is missing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tasks.privacy.ledger import LedgerEntry, show_epsilon
+from tasks.reporting.results import BASE, Results, System
+
+NO_MECHANISM = "none"
+"""`mechanism` of an entry that says that nothing protects this."""
+
+COLUMNS = (
+    "suite",
+    "experiment",
+    "model",
+    "setting",
+    "seeds",
+    "protects",
+    "neighbouring",
+    "mechanism",
+    "accounting",
+    "claimed_epsilon",
+    "claimed_delta",
+    "accounted_epsilon",
+    "accounted_delta",
+    "audited_epsilon",
+    "audited_confidence",
+    "largest_provable_epsilon",
+    "verdict",
+    "claimed_note",
+    "accounted_note",
+    "audited_note",
+    "gaps",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One protected thing of one system at one setting; seeds that spent the same share a line."""
+
+    system: System
+    setting: str
+    seeds: tuple[int, ...]
+    entry: LedgerEntry
+    audit: dict[str, Any] | None
+    """The audit of this mechanism at this budget, if there was one."""
+
+    @property
+    def claimed_note(self) -> str:
+        """Why no budget is claimed; empty where one is."""
+        if self.entry.claimed_epsilon is not None:
+            return ""
+        if self.entry.mechanism == NO_MECHANISM:
+            return "No mechanism protects this, and no guarantee is claimed for it."
+        return "No budget is claimed for this setting."
+
+    @property
+    def audited_note(self) -> str:
+        """What the audit means, or why there is none."""
+        if self.audit is None:
+            if self.entry.mechanism == NO_MECHANISM:
+                return "There is no mechanism to audit."
+            return "This mechanism was not audited at this budget."
+        return (
+            f"{100 * self.audit['confidence']:g} % confidence, {self.audit['samples']} samples; {self.audit['verdict']}"
+        )
+
+
+def lines(results: Results) -> list[Line]:
+    """All entries in order of system, setting (`base` first) and first seed."""
+    found = []
+    for system in results.systems:
+        grouped: dict[tuple[str, str], tuple[LedgerEntry, list[int]]] = {}
+        for spent in system.spent:
+            key = (spent.setting, spent.entry.model_dump_json())
+            grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
+        for (setting, _), (entry, seeds) in grouped.items():
+            found.append(Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry)))
+    order = {system.experiment: index for index, system in enumerate(results.systems)}
+    return sorted(
+        found,
+        key=lambda line: (
+            order[line.system.experiment],
+            line.setting != BASE,
+            line.setting,
+            line.entry.protects,
+            line.seeds,
+        ),
+    )
+
+
+def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
+    """The audit of an entry: same protected thing and claimed budget, and same mechanism or neighbouring relation."""
+    if entry.claimed_epsilon is None:
+        return None
+    for record in results.audit:
+        if (
+            record["protects"] == entry.protects
+            and math.isclose(record["epsilon_claimed"], entry.claimed_epsilon)
+            and (record["mechanism"] == entry.mechanism or record["neighbouring"] == entry.neighbouring)
+        ):
+            return record
+    return None
+
+
+def base_lines(results: Results, system: System) -> list[Line]:
+    """The lines of a system at setting `base`."""
+    return [line for line in lines(results) if line.system == system and line.setting == BASE]
+
+
+def largest_epsilon(results: Results, system: System) -> float | None:
+    """The largest accounted budget over everything the system learns from, per run.
+
+    None where some part has no finite guarantee, or where the ledger names nothing that is protected.
+    """
+    budgets = [line.entry.accounted_epsilon for line in base_lines(results, system)]
+    finite = [budget for budget in budgets if budget is not None]
+    return max(finite) if budgets and len(finite) == len(budgets) else None
+
+
+def shown(epsilon: float | None, delta: float = 0.0) -> str:
+    """A budget as text: "20", "1.5, δ = 1e-05", or "none"."""
+    text = show_epsilon(epsilon)
+    return f"{text}, δ = {delta:g}" if epsilon is not None and delta > 0 else text
+
+
+def frame(results: Results) -> pl.DataFrame:
+    """`ledger.csv` with `COLUMNS`, all as text; "none" where there is no budget, with the reason in the note."""
+    rows = []
+    for line in lines(results):
+        entry, audit = line.entry, line.audit
+        rows.append(
+            (
+                results.suite,
+                line.system.experiment,
+                line.system.model,
+                line.setting,
+                " ".join(str(seed) for seed in line.seeds),
+                entry.protects,
+                entry.neighbouring,
+                entry.mechanism,
+                entry.accounting,
+                _fixed(entry.claimed_epsilon),
+                "" if entry.claimed_epsilon is None else f"{entry.claimed_delta:g}",
+                _fixed(entry.accounted_epsilon),
+                "" if entry.accounted_epsilon is None else f"{entry.accounted_delta:g}",
+                _fixed(audit["audited_epsilon"] if audit else None),
+                f"{audit['confidence']:g}" if audit else "",
+                _fixed(audit["provable"]) if audit else "",
+                audit["verdict"] if audit else "",
+                line.claimed_note,
+                entry.reason,
+                line.audited_note,
+                " ".join(entry.gaps),
+            )
+        )
+    return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row").sort(COLUMNS)
+
+
+def _fixed(epsilon: float | None) -> str:
+    return "none" if epsilon is None else f"{epsilon:.6f}"

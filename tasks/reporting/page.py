@@ -1,0 +1,70 @@
+"""The report as one self-contained HTML page: no script, no network, everything that is shown escaped."""
+
+from __future__ import annotations
+
+import json
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tasks.reporting import comparison, details, figures, summary, tables
+from tasks.reporting.results import Results
+
+HEADLINE_K = 10
+
+
+def render(results: Results, *, docs: str) -> str:
+    """The page of a suite; the same results always give the same bytes.
+
+    Args:
+        results: what the suite's runs produced.
+        docs: where the data docs lie, as a relative address seen from the page.
+    """
+    k = headline_cutoff(results)
+    environment = Environment(
+        loader=PackageLoader("tasks.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("index.html.j2").render(
+        results=results,
+        k=k,
+        paper=comparison.paper_of(results),
+        layout=comparison.layout_of(results),
+        revisions=details.revisions(results),
+        lead=summary.lead(results, k),
+        ranking=summary.ranking(results, k),
+        attacks=summary.attacks(results, k),
+        budgets=summary.budgets(results),
+        headline=tables.headline(results, k),
+        attackers=tables.attackers(results, k),
+        sweep_points=tables.sweep_points(results, k),
+        published=tables.beside_published(results),
+        charts=figures.charts(results, k),
+        ledger=details.ledger_table(results),
+        gaps=details.gaps(results),
+        audits=details.audit_table(results),
+        quality=details.quality_table(results, docs),
+        runs=details.runs_table(results),
+        packages=details.packages_table(results),
+        parameters=_parameters(results),
+    )
+
+
+def headline_cutoff(results: Results) -> int:
+    """The measured cut-off nearest to 10."""
+    measured = results.cutoffs(figures.UTILITY) or [HEADLINE_K]
+    return min(measured, key=lambda k: (abs(k - HEADLINE_K), k))
+
+
+def _parameters(results: Results) -> list[tuple[str, str]]:
+    """What decided each run, as readable JSON."""
+    return [
+        (
+            f"{system.label}, {run.stage}",
+            json.dumps(run.record["parameters"], indent=2, sort_keys=True, ensure_ascii=False),
+        )
+        for system in results.systems
+        for run in system.runs
+    ]

@@ -1,0 +1,158 @@
+"""What a suite's runs produced, in the form the report asks for it: values by seed of one system and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.errors import DataError
+from tasks.privacy.ledger import LedgerEntry
+
+BASE = "base"
+YARDSTICKS = ("popularity", "dp-popularity")
+"""Models that every table of a top-K recommender carries (METHODS §8)."""
+
+METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A ledger entry of one run."""
+
+    setting: str
+    seed: int
+    entry: LedgerEntry
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stage's `run.json`."""
+
+    stage: str
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class System:
+    """One experiment: a model on a data set, with its seeds and sweep points."""
+
+    experiment: str
+    model: str
+    label: str
+    """Name in tables and figures, unique within the suite."""
+    runs: tuple[Run, ...]
+    """Its train run, then its attack run."""
+    history: dict[str, dict[str, list[dict[str, Any]]]]
+    """Setting -> seed -> one record {epoch, loss, valid, seconds} per epoch; empty for a model without epochs."""
+    spent: tuple[Spent, ...]
+    """What its runs spent; empty for a model without privacy."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a report is made of."""
+
+    suite: str
+    title: str
+    dataset: str
+    synthetic: bool
+    licence: str
+    systems: tuple[System, ...]
+    """In the order of params.yaml."""
+    metrics: pl.DataFrame
+    """METRICS of every experiment, train and attack."""
+    audit: tuple[dict[str, Any], ...]
+    """Records of `audit.json`."""
+    verdict: dict[str, Any]
+    """Verdict of the metrics check."""
+    published: pl.DataFrame
+    """paper_tables.csv (paper, artefact, dataset, method, setting, metric, value, std), values as float."""
+    n_targets: int
+    """Users whose attributes the attackers had to guess; 0 where nothing was attacked."""
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str, str, int], dict[int, float]]:
+        """(experiment, setting, metric, k) -> seed -> value; a metric without a cut-off has k = 0."""
+        index: dict[tuple[str, str, str, int], dict[int, float]] = {}
+        for row in self.metrics.iter_rows(named=True):
+            key = (row["experiment"], row["setting"], row["metric"], row["k"] or 0)
+            by_seed = index.setdefault(key, {})
+            if row["seed"] in by_seed:
+                raise DataError(
+                    f"metrics of {row['experiment']}: {row['metric']} at k = {key[3]}, setting {key[1]}, "
+                    f"seed {row['seed']} is given twice; run its train and attack stages again"
+                )
+            by_seed[row["seed"]] = row["value"]
+        return index
+
+    def by_seed(self, system: System, metric: str, k: int, setting: str = BASE) -> dict[int, float]:
+        """Values of a metric by seed; empty where it was not measured."""
+        return self._index.get((system.experiment, setting, metric, k), {})
+
+    def values(self, system: System, metric: str, k: int, setting: str = BASE) -> NDArray[np.float64]:
+        """Values of a metric in order of seed: (n_seeds,) float64, empty where it was not measured."""
+        by_seed = self.by_seed(system, metric, k, setting)
+        return np.array([by_seed[seed] for seed in sorted(by_seed)], dtype=np.float64)
+
+    def paired(
+        self, system: System, metric: str, k: int, other: System, other_metric: str, other_k: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values of two metrics at the seeds both have: two (n_seeds,) float64 arrays, at setting `base`."""
+        left, right = self.by_seed(system, metric, k), self.by_seed(other, other_metric, other_k)
+        seeds = sorted(left.keys() & right.keys())
+        return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
+
+    def settings(self, system: System) -> list[str]:
+        """Settings that were measured: `base`, then the sweep points by name."""
+        found = {setting for experiment, setting, _, _ in self._index if experiment == system.experiment}
+        return sorted(found, key=lambda setting: (setting != BASE, setting))
+
+    def cutoffs(self, metric: str) -> list[int]:
+        """Cut-offs at which a metric was measured for any system."""
+        return sorted({k for _, _, name, k in self._index if name == metric and k > 0})
+
+    def attributes(self) -> list[str]:
+        """Attributes that were attacked, in order of name."""
+        return sorted({name.split("/")[1] for _, _, name, _ in self._index if name.startswith("attribute/")})
+
+    def attackers(self, attribute: str) -> list[str]:
+        """Attackers of an attribute; `neural` first, `majority` left out."""
+        prefix = f"attribute/{attribute}/"
+        found = {name.split("/")[2] for _, _, name, _ in self._index if name.startswith(prefix)} - {"majority"}
+        return sorted(found, key=lambda attacker: (attacker != "neural", attacker))
+
+    def majority(self, attribute: str) -> float | None:
+        """F1 of guessing the most frequent class of an attribute for everyone, averaged over systems and seeds."""
+        values = [
+            value
+            for (_, _, name, _), by_seed in self._index.items()
+            if name == f"attribute/{attribute}/majority/f1"
+            for value in by_seed.values()
+        ]
+        return float(np.mean(values)) if values else None
+
+    def with_model(self, model: str) -> System | None:
+        """The first system in params.yaml with this model."""
+        return next((system for system in self.systems if system.model == model), None)
+
+    @property
+    def yardsticks(self) -> list[System]:
+        """Popularity and its private version, as far as the suite has them."""
+        return [system for system in self.systems if system.model in YARDSTICKS]
+
+
+def label(experiment: str, suite: str) -> str:
+    """An experiment's name without its suite: `gerai-bpr` of the suite `gerai` is `bpr`."""
+    short = experiment.removeprefix(f"{suite}-")
+    return short or experiment
+
+
+def unique(values: Sequence[Any]) -> list[Any]:
+    """Distinct values in order of first appearance."""
+    return list(dict.fromkeys(values))

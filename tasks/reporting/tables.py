@@ -1,0 +1,212 @@
+"""The result tables of a report: headline, sweep points, and every published table beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.evaluation.statistics import ordering_agreement, summary
+from tasks.reporting import comparison, findings, ledger, published
+from tasks.reporting.comparison import Entry
+from tasks.reporting.findings import Difference
+from tasks.reporting.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.results import BASE, Results, System, unique
+
+NOT_RUN = "not run"
+
+
+def headline(results: Results, k: int) -> Table:
+    """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets."""
+    attributes = results.attributes()
+    blank, budgets = [missing()] * 2, [missing()] * 3
+    rows = []
+    if attributes:
+        chance = [_plain(results.majority(attribute)) for attribute in attributes]
+        alone = [_plain(_mean_over_systems(results, _advantage(attribute), 0)) for attribute in attributes]
+        rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
+        rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
+    for system in results.systems:
+        rows.append(Row(system.label, _measured(results, system, BASE, k) + _budgets(results, system)))
+    headings = ["System", f"Hit@{k}, sampled-100", f"NDCG@{k}, full", *attributes, "claimed", "accounted", "audited"]
+    groups = [("Ranking", 2), ("Advantage of the neural attacker", len(attributes)), ("ε of one run", 3)]
+    return Table(
+        caption=f"Every system: mean ± standard deviation over seeds, K = {k}",
+        headings=[Heading(text, NUMBER if 0 < n < 3 + len(attributes) else "") for n, text in enumerate(headings)],
+        rows=rows,
+        groups=[group for group in groups if group[1]],
+    )
+
+
+def sweep_points(results: Results, k: int) -> Table | None:
+    """All settings beside `base`, in the columns of the headline table; None where there is none."""
+    attributes = results.attributes()
+    rows = [
+        Row(f"{system.label}, {setting}", _measured(results, system, setting, k))
+        for system in results.systems
+        for setting in results.settings(system)
+        if setting != BASE
+    ]
+    if not rows:
+        return None
+    headings = [
+        "System and setting",
+        f"Hit@{k}, sampled-100",
+        f"NDCG@{k}, full",
+        *(f"advantage {a}" for a in attributes),
+    ]
+    return Table(
+        f"Sweep points: mean ± standard deviation over seeds, K = {k}",
+        [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
+        rows,
+    )
+
+
+def beside_published(results: Results) -> list[tuple[published.Table, list[Table]]]:
+    """Every table of the layout with the parts that have anything to show."""
+    entries = comparison.entries(results)
+    shown = []
+    for table in comparison.layout_of(results).tables:
+        parts = []
+        for part in table.parts:
+            of_part = [entry for entry in entries if entry.table == table and entry.column in part.columns]
+            if any(len(entry.ours) or entry.printed is not None for entry in of_part):
+                parts.append(_part(results, table, part, of_part))
+        if parts:
+            shown.append((table, parts))
+    return shown
+
+
+def attackers(results: Results, k: int) -> list[Table]:
+    """Per attribute: every attacker's gain over the majority guess, and over the ratings alone, for every system."""
+    shown = []
+    for attribute in results.attributes():
+        rows = []
+        for against, compare in (("majority", findings.above_chance), ("ratings alone", findings.above_ratings)):
+            for attacker in results.attackers(attribute):
+                found = {one.system.label: one for one in compare(results, attribute, attacker, k)}
+                if found:
+                    name = f"{published.ATTACKERS.get(attacker, attacker)}, minus {against}"
+                    rows.append(Row(name, [_gain(found.get(system.label)) for system in results.systems]))
+        chance = results.majority(attribute)
+        level = "" if chance is None else f"; majority guess: F1 {number(chance)}"
+        shown.append(
+            Table(
+                f"{attribute.capitalize()}: gain in F1 with the top {k}, and 95 % interval over seeds{level}",
+                [Heading("Attacker", ""), *(Heading(system.label) for system in results.systems)],
+                rows,
+            )
+        )
+    return shown
+
+
+def _gain(one: Difference | None) -> Cell:
+    if one is None:
+        return missing(NOT_RUN)
+    interval = f"{number(one.low)} to {number(one.high)}"
+    return Cell(
+        f"{signed(one.mean)} *" if one.found else signed(one.mean), (interval,), "number found" if one.found else NUMBER
+    )
+
+
+def _part(results: Results, table: published.Table, part: published.Part, entries: Sequence[Entry]) -> Table:
+    by_place = {(entry.method.name, entry.column): entry for entry in entries}
+    filled = {entry.column for entry in entries if entry.printed is not None or len(entry.ours)}
+    columns = [column for column in part.columns if column in filled]
+    rows = _references(results, columns)
+    for method in comparison.methods(results, table):
+        rows.append(Row(method.name, [_beside(by_place[method.name, column]) for column in columns]))
+    name, what = "", "mean ± standard deviation over seeds"
+    if comparison.paper_of(results):
+        name = f"{table.name}, "
+    if any(entry.printed is not None for entry in entries):
+        what = "ours, mean ± standard deviation; below it the paper's figure, and ours minus the paper's"
+        rows.append(Row("ordering agreement", [_agreement(entries, column) for column in columns], "foot"))
+    return Table(
+        caption=f"{name}{part.title} ({what})",
+        headings=[Heading("Method", ""), *(Heading(column.label) for column in columns)],
+        rows=rows,
+    )
+
+
+def _references(results: Results, columns: Sequence[published.Column]) -> list[Row]:
+    """Chance level and ratings-only attacker, for the columns that an attacker fills."""
+    attacked = [column.metric.split("/") if column.metric.startswith("attribute/") else None for column in columns]
+    if not any(attacked):
+        return []
+    majority = [_plain(results.majority(parts[1]) if parts else None) for parts in attacked]
+    alone = []
+    for parts in attacked:
+        metric = "/".join(parts) if parts else ""
+        alone.append(_plain(_mean_over_systems(results, metric, 0)))
+    return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
+
+
+def _beside(entry: Entry) -> Cell:
+    paper: tuple[str, ...] = () if entry.printed is None else (f"paper {number(entry.printed)}",)
+    if not len(entry.ours):
+        return Cell(NOT_RUN, paper, MISSING)
+    if entry.printed is not None:
+        paper += (f"difference {signed(float(entry.ours.mean()) - entry.printed)}",)
+    return Cell(_mean_std(entry.ours), paper)
+
+
+def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
+    pairs = [
+        (entry.printed, float(entry.ours.mean()))
+        for entry in entries
+        if entry.column == column and entry.printed is not None and len(entry.ours)
+    ]
+    if len(pairs) < 2:
+        return missing("too few run")
+    printed, ours = zip(*pairs, strict=True)
+    share = ordering_agreement(list(printed), list(ours))
+    if share is None:
+        return missing(DASH)
+    return Cell(f"{100 * share:.0f} %", (f"of {len(pairs) * (len(pairs) - 1) // 2} pairs",))
+
+
+def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
+    metrics = ["sampled-100/hit", "full/ndcg", *(_advantage(attribute) for attribute in results.attributes())]
+    cells = []
+    for metric in metrics:
+        values = results.values(system, metric, k, setting)
+        if len(values):
+            mean, _, spread = _mean_std(values).partition(" ± ")
+            cells.append(Cell(mean, (f"± {spread}",) if spread else ()))
+        else:
+            cells.append(missing(NOT_RUN))
+    return cells
+
+
+def _advantage(attribute: str) -> str:
+    return f"attribute/{attribute}/neural/advantage"
+
+
+def _mean_std(values: NDArray[np.float64]) -> str:
+    found = summary(values)
+    return number(found.mean) if found.n < 2 else f"{number(found.mean)} ± {number(found.std)}"
+
+
+def _budgets(results: Results, system: System) -> list[Cell]:
+    """Claimed, accounted and audited, one line per protected thing."""
+    lines = ledger.base_lines(results, system)
+    cells = []
+    for texts in (
+        [ledger.shown(line.entry.claimed_epsilon, line.entry.claimed_delta) for line in lines],
+        [ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta) for line in lines],
+        [ledger.shown(line.audit["audited_epsilon"]) if line.audit else "none" for line in lines],
+    ):
+        told = unique([f"{line.entry.protects}: {text}" for line, text in zip(lines, texts, strict=True)])
+        cells.append(Cell("", tuple(told), "stack") if told else missing("no entry"))
+    return cells
+
+
+def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
+    values = [float(value) for system in results.systems for value in results.values(system, metric, k)]
+    return sum(values) / len(values) if values else None
+
+
+def _plain(value: float | None) -> Cell:
+    return missing() if value is None else Cell(number(value))

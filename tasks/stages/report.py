@@ -1,0 +1,163 @@
+"""Stage `report`: everything of one suite as one page and three small tables.
+
+Writes data/reports/<suite>/index.html (self-contained, works offline) and data/results/<suite>/metrics.csv,
+comparison.csv and ledger.csv. Everything is computed before anything is written, and each output replaces its
+predecessor in one rename. The same runs always give the same bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.privacy.ledger import LedgerEntry
+from tasks.reporting import comparison, ledger
+from tasks.reporting.page import render
+from tasks.reporting.results import METRIC_ORDER, Results, Run, Spent, System, label
+from tasks.stages.common import (
+    PROCESSED,
+    QUALITY,
+    REFERENCE,
+    REPORTS,
+    RESULTS,
+    RUNS,
+    read_json,
+    require_passed,
+    run_stage,
+    whole,
+)
+from tasks.stages.params import Experiment, Params, load
+
+PUBLISHED = {
+    "paper": pl.String,
+    "artefact": pl.String,
+    "dataset": pl.String,
+    "method": pl.String,
+    "setting": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "std": pl.Float64,
+}
+DOCS = "../../quality"
+"""Data docs seen from data/reports/<suite>/index.html."""
+TARGETS = "targets.parquet"
+
+
+def main(name: str) -> None:
+    """Write the report of suite `name`."""
+    params = load()
+    if name not in params.suites:
+        raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
+    require_passed("metrics", name)
+    results = read_results(name, params)
+    page = render(results, docs=DOCS)
+    columns = contracts.METRICS.names
+    frames = {
+        "metrics": results.metrics.select(columns).sort(METRIC_ORDER),
+        "comparison": comparison.frame(results),
+        "ledger": ledger.frame(results),
+    }
+    for table, frame in frames.items():
+        with whole(RESULTS / name / f"{table}.csv") as place:
+            frame.with_columns(pl.col(pl.String).replace("", None)).write_csv(place, float_precision=6)
+    with whole(REPORTS / name) as place:
+        place.mkdir()
+        (place / "index.html").write_text(page, encoding="utf-8")
+
+
+def read_results(suite: str, params: Params) -> Results:
+    """Everything the suite's runs produced.
+
+    Raises:
+        DataError: a run is missing or not what its contract says, or real and synthetic data are mixed.
+    """
+    experiments = {name: one for name, one in params.experiments.items() if one.suite == suite}
+    if not experiments:
+        raise ConfigurationError(f"params.yaml: no experiment belongs to suites.{suite}; add one or remove the suite")
+    data = params.suites[suite].data
+    source = read_json(PROCESSED / data / "source.json")
+    systems = tuple(read_system(name, experiment) for name, experiment in experiments.items())
+    folders = [RUNS / suite / name for name in experiments]
+    tables = [
+        contracts.read(folder / stage / "metrics.parquet", contracts.METRICS)
+        for folder in folders
+        for stage in ("train", "attack")
+    ]
+    return Results(
+        suite=suite,
+        title=params.suites[suite].title,
+        dataset=data,
+        synthetic=_synthetic(suite, systems, source),
+        licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
+        systems=systems,
+        metrics=pl.concat(tables),
+        audit=tuple(read_json(RUNS / suite / "audit.json")),
+        verdict=read_json(QUALITY / "metrics" / f"{suite}.json"),
+        published=_published(),
+        n_targets=max(_targets(folder / "attack" / TARGETS) for folder in folders),
+    )
+
+
+def read_system(name: str, experiment: Experiment) -> System:
+    """One experiment: its two runs, its history and what it spent."""
+    folder = RUNS / experiment.suite / name
+    runs = tuple(Run(stage, read_json(folder / stage / "run.json")) for stage in ("train", "attack"))
+    return System(
+        experiment=name,
+        model=experiment.model,
+        label=label(name, experiment.suite),
+        runs=runs,
+        history=read_json(folder / "train" / "history.json"),
+        spent=tuple(_spent(folder / "train" / "ledger.json")),
+    )
+
+
+def _spent(path: Path) -> list[Spent]:
+    found = []
+    for index, record in enumerate(read_json(path)):
+        fields: dict[str, Any] = dict(record)
+        try:
+            setting, seed = fields.pop("setting"), fields.pop("seed")
+            found.append(Spent(setting, seed, LedgerEntry.model_validate(fields)))
+        except (KeyError, ValidationError) as error:
+            problem = " ".join(str(error).split())
+            raise DataError(f"{path}: entry {index} is not a ledger entry ({problem}); run train again") from error
+    return found
+
+
+def _synthetic(suite: str, systems: tuple[System, ...], source: dict[str, Any]) -> bool:
+    """Whether the suite's data were generated; its runs must agree with the source."""
+    for system in systems:
+        for run in system.runs:
+            if run.record["synthetic"] != source["synthetic"]:
+                raise DataError(
+                    f"{RUNS / suite / system.experiment / run.stage}/run.json: synthetic is "
+                    f"{run.record['synthetic']}, but {source['synthetic']} in the source.json of the data; "
+                    f"run `dvc repro report@{suite}`"
+                )
+    return bool(source["synthetic"])
+
+
+def _published() -> pl.DataFrame:
+    path = REFERENCE / "paper_tables.csv"
+    try:
+        return pl.read_csv(path, schema=PUBLISHED)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not the table of published figures ({error})") from error
+
+
+def _targets(path: Path) -> int:
+    """How many users the attackers had to guess."""
+    try:
+        return pl.read_parquet(path)["user"].n_unique()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not readable ({error}); run the attack again") from error
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,37 @@
+"""Made-up results, read as the report stage reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tasks.reporting.results import Results
+from tasks.stages import params, report
+from tests.reporting import example
+
+
+@pytest.fixture(scope="session")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Results]:
+    """Build an example with the given arguments and read it."""
+
+    def build(**arguments: Any) -> Results:
+        place = example.build(tmp_path_factory.mktemp("example"), **arguments)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(place)
+            return report.read_results(arguments.get("suite", "gerai"), params.load())
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def real(read: Callable[..., Results]) -> Results:
+    """The suite `gerai` on data that are not marked synthetic."""
+    return read()
+
+
+@pytest.fixture(scope="session")
+def demo(read: Callable[..., Results]) -> Results:
+    """The suite `demo` on synthetic data."""
+    return read(suite="demo", synthetic=True)

@@ -1,0 +1,238 @@
+"""A tiny project folder with made-up runs, as the stages before `report` would leave it. No number here is a result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import yaml
+
+from tasks import contracts
+from tasks.privacy.ledger import LedgerEntry
+from tasks.reporting.published import ATTACKERS, ATTRIBUTES
+
+ROOT = Path(__file__).resolve().parents[2]
+CUTOFFS = (5, 10, 20)
+SEEDS = (0, 1, 2)
+MAJORITY = {"gender": 0.7, "age": 0.58, "occupation": 0.2}
+QUALITY = {"popularity": 0.30, "dp-popularity": 0.29, "bpr": 0.33, "gcn": 0.36, "gerai": 0.20, "gerai-nf": 0.31}
+"""Level of the made-up ranking metrics per model."""
+LEAK = {"popularity": 0.0, "dp-popularity": 0.0, "bpr": 0.05, "gcn": 0.08, "gerai": 0.03, "gerai-nf": 0.04}
+"""Made-up advantage of the neural attacker per model."""
+CODE = {
+    "popularity": "tasks/models/popularity.py",
+    "dp-popularity": "tasks/models/popularity.py",
+    "bpr": "tasks/models/bpr.py",
+}
+
+
+def entry(protects: str, **values: Any) -> LedgerEntry:
+    """A ledger entry; unless told otherwise, of something that nothing protects."""
+    fields = {
+        "neighbouring": "any change",
+        "mechanism": "none",
+        "accounting": "published",
+        "claimed_epsilon": None,
+        "claimed_delta": 0.0,
+        "accounted_epsilon": None,
+        "accounted_delta": 0.0,
+        "reason": "Made up: trained without noise.",
+    }
+    return LedgerEntry.model_validate({"protects": protects} | fields | values)
+
+
+COUNTS = entry(
+    "interaction",
+    neighbouring="one user added",
+    mechanism="noisy counts",
+    claimed_epsilon=1.0,
+    accounted_epsilon=1.0,
+    reason="",
+)
+FEATURES = entry(
+    "feature",
+    neighbouring="one user's features replaced",
+    mechanism="local mechanism",
+    claimed_epsilon=20.0,
+    accounted_epsilon=20.0,
+    reason="",
+    gaps=("Made up: scaling is fitted.",),
+)
+LOSS = entry(
+    "interaction",
+    neighbouring="one triple replaced",
+    mechanism="noisy loss",
+    claimed_epsilon=0.4,
+    reason="Made up: other parameters see the interactions.",
+)
+SPENT = {"dp-popularity": [COUNTS], "gerai": [LOSS, FEATURES], "gerai-nf": [entry("interaction"), FEATURES]}
+AUDIT = [
+    {
+        "protects": "interaction",
+        "mechanism": "noisy counts",
+        "neighbouring": "one user added, at worst",
+        "epsilon_claimed": 1.0,
+        "audited_epsilon": 0.93,
+        "confidence": 0.999,
+        "samples": 1000,
+        "provable": 5.5,
+        "verdict": "consistent",
+    }
+]
+
+
+def build(
+    place: Path,
+    *,
+    suite: str = "gerai",
+    synthetic: bool = False,
+    models: tuple[str, ...] = tuple(QUALITY),
+    sweep: bool = False,
+    word: str = "made-up",
+    attributes: tuple[str, ...] = ATTRIBUTES,
+) -> Path:
+    """Fill `place` with the inputs of `report` for `suite`; `word` goes into every text that a run may hold."""
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    dataset = params["suites"][suite]["data"]
+    params["suites"][suite]["title"] = f"Example {word}"
+    params["experiments"] = {
+        f"{suite}-{model}": {
+            "suite": suite,
+            "data": dataset,
+            "features": f"processed/{dataset}",
+            "model": model,
+            "code": CODE.get(model, "tasks/models/gerai"),
+            "seeds": list(SEEDS),
+            "config": {"epsilon": 1.0} if model in SPENT else {},
+            "sweep": [{"epsilon": 0.5}, {"epsilon": 2.0}] if sweep and model == "gerai" else [],
+        }
+        for model in models
+    }
+    (place / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    reference = place / "data/reference/paper_tables.csv"
+    reference.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "data/reference/paper_tables.csv", reference)
+    source = {"dataset": dataset, "address": word, "synthetic": synthetic, "licence": word}
+    write(place / "data/processed" / dataset / "source.json", source)
+    for experiment in params["experiments"].items():
+        run(place, suite, *experiment, dataset=dataset, synthetic=synthetic, word=word, attributes=attributes)
+    verdict = check("metrics", suite) | {"checked": {}, "results": []}
+    write(place / f"data/quality/metrics/{suite}.json", verdict)
+    audits = [record | {"mechanism": f"{record['mechanism']} {word}", "verdict": word} for record in AUDIT]
+    write(place / "data/runs" / suite / "audit.json", audits)
+    return place
+
+
+def run(
+    place: Path,
+    suite: str,
+    name: str,
+    experiment: dict[str, Any],
+    *,
+    dataset: str,
+    synthetic: bool,
+    word: str,
+    attributes: tuple[str, ...],
+) -> None:
+    """The train and attack folders of one experiment."""
+    model = experiment["model"]
+    folder = place / "data/runs" / suite / name
+    settings = ["base", *(f"epsilon={point['epsilon']}" for point in experiment["sweep"])]
+    spent = [
+        {"setting": setting, "seed": seed} | marked(one, word)
+        for setting in settings
+        for seed in SEEDS
+        for one in SPENT.get(model, [entry("interaction")])
+    ]
+    write(folder / "train/ledger.json", spent)
+    epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n, "seconds": 1.0} for n in (1, 2, 3)]
+    trained = {} if "popularity" in model else {setting: {str(seed): epochs for seed in SEEDS} for setting in settings}
+    write(folder / "train/history.json", trained)
+    for stage, rows in (("train", ranking(model)), ("attack", attack(model, attributes))):
+        record = {
+            "stage": stage,
+            "name": name,
+            "git_revision": f"0123456789abcdef+{word}",
+            "parameters": experiment | {"note": word},
+            "seeds": list(SEEDS),
+            "checks": [check("processed", dataset), check("recommendations", name), check(word, word)],
+            "dataset": dataset,
+            "synthetic": synthetic,
+            "packages": {"numpy": word},
+            "wall_seconds": 12.3,
+            "peak_memory_mb": 456,
+        }
+        write(folder / stage / "run.json", record)
+        about = {"suite": suite, "experiment": name, "dataset": dataset, "model": model}
+        table = pl.concat(
+            [
+                rows.with_columns(setting=pl.lit(setting), **{key: pl.lit(value) for key, value in about.items()})
+                for setting in settings
+            ]
+        )
+        contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
+    targets = pl.DataFrame({"user": np.arange(189, dtype=np.int32)})
+    targets.write_parquet(folder / "attack/targets.parquet")
+
+
+def marked(one: LedgerEntry, word: str) -> dict[str, Any]:
+    """A ledger entry as JSON with `word` in its texts."""
+    record = one.model_dump(mode="json")
+    record["neighbouring"] += f" {word}"
+    record["gaps"] = [f"{gap} {word}" for gap in record["gaps"]]
+    if record["mechanism"] != "none":
+        record["mechanism"] += f" {word}"
+    if record["reason"]:
+        record["reason"] += f" {word}"
+    return record
+
+
+def ranking(model: str) -> pl.DataFrame:
+    """Made-up ranking metrics of every seed: columns metric, k, seed, value."""
+    noise = np.random.default_rng(list(model.encode()))
+    return pl.DataFrame(
+        [
+            {
+                "metric": f"{protocol}/{metric}",
+                "k": k,
+                "seed": seed,
+                "value": QUALITY[model] * scale + k / 100 + noise.normal(0, 0.002),
+            }
+            for protocol, scale in (("sampled-100", 1.0), ("full", 0.3))
+            for metric in ("hit", "ndcg", "mrr")
+            for k in CUTOFFS
+            for seed in SEEDS
+        ]
+    )
+
+
+def attack(model: str, attributes: tuple[str, ...]) -> pl.DataFrame:
+    """Made-up attack metrics of every seed; only the neural attacker gains anything."""
+    noise = np.random.default_rng(list(model.encode()))
+    rows = []
+    for attribute in attributes:
+        majority = MAJORITY.get(attribute, 0.5)
+        for seed in SEEDS:
+            rows.append((f"attribute/{attribute}/majority/f1", 0, seed, majority))
+            for attacker in ATTACKERS:
+                for k in (0, *CUTOFFS):
+                    gain = LEAK[model] if attacker == "neural" and k else 0.0
+                    value = majority + gain + (noise.normal(0, 0.003) if attacker == "neural" else -0.05)
+                    rows.append((f"attribute/{attribute}/{attacker}/f1", k, seed, value))
+                    rows.append((f"attribute/{attribute}/{attacker}/advantage", k, seed, value - majority))
+    return pl.DataFrame(rows, schema=["metric", "k", "seed", "value"], orient="row")
+
+
+def check(contract: str, name: str) -> dict[str, Any]:
+    """Summary of a check that passed."""
+    return {"contract": contract, "name": name, "success": True, "evaluated": 7, "failed": 0}
+
+
+def write(path: Path, value: Any) -> None:
+    """Write JSON, and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")

@@ -1,0 +1,90 @@
+"""Printed numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from tasks.reporting import comparison, tables
+from tasks.reporting.results import Results
+
+
+def rows(results: Results, **where: str) -> list[dict]:
+    frame = comparison.frame(results)
+    for column, value in where.items():
+        frame = frame.filter(pl.col(column) == value)
+    return frame.to_dicts()
+
+
+def test_each_printed_number_stands_beside_the_mean_of_ours(real: Results) -> None:
+    (row,) = rows(real, artefact="table3", method="BPR", metric="hit@10", protocol="sampled-100")
+    values = real.values(real.with_model("bpr"), "sampled-100/hit", 10)
+    assert row["published"] == "0.507"
+    assert float(row["ours_mean"]) == pytest.approx(values.mean(), abs=1e-6)
+    assert float(row["ours_std"]) == pytest.approx(values.std(ddof=1), abs=1e-6)
+    assert row["seeds"] == 3
+
+
+def test_another_attacker_fills_another_row(real: Results) -> None:
+    (row,) = rows(real, artefact="table5", method="GCN", setting="attacker=knn", metric="f1_age@5")
+    values = real.values(real.with_model("gcn"), "attribute/age/knn/f1", 5)
+    assert (row["published"], row["ours_mean"]) == ("0.487", f"{values.mean():.6f}")
+
+
+def test_every_printed_number_has_its_row_and_what_was_not_run_has_no_number_of_ours(real: Results) -> None:
+    frame = comparison.frame(real)
+    assert (frame["published"] != "").sum() == (real.published["paper"] == "gerai").sum()
+    not_run = frame.filter(pl.col("method").is_in(["Blurm", "DPAE", "DPNE", "DPMF", "RAP", "GERAI-NL"]))
+    assert not_run.height > 0
+    assert set(not_run["ours_mean"]) == set(not_run["ours_std"]) == {""}
+    assert set(not_run["seeds"]) == {0}
+
+
+def test_full_ranking_is_never_beside_a_printed_number(real: Results) -> None:
+    full = comparison.frame(real).filter(pl.col("protocol") == "full")
+    assert full.height > 0
+    assert set(full["published"]) == {""}
+
+
+def test_popularity_is_in_every_table(real: Results) -> None:
+    frame = comparison.frame(real)
+    for artefact in ("table2", "table3", "table4", "table5"):
+        assert {"popularity", "dp-popularity"} <= set(frame.filter(pl.col("artefact") == artefact)["method"])
+
+
+def test_synthetic_data_are_compared_with_no_paper(demo: Results, read: Callable[..., Results]) -> None:
+    for results in (demo, read(synthetic=True)):
+        frame = comparison.frame(results)
+        assert set(frame["published"]) == set(frame["paper"]) == {""}
+        assert frame.height > 0
+
+
+def test_another_data_set_than_the_printed_one_is_not_compared(real: Results) -> None:
+    other = replace(real, dataset="ml-1m")
+    assert set(comparison.frame(other)["published"]) == {""}
+
+
+def test_one_seed_has_no_standard_deviation(real: Results) -> None:
+    single = replace(real, metrics=real.metrics.filter(pl.col("seed") == 0))
+    measured = [row for row in rows(single) if row["seeds"]]
+    assert {row["seeds"] for row in measured} == {1}
+    assert {row["ours_std"] for row in measured} == {""}
+
+
+def test_agreement_counts_pairs_that_both_were_printed_and_run(real: Results) -> None:
+    shown = {table.anchor: parts for table, parts in tables.beside_published(real)}
+    (ablation,) = shown["table4"]
+    foot = ablation.rows[-1]
+    assert foot.name == "ordering agreement"
+    # Hit@5 is printed as GCN > GERAI-NF > GERAI, and made up in the same order.
+    assert (foot.cells[0].text, foot.cells[0].lines) == ("100 %", ("of 3 pairs",))
+    assert all(row.name != "ordering agreement" for part in shown["table3-full"] for row in part.rows)
+
+
+def test_tables_say_not_run_beside_the_printed_number(real: Results) -> None:
+    shown = {table.anchor: parts for table, parts in tables.beside_published(real)}
+    row = next(row for row in shown["table3"][0].rows if row.name == "RAP")
+    assert (row.cells[0].text, row.cells[0].lines) == ("not run", ("paper 0.319",))

@@ -1,0 +1,63 @@
+"""Claimed, accounted and audited budgets side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+
+from tasks.reporting import ledger
+from tasks.reporting.results import Results, Spent
+from tests.reporting.example import SEEDS, SPENT
+
+
+def test_seeds_that_spent_the_same_share_a_line(real: Results) -> None:
+    for system in real.systems:
+        lines = ledger.base_lines(real, system)
+        assert len(lines) == len(SPENT.get(system.model, [None]))
+        assert all(line.seeds == SEEDS for line in lines)
+
+
+def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
+    system = real.with_model("dp-popularity")
+    first, *others = system.spent
+    more = Spent(first.setting, first.seed, first.entry.model_copy(update={"accounted_epsilon": 2.0}))
+    changed = replace(system, spent=(more, *others))
+    results = replace(real, systems=tuple(changed if one is system else one for one in real.systems))
+    assert [line.seeds for line in ledger.base_lines(results, changed)] == [(0,), (1, 2)]
+    assert ledger.largest_epsilon(results, changed) == 2.0
+
+
+def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
+    (line,) = ledger.base_lines(real, real.with_model("dp-popularity"))
+    assert line.audit is real.audit[0]
+    other = line.entry.model_copy(update={"claimed_epsilon": 2.0})
+    assert ledger.audit_of(real, other) is None
+    other = line.entry.model_copy(update={"mechanism": "another", "neighbouring": "another"})
+    assert ledger.audit_of(real, other) is None
+    assert ledger.audit_of(real, line.entry.model_copy(update={"protects": "feature"})) is None
+
+
+def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -> None:
+    found = {system.model: ledger.largest_epsilon(real, system) for system in real.systems}
+    assert found == dict.fromkeys(found) | {"dp-popularity": 1.0}
+
+
+def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
+    for row in ledger.frame(real).iter_rows(named=True):
+        for kind in ("claimed", "accounted", "audited"):
+            if row[f"{kind}_epsilon"] == "none":
+                assert row[f"{kind}_note"]
+            else:
+                assert float(row[f"{kind}_epsilon"]) >= 0
+
+
+def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> None:
+    assert set(ledger.frame(real)["model"]) == {system.model for system in real.systems}
+    swept = ledger.frame(read(sweep=True)).filter(pl.col("model") == "gerai")
+    assert set(swept["setting"]) == {"base", "epsilon=0.5", "epsilon=2.0"}
+
+
+def test_delta_is_shown_where_there_is_one() -> None:
+    assert [ledger.shown(None), ledger.shown(20.0), ledger.shown(1.5, 1e-5)] == ["none", "20", "1.5, δ = 1e-05"]

@@ -1,0 +1,246 @@
+"""Stage `report`: what it writes, and when it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.reporting import comparison, ledger
+from tasks.stages import report
+from tests.reporting import example
+
+INJECTED = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)"
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, nesting checked; texts; ids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def tags(self) -> list[str]:
+        return [tag for tag, _ in self.elements]
+
+    def values(self, *names: str) -> list[str]:
+        return [value or "" for _, attributes in self.elements for name, value in attributes.items() if name in names]
+
+
+def page(place: Path, suite: str) -> str:
+    return (place / f"data/reports/{suite}/index.html").read_text(encoding="utf-8")
+
+
+def written(place: Path) -> dict[str, bytes]:
+    files = [file for folder in ("reports", "results") for file in (place / "data" / folder).rglob("*")]
+    return {file.as_posix(): file.read_bytes() for file in files if file.is_file()}
+
+
+def run(place: Path, suite: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        report.main(suite)
+
+
+@pytest.fixture(scope="module")
+def gerai(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reported suite that is set beside its paper."""
+    place = example.build(tmp_path_factory.mktemp("gerai"), sweep=True)
+    run(place, "gerai")
+    return place
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reported suite on synthetic data."""
+    place = example.build(tmp_path_factory.mktemp("demo"), suite="demo", synthetic=True)
+    run(place, "demo")
+    return place
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """The page of runs whose every text tries to break out."""
+    place = example.build(
+        tmp_path_factory.mktemp("hostile"), word=INJECTED, attributes=("gender", '"><script>alert(4)<svg onload=x>')
+    )
+    run(place, "gerai")
+    return Page(page(place, "gerai"))
+
+
+def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
+    results = gerai / "data/results/gerai"
+    assert sorted(file.name for file in results.iterdir()) == ["comparison.csv", "ledger.csv", "metrics.csv"]
+    assert pl.read_csv(results / "metrics.csv").columns == contracts.METRICS.names
+    assert pl.read_csv(results / "comparison.csv").columns == list(comparison.COLUMNS)
+    assert pl.read_csv(results / "ledger.csv").columns == list(ledger.COLUMNS)
+
+
+def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
+    found = pl.read_csv(
+        gerai / "data/results/gerai/metrics.csv", schema=pl.from_arrow(contracts.METRICS.empty_table()).schema
+    )
+    parts = [pl.read_parquet(file) for file in (gerai / "data/runs/gerai").rglob("metrics.parquet")]
+    keys = [column for column in found.columns if column != "value"]
+    expected = pl.concat(parts).sort("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
+    assert found.select(keys).equals(expected.select(keys))
+    assert (found["value"] - expected["value"]).abs().max() <= 5e-7
+
+
+def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
+    before = written(gerai)
+    run(gerai, "gerai")
+    assert written(gerai) == before
+    assert len(before) == 4
+
+
+def test_the_page_is_whole_and_can_be_navigated(gerai: Path, demo: Path) -> None:
+    for place, suite in ((gerai, "gerai"), (demo, "demo")):
+        found = Page(page(place, suite))
+        ids = found.values("id")
+        assert len(ids) == len(set(ids))
+        fragments = [link for link in found.values("href") if link.startswith("#")]
+        assert len(fragments) >= 7
+        assert {link[1:] for link in fragments} <= set(ids)
+        tags = found.tags()
+        assert tags.count("h1") == tags.count("main") == tags.count("header") == 1
+        assert tags.count("table") == tags.count("caption") > 5
+        assert tags.count("figure") >= 4
+        labelled = [
+            attributes for tag, attributes in found.elements if tag == "svg" and "aria-hidden" not in attributes
+        ]
+        assert all(attributes.get("aria-label") for attributes in labelled)
+
+
+def test_the_page_loads_nothing_and_runs_nothing(gerai: Path) -> None:
+    text = page(gerai, "gerai")
+    found = Page(text)
+    assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(found.tags())
+    assert "default-src 'none'" in text
+    links = found.values("href", "src", "srcset", "action", "data", "xlink:href", "poster")
+    assert all(link.startswith(("#", "../../quality/")) for link in links)
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert not re.search(r"url\(|@import|expression\(", style)
+    assert len(text.encode()) < 1_000_000
+
+
+def test_data_docs_are_linked_where_they_lie(gerai: Path) -> None:
+    docs = [link for link in Page(page(gerai, "gerai")).values("href") if link.startswith("..")]
+    assert "../../quality/recommendations/gerai-bpr/index.html" in docs
+    assert (gerai / "data/reports/gerai" / "../../quality").resolve() == (gerai / "data/quality").resolve()
+
+
+def test_nothing_that_a_run_says_becomes_markup(hostile: Page) -> None:
+    assert not {"script", "img"} & set(hostile.tags())
+    names = {name for _, attributes in hostile.elements for name in attributes}
+    assert not {name for name in names if name.startswith("on")}
+    assert hostile.tags().count("title") > 1  # SVG titles beside the one of the page
+    # It is shown as text, in the heading, licence, revision, parameters, packages, ledger, audit, checks and links.
+    assert sum("alert(1)" in text for text in hostile.texts) > 20
+    assert any("alert(4)" in text for text in hostile.texts)
+    assert all(link.startswith(("#", "../../quality/")) for link in hostile.values("href"))
+
+
+def test_synthetic_data_are_announced_and_compared_with_nothing(gerai: Path, demo: Path) -> None:
+    text = page(demo, "demo")
+    assert "<strong>SYNTHETIC</strong>" in text
+    assert "<title>SYNTHETIC: " in text
+    assert "difference" not in text.partition("<main>")[2].partition('id="figures"')[0].replace("Differences are", "")
+    assert "paper 0." not in text
+    assert "SYNTHETIC" not in page(gerai, "gerai")
+    assert pl.read_csv(demo / "data/results/demo/comparison.csv")["published"].null_count() > 0
+
+
+def test_sections_come_in_order(gerai: Path) -> None:
+    sections = ["summary", "headline", "published", "figures", "ledger", "quality", "provenance"]
+    text = page(gerai, "gerai")
+    places = [text.index(f'<section id="{name}">') for name in sections]
+    assert places == sorted(places)
+
+
+def broken(place: Path, what: str) -> None:
+    """Damage one input of the suite `gerai`."""
+    runs = place / "data/runs/gerai"
+    verdict = place / "data/quality/metrics/gerai.json"
+    if what == "failed check":
+        verdict.write_text(json.dumps(json.loads(verdict.read_text()) | {"success": False}))
+    elif what == "no check":
+        verdict.unlink()
+    elif what == "no attack":
+        (runs / "gerai-bpr/attack/metrics.parquet").unlink()
+    elif what == "no targets":
+        (runs / "gerai-bpr/attack/targets.parquet").write_bytes(b"PAR1")
+    elif what == "no audit":
+        (runs / "audit.json").unlink()
+    elif what == "ledger":
+        path = runs / "gerai-gerai/train/ledger.json"
+        entries = json.loads(path.read_text())
+        path.write_text(json.dumps([entries[0] | {"accounted_epsilon": -1.0}]))
+    elif what == "mixed data":
+        path = runs / "gerai-bpr/train/run.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"synthetic": True}))
+    elif what == "reference":
+        (place / "data/reference/paper_tables.csv").write_text("paper,artefact\ngerai,table2\n")
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("failed check", "gerai.json: these data failed their check"),
+        ("no check", "gerai.json: not found"),
+        ("no attack", "gerai-bpr/attack/metrics.parquet: no such table"),
+        ("no targets", "targets.parquet: not readable"),
+        ("no audit", "audit.json: not found"),
+        ("ledger", "gerai-gerai/train/ledger.json: entry 0 is not a ledger entry"),
+        ("mixed data", "gerai-bpr/train/run.json: synthetic is True, but False"),
+        ("reference", "paper_tables.csv: not the table of published figures"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_and_nothing_is_written(tmp_path: Path, what: str, message: str) -> None:
+    place = example.build(tmp_path, models=("popularity", "bpr", "gerai"))
+    broken(place, what)
+    with pytest.raises(DataError, match=re.escape(message)):
+        run(place, "gerai")
+    assert not written(place)
+
+
+def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
+    place = example.build(tmp_path, models=("popularity",))
+    with pytest.raises(ConfigurationError, match="suites has no 'nothing'; known: demo, gerai"):
+        run(place, "nothing")
+    with pytest.raises(DataError, match=r"metrics/demo\.json: not found"):
+        run(place, "demo")
+
+
+def test_a_suite_without_private_systems_or_training_is_reported(tmp_path: Path) -> None:
+    place = example.build(tmp_path, models=("popularity",))
+    run(place, "gerai")
+    text = page(place, "gerai")
+    assert "No system has a finite accounted ε" in text
+    assert "training-curves" not in text
