@@ -1,0 +1,158 @@
+"""The train stage: what it writes, what it protects, and that an interrupted run ends as an undisturbed one."""
+
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import DataError
+from tasks.privacy.ledger import LedgerEntry
+from tasks.stages import monitor, perturb, train
+from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
+from tests.stages import tiny
+
+N_ITEMS = 60
+CONFIG = {"epochs": 3, "batch_size": 256, "learning_rate": 0.01, "dimension": 4}
+
+
+def interactions() -> pl.DataFrame:
+    """Every user likes a tenth of the items, spread over the splits; all have some of each."""
+    rng = np.random.default_rng(0)
+    items = np.argsort(rng.random((tiny.N_USERS, N_ITEMS)), axis=1)[:, :8].astype(np.int32)
+    splits = np.tile(["train"] * 5 + ["valid"] + ["test"] * 2, tiny.N_USERS)
+    return pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(tiny.N_USERS, dtype=np.int32), 8),
+            "item": items.ravel(),
+            "rating": np.full(items.size, 4, np.float32),
+            "timestamp": np.zeros(items.size, np.int64),
+            "split": splits,
+        }
+    )
+
+
+def build(root, monkeypatch):
+    """A workspace with one model of each kind: counts, vectors, and a graph on perturbed features with a sweep."""
+    monkeypatch.chdir(root)
+    shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
+    experiments = {
+        "tiny-counts": shared
+        | {"model": "dp-popularity", "code": "tasks/models/popularity.py", "features": "processed/tiny"}
+        | {"config": {"epsilon": 2.0, "contribution": 3}},
+        "tiny-bpr": shared
+        | {"model": "bpr", "code": "tasks/models/bpr.py", "features": "processed/tiny", "config": CONFIG},
+        "tiny-gerai": shared
+        | {"model": "gerai", "code": "tasks/models/gerai", "features": "perturbed/tiny"}
+        | {"config": CONFIG | {"epsilon": 0.4}, "sweep": [{"features_epsilon": 7.5}]},
+    }
+    suites = {"tiny": {"title": "Tiny", "data": "tiny"}}
+    evaluation = {"k": [5, 10], "negatives": 20, "seed": 1}
+    tiny.build(root, experiments=experiments, suites=suites, evaluation=evaluation)
+    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
+    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    perturb.main("tiny")
+    (QUALITY / "perturbed").mkdir(parents=True)
+    write_json(
+        QUALITY / "perturbed" / "tiny.json",
+        {"contract": "perturbed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0},
+    )
+
+
+def released(name: str) -> pl.DataFrame:
+    paths = sorted((RUNS / "tiny" / name / "released").rglob("*.parquet"))
+    frames = [contracts.read(path, contracts.RECOMMENDATIONS).with_columns(path=pl.lit(str(path))) for path in paths]
+    return pl.concat(frames)
+
+
+def metrics(name: str) -> pl.DataFrame:
+    return contracts.read(RUNS / "tiny" / name / "train" / "metrics.parquet", contracts.METRICS)
+
+
+def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    train.main("tiny-gerai")
+    table = released("tiny-gerai")
+    assert table.group_by("path", "user").len()["len"].unique().to_list() == [10]
+    assert table["path"].n_unique() == 4
+    seen = interactions().filter(pl.col("split") != "test").select("user", "item")
+    assert table.join(seen, on=["user", "item"]).is_empty()
+    counted = metrics("tiny-gerai").group_by("setting", "seed").len().sort("setting", "seed")
+    assert counted["setting"].to_list() == ["base", "base", "features_epsilon=7.5", "features_epsilon=7.5"]
+    assert counted["len"].to_list() == [14] * 4  # (3 sampled + 4 full metrics) × 2 cut-offs
+    run = read_json(RUNS / "tiny" / "tiny-gerai" / "train" / "run.json")
+    assert run["synthetic"] is True
+    assert [check["contract"] for check in run["checks"]] == ["processed", "perturbed"]
+
+
+def test_the_ledger_names_what_is_protected_and_what_is_not(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    accounted = {}
+    for name in ("tiny-counts", "tiny-bpr", "tiny-gerai"):
+        train.main(name)
+        for record in read_json(RUNS / "tiny" / name / "train" / "ledger.json"):
+            setting, seed = record.pop("setting"), record.pop("seed")
+            entry = LedgerEntry.model_validate(record)
+            accounted[name, setting, seed, entry.protects] = entry.accounted_epsilon
+    assert accounted["tiny-counts", "base", 1, "interaction"] == pytest.approx(2.0)
+    assert accounted["tiny-bpr", "base", 0, "interaction"] is None
+    assert accounted["tiny-gerai", "base", 0, "interaction"] is None
+    assert accounted["tiny-gerai", "base", 0, "feature"] == pytest.approx(1.0)
+    assert accounted["tiny-gerai", "features_epsilon=7.5", 1, "feature"] == pytest.approx(7.5)
+    assert ("tiny-bpr", "base", 0, "feature") not in accounted
+
+
+@pytest.mark.parametrize("name", ["tiny-bpr", "tiny-gerai"])
+def test_interrupted_and_resumed_equals_undisturbed(name, tmp_path, monkeypatch):
+    (tmp_path / "calm").mkdir()
+    (tmp_path / "broken").mkdir()
+    build(tmp_path / "calm", monkeypatch)
+    train.main(name)
+    expected_lists, expected_metrics = released(name).drop("path"), metrics(name)
+
+    build(tmp_path / "broken", monkeypatch)
+    epoch, calls = monitor.Monitor.epoch, iter(range(1, 100))
+
+    def pressing_control_c(self, model, loss):
+        going = epoch(self, model, loss)
+        if next(calls) in (2, 5):
+            raise KeyboardInterrupt
+        return going
+
+    with monkeypatch.context() as patched:
+        patched.setattr(monitor.Monitor, "epoch", pressing_control_c)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                train.main(name)
+            assert not (RUNS / "tiny" / name).exists()
+    train.main(name)
+    assert released(name).drop("path").equals(expected_lists)
+    assert metrics(name).equals(expected_metrics)
+
+
+def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    train.main("tiny-bpr")
+    kept = {folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()}
+    assert len(kept) == 2
+    before = digest(RUNS / "tiny" / "tiny-bpr" / "released")
+    shutil.rmtree(RUNS)
+    with monkeypatch.context() as patched:
+        patched.setattr(train, "complete", lambda *_: pytest.fail("trained again"))
+        train.main("tiny-bpr")
+    assert digest(RUNS / "tiny" / "tiny-bpr" / "released") == before
+    text = (tmp_path / "params.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(text.replace("learning_rate: 0.01", "learning_rate: 0.02"), encoding="utf-8")
+    train.main("tiny-bpr")
+    assert kept.isdisjoint({folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()})
+
+
+def test_data_that_failed_their_check_are_not_trained_on(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    verdict = read_json(QUALITY / "perturbed" / "tiny.json")
+    write_json(QUALITY / "perturbed" / "tiny.json", verdict | {"success": False, "failed": 1})
+    with pytest.raises(DataError, match="failed their check"):
+        train.main("tiny-gerai")
+    assert not RUNS.exists()
