@@ -1,8 +1,10 @@
 """What the numbers say: differences between systems, attackers and chance, each with its interval over seeds.
 
-Two rules, chosen to err on the careful side. A system is said to rank better than another only if the paired test
-over seeds stays significant after Holm's correction for all comparisons of that kind. An attacker is said to beat
-chance as soon as the interval over seeds lies above it, uncorrected: missing a leak is worse than naming one too many.
+Two rules. A system is said to rank better than another only if the paired test over seeds stays significant after
+Holm's correction for all comparisons of that kind. An attacker is said to gain as soon as the interval over seeds lies
+above zero, uncorrected, because missing a leak is worse than naming one too many; but a gain of so few users that no
+test could tell it from chance (`FEWEST_USERS`) is not called one: seeds do not vary the attacked users, and a system
+without randomness has an interval of no width.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from tasks.evaluation import statistics
 from tasks.reporting.results import BASE, YARDSTICKS, Results, System
 
 SIGNIFICANCE = 0.05
+FEWEST_USERS = 5
+"""More users guessed right than before, none lost: below this the sign test gives p = 2^-n > SIGNIFICANCE."""
 FULL_NDCG = "full/ndcg"
 SAMPLED_HIT = "sampled-100/hit"
 
@@ -75,7 +79,7 @@ def above_chance(results: Results, attribute: str, attacker: str, k: int) -> lis
         values = results.values(system, f"attribute/{attribute}/{attacker}/advantage", k)
         if len(values):
             gain = statistics.summary(values)
-            found.append(_difference(system, "the majority guess", gain, gain.low > 0))
+            found.append(_difference(system, "the majority guess", gain, _gained(gain, results.n_targets)))
     return found
 
 
@@ -87,7 +91,7 @@ def above_ratings(results: Results, attribute: str, attacker: str, k: int) -> li
         left, right = results.paired(system, metric, k, system, metric, 0)
         if len(left):
             gain = statistics.summary(left - right)
-            found.append(_difference(system, "ratings alone", gain, gain.low > 0))
+            found.append(_difference(system, "ratings alone", gain, _gained(gain, results.n_targets)))
     return found
 
 
@@ -100,6 +104,10 @@ def sampling_margin(share: float, n_targets: int) -> float:
 def claims_privacy(system: System) -> bool:
     """Whether the ledger of setting `base` claims a finite budget for anything."""
     return any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
+
+
+def _gained(gain: statistics.Summary, n_targets: int) -> bool:
+    return gain.low > 0 and round(gain.mean * n_targets, 6) >= FEWEST_USERS
 
 
 def _difference(system: System, other: str, difference: statistics.Summary, found: bool) -> Difference:

@@ -6,7 +6,7 @@ import json
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting import comparison, details, figures, summary, tables
+from tasks.reporting import comparison, details, figures, findings, summary, tables
 from tasks.reporting.results import Results
 
 HEADLINE_K = 10
@@ -38,6 +38,7 @@ def render(results: Results, *, docs: str) -> str:
         attacks=summary.attacks(results, k),
         budgets=summary.budgets(results),
         headline=tables.headline(results, k),
+        fewest_users=findings.FEWEST_USERS,
         attackers=tables.attackers(results, k),
         sweep_points=tables.sweep_points(results, k),
         published=tables.beside_published(results),

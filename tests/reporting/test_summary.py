@@ -65,6 +65,17 @@ def test_recommendations_that_add_nothing_to_the_ratings_are_not_named(real: Res
     assert {"bpr", "gcn", "gerai", "gerai-nf"} <= found
 
 
+def test_a_gain_of_too_few_users_is_not_named_however_steady(real: Results) -> None:
+    """A system without randomness gains the same at every seed: 4 of 189 users could be chance, 5 could not."""
+    metric = "attribute/age/knn/advantage"
+    here = (pl.col("model") == "popularity") & (pl.col("metric") == metric)
+    for n_users, named in ((4, False), (5, True)):
+        value = pl.when(here).then(n_users / real.n_targets).otherwise(pl.col("value"))
+        steady = replace(real, metrics=real.metrics.with_columns(value=value))
+        assert findings.above_chance(steady, "age", "knn", K)[0].found is named
+    assert 0.5**findings.FEWEST_USERS < findings.SIGNIFICANCE < 0.5 ** (findings.FEWEST_USERS - 1)
+
+
 def test_few_attacked_users_leave_a_wide_margin() -> None:
     assert findings.sampling_margin(0.7, 189) == pytest.approx(0.0724, abs=1e-4)  # Clopper-Pearson of 132 in 189
     assert findings.sampling_margin(0.7, 18_900) < 0.008
