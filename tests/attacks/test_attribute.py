@@ -1,0 +1,167 @@
+"""Attackers find a planted attribute, find nothing where nothing is, and never see what they have to guess."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import LeaveOneOut, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import normalize
+
+from tasks.attacks import ATTACKERS, attribute
+from tasks.attacks.attribute import Labels, Profiles, attack, majority_f1, profiles, split_users
+from tasks.errors import DataError
+
+
+def planted(n_users: int, strength: float, seed: int) -> tuple[Profiles, Labels]:
+    """Users of three classes (shares ½, ¼, ¼), rating any of 60 items with probability 0.1 and those
+    of its own 20 with `strength` more."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n_users, p=[0.5, 0.25, 0.25])
+    own = np.arange(60) // 20 == labels[:, None]
+    return (rng.random((n_users, 60)) < 0.1 + strength * own).astype(np.float32), labels
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_every_attacker_finds_a_planted_attribute(name: str) -> None:
+    features, labels = planted(400, 0.5, seed=1)
+    is_target = split_users(400, 0.25, 0)
+    (score,) = attack(features, {"taste": labels}, is_target, [name], seed=3)
+    assert (score.attribute, score.attacker) == ("taste", name)
+    assert score.advantage == pytest.approx(score.f1 - majority_f1(labels, is_target))
+    assert score.advantage > 0.2
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_an_attacker_gains_nothing_from_labels_that_are_random(name: str) -> None:
+    """1,600 targets with two equally frequent random labels: attacker and majority guess are each right for a share
+    of 1/2 with standard error 0.0125, so their difference has one of at most 0.025; within 4 of these (6e-5)."""
+    features, _ = planted(1750, 0.0, seed=2)
+    labels = np.random.default_rng(7).integers(0, 2, 1750)
+    (score,) = attack(features, {"coin": labels}, split_users(1750, 1600 / 1750, 0), [name], seed=3)
+    assert abs(score.advantage) < 4 * 0.025
+
+
+def spy(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
+    """Guesses what its generator says; fails if the labels it got are not exactly those of the labelled users."""
+    assert len(train) == len(labels) == 60
+    assert (labels == train[:, 0]).all()
+    assert len(test) == 20
+    return rng.integers(0, 3, len(test))
+
+
+def test_attackers_get_the_labels_of_labelled_users_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ATTACKERS, "spy", f"{__name__}:spy")
+    features, labels = planted(80, 0.3, seed=1)
+    features[:, 0] = labels
+    attack(features, {"taste": labels}, split_users(80, 0.25, 0), ["spy"], seed=0)
+
+
+def test_scores_do_not_depend_on_what_else_is_attacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ATTACKERS, "spy", f"{__name__}:spy")
+    features, labels = planted(80, 0.3, seed=1)
+    features[:, 0] = labels
+    is_target = split_users(80, 0.25, 0)
+    names = ["neural", "decision_tree", "spy"]
+    together = attack(features, {"taste": labels, "same": labels}, is_target, names, seed=5)
+    alone = [attack(features, {"taste": labels}, is_target, [name], seed=5)[0] for name in names]
+    assert together[:3] == alone
+    assert attack(features, {"taste": labels}, is_target, names, seed=6) != alone
+
+
+def test_profiles_count_rated_and_recommended_items() -> None:
+    users, items = np.int32([0, 0, 2]), np.int32([1, 3, 0])
+    recommended = np.int32([[0, 4], [2, 1], [3, 4]])
+    assert profiles(users, items, recommended, 5).tolist() == [[1, 1, 0, 1, 1], [0, 1, 1, 0, 0], [1, 0, 0, 1, 1]]
+    alone = profiles(users, items, recommended[:, :0], 5)
+    assert alone.tolist() == [[0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
+    assert alone.dtype == np.float32
+
+
+def test_the_split_is_fixed_by_its_seed_and_has_the_stated_size() -> None:
+    first = split_users(943, 0.2, 2021)
+    assert first.sum() == 189
+    np.testing.assert_array_equal(first, split_users(943, 0.2, 2021))
+    assert (first != split_users(943, 0.2, 2022)).any()
+    with pytest.raises(DataError, match=r"attack\.target_share"):
+        split_users(12, 0.3, 0)
+
+
+def test_targets_resemble_all_users_where_labels_are_given_and_each_user_may_be_one() -> None:
+    rng = np.random.default_rng(0)
+    labels = {"a": rng.choice(21, 943, p=np.arange(1, 22) / 231), "b": rng.choice(3, 943), "c": rng.choice(2, 943)}
+    counts = np.zeros(943)
+    for seed in range(40):
+        is_target = split_users(943, 0.2, seed, labels)
+        assert is_target.sum() == 189
+        # Systematic sampling of sorted users is within one user per run of equal ones; "c" is the primary key.
+        assert abs(np.bincount(labels["c"][is_target]) - 0.2 * np.bincount(labels["c"])).max() <= 1.1
+        assert abs(np.bincount(labels["b"][is_target]) - 0.2 * np.bincount(labels["b"])).max() <= 3
+        counts += is_target
+    assert (counts > 0).mean() > 0.99
+
+
+def test_labels_of_one_class_are_guessed_without_an_attacker() -> None:
+    features, labels = planted(80, 0.3, seed=1)
+    is_target = split_users(80, 0.25, 0)
+    labels = np.where(is_target, labels, 1)
+    scores = attack(features, {"taste": labels}, is_target, list(ATTACKERS), seed=0)
+    assert [score.advantage for score in scores] == [0.0] * len(ATTACKERS)
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_a_class_that_only_targets_have_or_that_one_user_has_is_no_obstacle(name: str) -> None:
+    features, labels = planted(80, 0.3, seed=1)
+    is_target = split_users(80, 0.25, 0)
+    labels[np.flatnonzero(is_target)[0]] = 5
+    labels[np.flatnonzero(~is_target)[0]] = 4
+    features[3] = 0  # nor is a user without any item
+    (score,) = attack(features, {"taste": labels}, is_target, [name], seed=0)
+    assert 0 <= score.f1 < 1
+
+
+def test_the_gaussian_process_equals_scikit_learns_own_kernel_run_to_convergence() -> None:
+    features, labels = planted(160, 0.15, seed=4)
+    train, test = features[:120], features[120:]
+    ours = attribute.gaussian_process(train, labels[:120], test, np.random.default_rng(0))
+    plain = GaussianProcessClassifier(5.0 * RBF(1.0), optimizer=None).fit(normalize(train), labels[:120])
+    np.testing.assert_array_equal(ours, plain.predict(normalize(test)))
+    assert (ours != 0).any()
+
+
+def test_nearest_neighbours_equal_the_cosine_classifier_with_the_best_left_out_accuracy() -> None:
+    features, labels = planted(160, 0.15, seed=5)
+    features *= np.random.default_rng(6).uniform(0.5, 1.5, features.shape).astype(np.float32)  # no equal distances
+    train, test = features[:120], features[120:]
+    candidates = [KNeighborsClassifier(k, metric="cosine") for k in (5, 11, 21, 41, 81)]
+    left_out = [cross_val_score(one, train, labels[:120], cv=LeaveOneOut()).mean() for one in candidates]
+    best = candidates[int(np.argmax(left_out))].fit(train, labels[:120])
+    ours = attribute.knn(train, labels[:120], test, np.random.default_rng(0))
+    np.testing.assert_array_equal(ours, best.predict(test))
+
+
+def test_ratings_of_ml_100k_reveal_gender_and_age(mirror: Path) -> None:
+    """METHODS §7: over all users the majority guess scores 0.710, 0.577 and 0.208."""
+    with zipfile.ZipFile(mirror / "ml-100k" / "ml-100k.zip") as archive:
+        ratings = np.loadtxt(io.BytesIO(archive.read("ml-100k/u.data")), dtype=np.int32) - 1
+        people = [line.split("|") for line in archive.read("ml-100k/u.user").decode().splitlines()]
+    age = np.array([int(person[1]) for person in people])
+    labels = {
+        "gender": np.array([person[2] == "F" for person in people]).astype(np.int64),
+        "age": np.digitize(age, [35, 46]),
+        "occupation": np.unique([person[3] for person in people], return_inverse=True)[1],
+    }
+    shares = [np.bincount(classes).max() / len(people) for classes in labels.values()]
+    assert np.round(shares, 3).tolist() == [0.710, 0.577, 0.208]
+    is_target = split_users(len(people), 0.2, 2021, labels)
+    known = {name: labels[name] for name in ("gender", "age")}
+    features = profiles(ratings[:, 0], ratings[:, 1], np.empty((len(people), 0), np.int32), 1682)
+    scores = attack(features, known, is_target, ["neural", "gaussian_process"], seed=2021)
+    assert [majority_f1(classes, is_target) for classes in labels.values()] == pytest.approx(shares, abs=0.02)
+    assert all(score.advantage > 0.02 for score in scores)

@@ -1,0 +1,203 @@
+"""The attack stage: what it writes, what it refuses, and that an interruption changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.attacks import attribute
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import attack
+from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
+from tests.stages import tiny
+
+COLOURS = ["red", "green", "blue"]
+OUT = RUNS / "tiny" / "tiny-counts" / "attack"
+NAMES = ("tiny-counts", "tiny-features")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Ratings that say nothing of a user's colour, and lists that say it all: red users get item 0 first, and so on."""
+    changes = {"k": [1, 2], "attackers": ["naive_bayes", "knn"], "target_share": 0.2, "split_seed": 5}
+    tiny.build(tmp_path, attack=changes)
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    users = np.repeat(np.arange(tiny.N_USERS, dtype=np.int32), 3)
+    items = np.concatenate([3 + rng.choice(5, 3, replace=False) for _ in range(tiny.N_USERS)]).astype(np.int32)
+    interactions = {
+        "user": users,
+        "item": items,
+        "rating": np.ones(len(users), np.float32),
+        "timestamp": np.zeros(len(users), np.int64),
+        "split": np.tile(["train", "valid", "test"], tiny.N_USERS),
+    }
+    folder = PROCESSED / "tiny"
+    contracts.write(pl.DataFrame(interactions), folder / "interactions.parquet", contracts.INTERACTIONS)
+    people = contracts.read(folder / "users.parquet", contracts.users_schema(tiny.FEATURES))
+    telling = np.array([COLOURS.index(colour) for colour in people["colour"]])
+    for seed in (0, 1):
+        release("tiny-counts", "base", seed, np.stack([telling, np.full(tiny.N_USERS, 9)], axis=1))
+        for setting in ("base", "features_epsilon=7.5"):
+            lists = np.stack([rng.permutation([8, 9]) for _ in range(tiny.N_USERS)])
+            release("tiny-features", setting, seed, lists)
+    for name in NAMES:
+        path = QUALITY / "recommendations" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, {"contract": "recommendations", "name": name, "success": True, "evaluated": 4, "failed": 0})
+    return tmp_path
+
+
+def release(name: str, setting: str, seed: int, items: np.ndarray) -> None:
+    n_users, length = items.shape
+    table = pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(n_users, dtype=np.int32), length),
+            "rank": np.tile(np.arange(1, length + 1, dtype=np.int32), n_users),
+            "item": items.ravel().astype(np.int32),
+            "score": np.zeros(items.size, np.float32),
+        }
+    )
+    folder = RUNS / "tiny" / name / "released" / setting
+    folder.mkdir(parents=True, exist_ok=True)
+    contracts.write(table, folder / f"seed-{seed}.parquet", contracts.RECOMMENDATIONS)
+
+
+class Counted:
+    """`attribute.attack` that counts its calls and is interrupted at one of them."""
+
+    def __init__(self, interrupted_at: int | None = None) -> None:
+        self.calls = 0
+        self._interrupted_at = interrupted_at
+        self._attack: Callable[..., Any] = attribute.attack
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        if self.calls == self._interrupted_at:
+            raise KeyboardInterrupt
+        return self._attack(*arguments)
+
+
+def values(metric: str, k: int, out: Path = OUT) -> list[float]:
+    table = contracts.read(out / "metrics.parquet", contracts.METRICS)
+    return table.filter((pl.col("metric") == metric) & (pl.col("k") == k)).sort("setting", "seed")["value"].to_list()
+
+
+@pytest.mark.usefixtures("workspace")
+def test_it_measures_what_the_lists_reveal_beyond_the_ratings() -> None:
+    attack.main("tiny-counts")
+    chance = values("attribute/colour/majority/f1", 0)
+    assert len(chance) == 2  # once per seed
+    for attacker in ("naive_bayes", "knn"):
+        for k in (0, 1, 2):
+            f1, advantage = (values(f"attribute/colour/{attacker}/{metric}", k) for metric in ("f1", "advantage"))
+            assert np.subtract(f1, advantage) == pytest.approx(chance)
+        assert values(f"attribute/colour/{attacker}/f1", 1) == [1.0, 1.0]
+        assert max(values(f"attribute/colour/{attacker}/f1", 0)) < 0.6
+    targets = pl.read_parquet(OUT / "targets.parquet")["user"]
+    assert targets.n_unique() == len(targets) == 60
+    run = read_json(OUT / "run.json")
+    assert (run["stage"], run["name"], run["seeds"], run["synthetic"]) == ("attack", "tiny-counts", [0, 1], True)
+    assert run["checks"][0]["contract"] == "recommendations"
+
+
+@pytest.mark.usefixtures("workspace")
+def test_every_setting_is_attacked_and_named() -> None:
+    attack.main("tiny-features")
+    out = RUNS / "tiny" / "tiny-features" / "attack"
+    table = contracts.read(out / "metrics.parquet", contracts.METRICS)
+    assert set(table.select("setting", "seed").unique().rows()) == {
+        (setting, seed) for setting in ("base", "features_epsilon=7.5") for seed in (0, 1)
+    }
+    assert table.select("suite", "experiment", "dataset", "model").unique().rows() == [
+        ("tiny", "tiny-features", "tiny", "gerai-nf")
+    ]
+    # 2 attackers x (f1, advantage) x k in 0, 1, 2, and the majority guess; 4 settings and seeds
+    assert len(table) == len(table.unique(["setting", "seed", "metric", "k"])) == 4 * (2 * 2 * 3 + 1)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_equal_releases_and_the_ratings_alone_are_attacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted()
+    monkeypatch.setattr(attribute, "attack", counted)
+    attack.main("tiny-counts")
+    assert counted.calls == 1 + 2  # ratings alone; k = 1, 2 of the one list that both seeds released
+    attack.main("tiny-features")
+    assert counted.calls == 3 + 4 * 2  # ratings alone are known
+    attack.main("tiny-features")
+    assert counted.calls == 3 + 4 * 2
+
+
+@pytest.mark.usefixtures("workspace")
+def test_an_interrupted_attack_leaves_nothing_half_written_and_ends_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = RUNS / "tiny" / "tiny-features" / "attack"
+    with monkeypatch.context() as patch:
+        patch.setattr(attribute, "attack", Counted(interrupted_at=5))
+        with pytest.raises(KeyboardInterrupt):
+            attack.main("tiny-features")
+    assert not out.exists()
+    assert not list(Path().rglob("*.partial"))
+    resumed = Counted()
+    with monkeypatch.context() as patch:
+        patch.setattr(attribute, "attack", resumed)
+        attack.main("tiny-features")
+    assert resumed.calls == 1 + 4 * 2 - 3  # the ratings alone and one release of two cut-offs were kept
+    assert "base seed 1 (1/3)" in capsys.readouterr().err
+    after = (out / "metrics.parquet").read_bytes()
+    for path in Path("data/checkpoints").rglob("*.parquet"):
+        path.unlink()
+    attack.main("tiny-features")
+    assert (out / "metrics.parquet").read_bytes() == after
+
+
+@pytest.mark.usefixtures("workspace")
+def test_changed_labels_are_attacked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    attack.main("tiny-counts")
+    counted = Counted()
+    monkeypatch.setattr(attribute, "attack", counted)
+    path = PROCESSED / "tiny" / "users.parquet"
+    schema = contracts.users_schema(tiny.FEATURES)
+    people = contracts.read(path, schema)
+    contracts.write(people.with_columns(colour=people["colour"].reverse()), path, schema)
+    attack.main("tiny-counts")
+    assert counted.calls == 3
+
+
+@pytest.mark.usefixtures("workspace")
+def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
+    with pytest.raises(ConfigurationError, match=r"experiments\.other is not in params\.yaml"):
+        attack.main("other")
+    release("tiny-counts", "base", 1, np.full((tiny.N_USERS, 1), 9))
+    with pytest.raises(DataError, match=r"seed-1\.parquet: 300 rows for 300 users hold no lists of 2 items"):
+        attack.main("tiny-counts")
+    path = PROCESSED / "tiny" / "users.parquet"
+    schema = contracts.users_schema(tiny.FEATURES)
+    people = contracts.read(path, schema)
+    contracts.write(people.with_columns(colour=pl.Series(["red"] * 7 + ["mauve"] * 293)), path, schema)
+    with pytest.raises(DataError, match=r"users\.parquet: column 'colour', row 7: not one of its categories"):
+        attack.main("tiny-counts")
+    verdict = QUALITY / "recommendations" / "tiny-counts.json"
+    write_json(verdict, read_json(verdict) | {"success": False})
+    with pytest.raises(DataError, match="failed their check"):
+        attack.main("tiny-counts")
+    assert not OUT.exists()
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("sensitive", "message"), [({}, "no feature is marked sensitive"), ({"count"}, "'count' is numeric")]
+)
+def test_it_refuses_a_schema_without_classes_to_infer(sensitive: set[str], message: str) -> None:
+    features = [feature.model_copy(update={"sensitive": feature.name in sensitive}) for feature in tiny.FEATURES]
+    schema = tiny.SCHEMA.model_copy(update={"features": tuple(features)})
+    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    with pytest.raises(DataError, match=message):
+        attack.main("tiny-counts")
