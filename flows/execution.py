@@ -196,5 +196,5 @@ def _reason(own: str, dvc_error: str, code: int) -> str:
 
 def say(stage: str, text: str) -> None:
     """One line of a run in the terminal."""
-    sys.stdout.write(f"{stage:<34} {text}\n")  # in one piece: stages speak at the same time
+    sys.stdout.write(f"{stage:<40} {text}\n")  # in one piece: stages speak at the same time
     sys.stdout.flush()

@@ -1,0 +1,96 @@
+# `make demo` and `make test` set themselves up on a fresh clone. Everything CI runs is a target here.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+PYTHON ?= python3.11
+VENV := .venv
+JOBS ?= 2
+SUITE ?= demo
+TESTS ?=
+
+# The environment of every command below; flows/settings.py says the same to `dprec`, prefect.toml and .dvc/config to
+# `prefect` and `dvc` when they are called by hand.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export PREFECT_HOME ?= $(CURDIR)/.prefect
+export PREFECT_SERVER_ANALYTICS_ENABLED ?= false
+export DO_NOT_TRACK ?= 1
+export DVC_NO_ANALYTICS ?= 1
+export GX_ANALYTICS_ENABLED ?= false
+export DGLBACKEND ?= pytorch
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+.PHONY: help
+help:  ## show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+.PHONY: env
+env: $(VENV)/.project  ## the virtual environment in .venv, as requirements.lock pins it
+
+# Built anew when the lock changes, so that nothing is left of older ones; a half-built one has no stamp.
+$(VENV)/.packages: requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed: dprec needs Python 3.11 (DGL has no build for later ones). Install it, or name it: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "$(PYTHON) is not Python 3.11, which dprec needs (DGL has no build for later ones); name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+$(VENV)/.project: $(VENV)/.packages pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	$(VENV)/bin/python -m pip check
+	@touch $@
+
+.PHONY: demo
+demo: env  ## run the whole pipeline on the embedded synthetic data, end with the path of the report
+	@dprec run demo
+
+.PHONY: gerai
+gerai: env  ## regenerate GERAI on MovieLens 100K (downloads it, or takes it from DPREC_MIRROR)
+	@dprec run gerai
+
+.PHONY: test
+test: env  ## the test suite; TESTS=tests/privacy for a part of it
+	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist loadfile $(TESTS)
+
+.PHONY: lint
+lint: env  ## format and lint
+	ruff format --check .
+	ruff check .
+
+.PHONY: types
+types: env  ## static types
+	mypy
+
+.PHONY: architecture
+architecture: env  ## imports point one way
+	lint-imports
+
+.PHONY: bench
+bench: env  ## measure speed; nothing passes or fails by it
+	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; python -m tests.benchmarks.$$(basename $$file .py) || exit 1; done
+
+.PHONY: regenerate
+regenerate: env  ## SUITE=gerai (or demo) from nothing, then compare with the committed numbers
+	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE) data/checkpoints/attack
+	@dprec check $(SUITE)
+	@dprec run $(SUITE) --force
+	@dprec compare $(SUITE)
+
+.PHONY: ci
+ci:  ## what CI runs
+	.ci/run
+
+.PHONY: lock
+lock:  ## pin anew what pyproject.toml asks for, everything below it included
+	$(PYTHON) -m venv --clear $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
+	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]"
+	@{ sed '/^[^#]/,$$d' requirements.lock; $(VENV)-lock/bin/python -m pip freeze --all --exclude dprec --exclude pip | grep -v '^nvidia-\|^triton==' | sed 's/+[a-z0-9.]*$$//'; } > requirements.lock.partial
+	@mv requirements.lock.partial requirements.lock
+	rm -rf $(VENV)-lock
+
+.PHONY: clean
+clean:  ## remove everything that was computed (the environment stays)
+	rm -rf data/raw data/processed data/perturbed data/quality data/runs data/reports data/checkpoints data/.lock* \
+		.dvc/cache .dvc/tmp .prefect .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
