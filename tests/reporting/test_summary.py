@@ -65,6 +65,15 @@ def test_recommendations_that_add_nothing_to_the_ratings_are_not_named(real: Res
     assert {"bpr", "gcn", "gerai", "gerai-nf"} <= found
 
 
+def test_the_first_paragraph_tells_ratings_from_recommendations(real: Results) -> None:
+    assert "the recommendations help it on age against bpr, gcn" in summary.lead(real, K)
+    metric = pl.col("metric").str.contains("/neural/")
+    same = real.metrics.with_columns(value=pl.when(metric).then(0.9).otherwise(pl.col("value")))
+    lead = summary.lead(replace(real, metrics=same), K)
+    assert "beats the majority guess on age against all 6 systems" in lead
+    assert "more than the ratings alone is not shown for any system" in lead
+
+
 def test_a_gain_of_too_few_users_is_not_named_however_steady(real: Results) -> None:
     """A system without randomness gains the same at every seed: 4 of 189 users could be chance, 5 could not."""
     metric = "attribute/age/knn/advantage"
@@ -84,7 +93,7 @@ def test_few_attacked_users_leave_a_wide_margin() -> None:
 def test_gains_beyond_that_margin_are_told_apart(real: Results) -> None:
     last = summary.attacks(real, K)[-1]
     assert "189 attacked users" in last
-    assert "gender, neural network against gcn" in last
+    assert "on gender (neural network against gcn)" in last
     assert "gerai" not in last.partition("Larger gains")[2]
 
 
