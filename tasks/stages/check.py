@@ -6,7 +6,6 @@ the check fails; it then ends with exit code 1, so that DVC runs nothing that de
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,7 +19,7 @@ from tasks.datasets import FORMATS
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
-from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, RAW, RUNS, run_stage, whole, write_json
+from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, RAW, RUNS, file_digest, run_stage, whole, write_json
 from tasks.stages.params import Params, load
 
 
@@ -54,7 +53,7 @@ def main(name: str) -> None:
             f"nothing to check, {subject.files[0]} is not there; `dvc repro check-{layer}@{key}` makes it first"
         )
     problems, tables = read(subject, name)
-    checked = {file.as_posix(): _sha256(file) for file in subject.files if file.is_file()}
+    checked = {file.as_posix(): file_digest(file) for file in subject.files if file.is_file()}
     docs = QUALITY / layer / key
     with whole(QUALITY / layer / f"{key}.json") as verdict_file, whole(docs) as place:
         place.mkdir()
@@ -192,11 +191,6 @@ def _known(section: str, key: str, table: dict[str, Any]) -> Any:
     if key not in table:
         raise ConfigurationError(f"params.yaml: {section} has no {key!r}; known: {', '.join(sorted(table))}")
     return table[key]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 if __name__ == "__main__":

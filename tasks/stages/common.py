@@ -132,19 +132,29 @@ def code_digest() -> str:
 
 
 def require_passed(layer: str, name: str) -> dict[str, Any]:
-    """The check of `data/<layer>/<name>`, which must have passed for the data as they are now.
+    """The check of `data/<layer>/<name>`, which must have passed for the files as they are now.
 
     Returns:
         A summary for `run.json`: contract, name, and how many expectations were met.
 
     Raises:
-        DataError: the check is missing or failed.
+        DataError: the check is missing or failed, or a file is no longer the one that was checked.
     """
     path = QUALITY / layer / f"{name}.json"
     result = read_json(path)
+    again = f"`dvc repro check-{layer}@{name}`"
     if not result["success"]:
-        raise DataError(f"{path}: these data failed their check; mend them and run `dvc repro check-{layer}@{name}`")
+        raise DataError(f"{path}: these data failed their check; mend them and run {again}")
+    for file, sha256 in result["checked"].items():
+        if not Path(file).is_file() or file_digest(Path(file)) != sha256:
+            raise DataError(f"{file}: not the file that was checked; run {again}")
     return {key: result[key] for key in ("contract", "name", "success", "evaluated", "failed")}
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def run_stage(main: Callable[[str], None]) -> None:

@@ -6,13 +6,12 @@ a file that the user placed in data/placed/ under its official name is taken bef
 
 from __future__ import annotations
 
-import hashlib
 import os
 from importlib import import_module
 
 from tasks.datasets import SOURCES
 from tasks.errors import ConfigurationError
-from tasks.stages.common import CHECKPOINTS, DATA, RAW, run_stage, whole, write_json
+from tasks.stages.common import CHECKPOINTS, DATA, RAW, file_digest, run_stage, whole, write_json
 from tasks.stages.params import load
 
 PLACED = DATA / "placed"
@@ -36,8 +35,7 @@ def main(name: str) -> None:
             "synthetic": module.SOURCE.synthetic,
             "licence": module.SOURCE.licence,
             "files": {
-                file.name: {"bytes": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-                for file in place.iterdir()
+                file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)} for file in place.iterdir()
             },
         }
         write_json(place / "source.json", source)

@@ -50,7 +50,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in NAMES:
         path = QUALITY / "recommendations" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, {"contract": "recommendations", "name": name, "success": True, "evaluated": 4, "failed": 0})
+        write_json(
+            path,
+            {"contract": "recommendations", "name": name, "success": True, "evaluated": 4, "failed": 0, "checked": {}},
+        )
     return tmp_path
 
 

@@ -57,7 +57,7 @@ def build(root, monkeypatch):
     (QUALITY / "perturbed").mkdir(parents=True)
     write_json(
         QUALITY / "perturbed" / "tiny.json",
-        {"contract": "perturbed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0},
+        {"contract": "perturbed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}},
     )
 
 

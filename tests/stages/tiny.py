@@ -71,4 +71,6 @@ def build(root: Path, **changes: Any) -> None:
     )
     contracts.write(users, processed / "users.parquet", contracts.users_schema(FEATURES))
     write_json(processed / "schema.json", SCHEMA.model_dump(mode="json"))
-    write_json(verdict, {"contract": "processed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0})
+    write_json(
+        verdict, {"contract": "processed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
+    )

@@ -1,0 +1,80 @@
+"""Ctrl-C while a stage writes: nothing half-written is left, and a rerun gives what an undisturbed run gives.
+
+The stages that train, attack, download, preprocess and perturb have theirs in their own test modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.errors import DataError
+from tasks.stages import audit, check, report
+from tasks.stages.common import QUALITY, REPORTS, RESULTS, RUNS, digest, require_passed, write_json
+from tests.reporting import example
+from tests.stages import tiny
+
+
+def interrupted(call: Callable[[], None], target: object, name: str, nth: int) -> None:
+    """Run `call`, pressing Ctrl-C when it calls `target.name` for the nth time."""
+    original, calls = getattr(target, name), iter(range(1, 100))
+
+    def pressing_control_c(*arguments, **options):
+        if next(calls) == nth:
+            raise KeyboardInterrupt
+        return original(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, name, pressing_control_c)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+
+
+def leftovers() -> list[Path]:
+    return list(Path("data").rglob("*.partial"))
+
+
+def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny.build(tmp_path)
+    monkeypatch.setattr(check, "LAYERS", {"processed": lambda *_: check.Subject([Path("params.yaml")], list)})
+    (QUALITY / "processed" / "tiny.json").unlink()
+    interrupted(lambda: check.main("processed/tiny"), check, "write_json", 1)
+    assert not (QUALITY / "processed" / "tiny.json").exists()
+    assert not (QUALITY / "processed" / "tiny").exists()
+    assert not leftovers()
+    check.main("processed/tiny")
+    assert require_passed("processed", "tiny")["success"]
+    (tmp_path / "params.yaml").write_text("changed", encoding="utf-8")
+    with pytest.raises(DataError, match="not the file that was checked"):
+        require_passed("processed", "tiny")
+
+
+def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(audit, "SAMPLES", 2_000)
+    tiny.build(tmp_path)
+    write_json(tmp_path / "unrelated.json", {})
+    interrupted(lambda: audit.main("tiny"), audit, "write_json", 1)
+    assert not (RUNS / "tiny" / "audit.json").exists()
+    assert not leftovers()
+    audit.main("tiny")
+    first = digest(RUNS / "tiny" / "audit.json")
+    audit.main("tiny")
+    assert digest(RUNS / "tiny" / "audit.json") == first
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_report(nth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example.build(tmp_path, suite="demo", synthetic=True)
+    monkeypatch.chdir(tmp_path)
+    report.main("demo")
+    undisturbed = digest(REPORTS, RESULTS)
+    interrupted(lambda: report.main("demo"), pl.DataFrame, "write_csv", nth)
+    assert digest(REPORTS, RESULTS) == undisturbed, "what was there before is still there, whole"
+    assert not leftovers()
+    report.main("demo")
+    assert digest(REPORTS, RESULTS) == undisturbed
