@@ -1,0 +1,210 @@
+"""A project small enough to run in a test: the shape of the real one, with stages that only write a line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from filelock import FileLock
+
+from flows import server
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PIPELINE = """
+stages:
+  download:
+    foreach: ${datasets}
+    do:
+      cmd: python stage.py download@${key} data/raw/${key}
+      deps: [stage.py]
+      outs: ["data/raw/${key}"]
+  train:
+    foreach: [a, b]
+    do:
+      cmd: python stage.py train@${item} data/runs/demo/${item}
+      deps: [stage.py, data/raw/demo, "code/${item}.py"]
+      outs: ["data/runs/demo/${item}"]
+  report:
+    foreach: ${suites}
+    do:
+      cmd: python stage.py report@${key} data/reports/${key}
+      deps: [stage.py, "data/runs/${key}"]
+      params: ["suites.${key}"]
+      outs: ["data/reports/${key}"]
+"""
+
+# A stage does what a file beside it says: `fail.NAME` (until it is gone; `once` fails one time), `slow.NAME` (seconds).
+STAGE = """
+import pathlib, sys, time
+name, out = sys.argv[1:]
+with open("ran.log", "a") as log:
+    log.write(name + "\\n")
+print("hello from", name)
+fail = pathlib.Path("fail." + name)
+if fail.exists():
+    if fail.read_text() == "once":
+        fail.unlink()
+    print(name.replace("@", " ") + ": u.data:7: rating 6 is not in 1..5", file=sys.stderr)
+    raise SystemExit(1)
+slow = pathlib.Path("slow." + name)
+if slow.exists():
+    pathlib.Path("started." + name).touch()
+    time.sleep(float(slow.read_text()))
+pathlib.Path(out).mkdir(parents=True)
+pathlib.Path(out, "index.html").write_text(name)
+"""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A tiny project in a folder of its own."""
+
+    root: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """No server, this interpreter, and the code under test."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
+        return kept | {
+            "PYTHONPATH": str(ROOT),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "DVC_NO_ANALYTICS": "1",
+            "DO_NOT_TRACK": "1",
+        }
+
+    def call(self, *command: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run a program in the project's folder; `extra` are environment variables."""
+        return subprocess.run(
+            command, cwd=self.root, env=self.environment | extra, capture_output=True, text=True, check=False
+        )
+
+    def dprec(self, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line under test."""
+        return self.call(sys.executable, "-m", "flows.cli", *arguments, **extra)
+
+    def start(self, *arguments: str, **extra: str) -> subprocess.Popen[str]:
+        """Start the command line under test, in a process group of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *arguments],
+            cwd=self.root,
+            env=self.environment | extra,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the project."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def ran(self) -> list[str]:
+        """The stages that ran since the last call, in order of their start."""
+        log = self.root / "ran.log"
+        names = log.read_text().split() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return names
+
+
+@pytest.fixture(scope="session")
+def prefect_database(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A Prefect folder with an empty database, set up once for all workers: that takes longer than a run."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared if worker_id == "master" else shared.parent
+    home = shared / "prefect"
+    with FileLock(shared / "prefect.lock"):
+        if not home.exists():
+            command = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
+            place = shared / "prefect.partial"
+            subprocess.run(command, env=os.environ | {"PREFECT_HOME": str(place)}, check=True, capture_output=True)
+            place.rename(home)
+    return home
+
+
+@pytest.fixture
+def prefect_home(prefect_database: Path, tmp_path: Path) -> str:
+    """A Prefect folder of the test's own."""
+    return str(shutil.copytree(prefect_database, tmp_path / "prefect"))
+
+
+@pytest.fixture(scope="session")
+def address(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prefect server with an empty database."""
+    home = shutil.copytree(prefect_database, tmp_path_factory.mktemp("server") / "prefect")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(home))
+        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        process, address = server.start(pages=False)
+    yield address
+    server.end(process)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once: setting up git and DVC takes longer than most tests."""
+    return make(tmp_path_factory.mktemp("template") / "project").root
+
+
+@pytest.fixture
+def project(template: Path, tmp_path: Path) -> Project:
+    """A tiny project under git and DVC in which nothing has run yet."""
+    return Project(shutil.copytree(template, tmp_path / "project"))
+
+
+@pytest.fixture(scope="session")
+def finished_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny project after a run."""
+    ready = Project(shutil.copytree(template, tmp_path_factory.mktemp("finished") / "project"))
+    assert ready.call("dvc", "repro", "-q").returncode == 0
+    ready.ran()
+    return ready.root
+
+
+@pytest.fixture
+def finished(finished_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The tiny project in which everything is up to date, with the test running in its folder."""
+    monkeypatch.chdir(shutil.copytree(finished_template, tmp_path / "finished"))
+    return Project(Path.cwd())
+
+
+@pytest.fixture
+def inside(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The tiny project, with the test running in its folder."""
+    monkeypatch.chdir(project.root)
+    return project
+
+
+def make(root: Path) -> Project:
+    """Create the tiny project."""
+    root.mkdir(parents=True)
+    tiny = Project(root)
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    for table in ("datasets", "processed", "suites"):
+        params[table] = {"demo": params[table]["demo"]}
+    params |= {"perturbed": {}, "experiments": {}}
+    tiny.write("params.yaml", yaml.safe_dump(params))
+    tiny.write("dvc.yaml", PIPELINE)
+    tiny.write("stage.py", STAGE)
+    tiny.write(".gitignore", "ran.log\nfail.*\nslow.*\nstarted.*\n.prefect\n/data/\n")
+    for name in "ab":
+        tiny.write(f"code/{name}.py", "")
+    run: Callable[..., object] = lambda *command: subprocess.run(  # noqa: E731
+        command, cwd=root, env=tiny.environment, check=True, capture_output=True
+    )
+    run("git", "init", "-q")
+    run("git", "config", "user.name", "tests")
+    run("git", "config", "user.email", "tests@localhost")
+    run(sys.executable, "-m", "dvc", "init", "-q")
+    run("git", "add", "-A")
+    run("git", "commit", "-q", "-m", "a tiny project")
+    return tiny

@@ -1,0 +1,143 @@
+"""The `dprec` command as a user meets it, without a server."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import Project
+from tests.flows.test_execution import wait_for
+
+
+def test_help_answers_without_loading_what_commands_need() -> None:
+    loaded = (
+        "import sys, flows.cli; print([name for name in ('torch', 'prefect', 'dvc', 'polars') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: Project, prefect_home: str) -> None:
+    first = project.dprec("run", "demo", PREFECT_HOME=prefect_home)
+    assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "report: data/reports/demo/index.html")
+    assert first.stderr == ""
+    assert len(project.ran()) == 4
+    second = project.dprec("run", "demo")
+    assert [line.split() for line in second.stdout.splitlines()[:-1]] == [
+        [name, "cached"] for name in ("download@demo", "train@a", "train@b", "report@demo")
+    ]
+    assert second.stdout.splitlines()[-1] == "report: data/reports/demo/index.html"
+    assert project.ran() == []
+    assert project.dprec("report", "demo").stdout == "data/reports/demo/index.html\n"
+
+
+def test_a_failing_stage_ends_the_run_with_one_line(finished: Project, address: str) -> None:
+    finished.write("code/a.py", "# changed\n")
+    finished.write("fail.train@a", "")
+    failed = finished.dprec("run", "demo", PREFECT_API_URL=address)
+    assert failed.returncode == 1
+    assert failed.stderr == "dprec: train@a failed: u.data:7: rating 6 is not in 1..5\n"
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "kill"])
+def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
+    finished: Project, how: str, address: str, prefect_home: str
+) -> None:
+    finished.write("code/a.py", "# changed\n")
+    finished.write("slow.train@a", "300")
+    if how == "ctrl-c":  # a terminal sends it to the whole group; the run's own server must end too
+        running = finished.start("run", "demo", PREFECT_HOME=prefect_home)
+        wait_for(finished.root / "started.train@a")
+        os.killpg(running.pid, signal.SIGINT)
+    else:
+        running = finished.start("run", "demo", PREFECT_API_URL=address)
+        wait_for(finished.root / "started.train@a")
+        running.send_signal(signal.SIGTERM)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert output.splitlines()[-1] == "interrupted; `dprec run demo` goes on where this run stopped"
+    assert not left_of(finished.root)
+    (finished.root / "slow.train@a").unlink()
+    finished.ran()
+    assert finished.call("dvc", "repro", "-q").returncode == 0
+    assert finished.ran() == ["train@a"]
+
+
+def test_of_two_runs_at_once_the_second_is_refused_in_one_line(finished: Project, address: str) -> None:
+    finished.write("code/a.py", "# changed\n")
+    finished.write("slow.train@a", "300")
+    running = finished.start("run", "demo", PREFECT_API_URL=address)
+    wait_for(finished.root / "started.train@a")
+    second = finished.dprec("run", "demo")
+    assert second.returncode == 1
+    assert second.stderr.startswith(f"dprec: another run holds this project (suite demo, process {running.pid}, since ")
+    assert second.stderr.count("\n") == 1
+    os.killpg(running.pid, signal.SIGINT)
+    running.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nope"], "unknown suite 'nope'; params.yaml has: demo"),
+        (["check", "nope"], "unknown suite 'nope'; params.yaml has: demo"),
+        (["report", "demo"], "data/reports/demo/index.html: no such report; write it with `dprec run demo`"),
+        (["compare", "demo"], "data/results/demo/metrics.csv: not there; regenerate it with `dprec run demo`"),
+    ],
+)
+def test_mistakes_are_one_line(project: Project, arguments: list[str], message: str) -> None:
+    result = project.dprec(*arguments)
+    assert (result.returncode, result.stderr) == (1, f"dprec: {message}\n")
+    assert project.ran() == []
+
+
+def test_debug_shows_the_traceback(project: Project) -> None:
+    result = project.dprec("--debug", "run", "nope")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+
+
+def test_outside_a_project_is_one_line(tmp_path: Path) -> None:
+    result = Project(tmp_path).dprec("check")
+    assert result.returncode == 1
+    assert "has a dvc.yaml" in result.stderr
+
+
+def test_check_names_the_first_wrong_key_and_otherwise_shows_the_plan(finished: Project) -> None:
+    plan = finished.dprec("check")
+    assert plan.returncode == 0
+    assert "report@demo: 0 of 4 stages to run" in plan.stdout
+    finished.write("code/b.py", "# changed\n")
+    shutil.copytree(finished.root / "code", finished.root / "below/here")
+    below = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "check", "demo"],
+        cwd=finished.root / "below/here",
+        env=finished.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert "code/b.py changed" in below.stdout
+    params = (finished.root / "params.yaml").read_text()
+    finished.write("params.yaml", params.replace("test_share: 0.2", "test_share: 2"))
+    wrong = finished.dprec("check")
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("dprec: params.yaml: processed.demo.test_share: ")
+    assert wrong.stderr.count("\n") == 1
+
+
+def left_of(root: Path) -> list[str]:
+    """Command lines of processes that still work in a folder."""
+    deadline, found = time.monotonic() + 10.0, ["?"]
+    while found and time.monotonic() < deadline:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if process.name != str(os.getpid()) and (process / "cwd").readlink() == root:
+                    found.append((process / "cmdline").read_text().replace("\0", " "))
+            except OSError:
+                continue
+    return found

@@ -1,0 +1,73 @@
+"""Regenerated numbers may leave the committed ones by as much as is stated, and no more."""
+
+import subprocess
+
+import pytest
+
+from flows import compare
+from tasks.errors import ConfigurationError, DataError
+from tests.flows.conftest import Project
+
+HEADER = "suite,experiment,dataset,model,setting,seed,metric,k,value\n"
+
+
+def table(*values: float, metric: str = "full/hit", k: str = "10") -> str:
+    """A metrics table with one number, one seed per value."""
+    rows = (f"demo,demo-bpr,demo,bpr,base,{seed},{metric},{k},{value}\n" for seed, value in enumerate(values))
+    return HEADER + "".join(rows)
+
+
+@pytest.mark.parametrize("metric", ["sampled-100/hit", "full/ndcg", "attribute/gender/knn/f1"])
+def test_the_mean_over_seeds_may_move_within_the_band_of_its_kind(metric: str) -> None:
+    band = compare.tolerance(metric)
+    committed = compare.means(table(0.4, 0.6, metric=metric), "committed")
+    inside = compare.means(table(0.45 + band, 0.55 + 0.99 * band, metric=metric), "regenerated")
+    outside = compare.means(table(0.5 + 1.01 * band, 0.5 + 1.01 * band, metric=metric), "regenerated")
+    assert compare.compare(committed, inside) == (1, [])
+    (difference,) = compare.compare(committed, outside)[1]
+    assert str(difference).startswith(f"demo-bpr base {metric}@10: 0.5000 -> ")
+    assert f"allowed {band}" in str(difference)
+
+
+def test_a_number_on_one_side_only_is_a_difference() -> None:
+    one = compare.means(table(0.5), "one")
+    both = one | compare.means(table(0.5, metric="full/ndcg"), "other")
+    assert [str(found) for found in compare.compare(one, both)[1]] == [
+        "demo-bpr base full/ndcg@10: not among the committed numbers"
+    ]
+    assert [str(found) for found in compare.compare(both, one)[1]] == [
+        "demo-bpr base full/ndcg@10: not among the regenerated numbers"
+    ]
+
+
+def test_a_kind_of_metric_without_a_band_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="loss/test"):
+        compare.tolerance("loss/test")
+
+
+@pytest.mark.parametrize("text", [HEADER, "a,b\n1,2\n", table(0.5) + "demo,demo-bpr\n"])
+def test_what_is_no_metrics_table_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match=r"metrics\.csv"):
+        compare.means(text, "metrics.csv")
+
+
+def test_the_command_compares_with_a_revision(project: Project) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
+
+    path = "data/results/demo/metrics.csv"
+    project.write(path, table(0.5))
+    without = project.dprec("compare", "demo")
+    assert (without.returncode, without.stderr.count("\n")) == (1, 1)
+    assert "HEAD has no numbers to compare with" in without.stderr
+    git("add", "--force", path)
+    git("commit", "-q", "-m", "numbers")
+    assert project.dprec("compare", "demo").stdout == "demo: 1 numbers agree with those of HEAD\n"
+    project.write(path, table(0.6))
+    left = project.dprec("compare", "demo")
+    assert left.returncode == 1
+    assert left.stdout == "demo-bpr base full/hit@10: 0.5000 -> 0.6000 (+0.1000, allowed 0.03)\n"
+    assert left.stderr == "dprec: 1 of 1 numbers of demo left their band around those of HEAD\n"
+    git("commit", "-q", "-a", "-m", "other numbers")
+    assert project.dprec("compare", "demo").returncode == 0
+    assert project.dprec("compare", "demo", "--against", "HEAD~1").returncode == 1

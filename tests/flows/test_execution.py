@@ -1,0 +1,153 @@
+"""One stage at a time: what is seen of it, how it fails, how it is stopped, and that a project is held by one run."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from flows import execution
+from flows.execution import AlreadyRunning, Processes, StageFailed, exclusive
+from tests.flows.conftest import Project
+
+
+@pytest.fixture(autouse=True)
+def code_under_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_NO_ANALYTICS", "1")
+
+
+@pytest.mark.usefixtures("inside")
+def test_only_the_stages_own_lines_are_passed_on() -> None:
+    lines: list[str] = []
+    outcome = Processes().run("download@demo", lines.append)
+    assert outcome.ran
+    assert lines == ["hello from download@demo"]
+
+
+def test_a_stage_that_is_up_to_date_does_not_run_unless_forced(inside: Project) -> None:
+    Processes().run("download@demo", print)
+    assert inside.ran() == ["download@demo"]
+    assert not Processes().run("download@demo", print).ran
+    assert inside.ran() == []
+    assert Processes().run("download@demo", print, force=True).ran
+    assert inside.ran() == ["download@demo"]
+
+
+def test_a_failure_is_the_stages_last_line(inside: Project) -> None:
+    inside.write("fail.download@demo", "")
+    with pytest.raises(StageFailed, match=r"^download demo: u\.data:7: rating 6 is not in 1\.\.5$"):
+        Processes().run("download@demo", print)
+
+
+@pytest.mark.usefixtures("inside")
+def test_without_its_input_a_stage_fails_with_what_dvc_says() -> None:
+    with pytest.raises(StageFailed, match=r"failed to reproduce 'train@a': .*data/raw/demo"):
+        Processes().run("train@a", print)
+
+
+def test_a_killed_stage_is_called_killed(inside: Project) -> None:
+    (inside.root / "stage.py").write_text("import os\nprint('epoch 3', flush=True)\nos.kill(os.getpid(), 9)\n")
+    with pytest.raises(StageFailed, match="killed by SIGKILL"):
+        Processes().run("download@demo", print)
+
+
+def test_stages_run_with_this_interpreter_whatever_the_path_says(
+    inside: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (inside.root / "stage.py").write_text("import sys\nprint(sys.prefix)\n")
+    lines: list[str] = []
+    with pytest.raises(StageFailed):  # it writes nothing
+        Processes().run("download@demo", lines.append)
+    assert lines == [sys.prefix]
+
+
+def test_stopping_ends_the_stage_and_everything_it_started(inside: Project) -> None:
+    inside.write("slow.download@demo", "60")
+    processes = Processes()
+    failures: list[str] = []
+
+    def run() -> None:
+        try:
+            processes.run("download@demo", print)
+        except StageFailed as error:
+            failures.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_for(inside.root / "started.download@demo")
+    (group,) = {process.pid for process in processes._running}
+    start = time.monotonic()
+    processes.stop()
+    thread.join(timeout=10)
+    assert time.monotonic() - start < execution.GRACE_SECONDS
+    assert failures
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+    with pytest.raises(StageFailed, match="stopped"):
+        processes.run("download@demo", print)
+
+
+def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "REFRESH_SECONDS", 3600.0)
+    output = tmp_path / "output"
+    output.write_bytes(b"first\n" + b"".join(b"%d%%\r" % i for i in range(100)) + b"\nlast \xff without an end")
+    with output.open("rb") as stream:
+        lines = [line for line in execution._lines(stream) if line]
+    assert lines == ["first", "0%", "last \ufffd without an end"]
+
+
+def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
+    hold = "from flows.execution import exclusive\nwith exclusive('suite gerai'):\n print(1, flush=True)\n input()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", hold],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=inside.environment,
+        text=True,
+    )
+    assert other.stdout is not None
+    other.stdout.readline()
+    with pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait"), exclusive("suite demo"):
+        pytest.fail("two runs hold the project")
+    waited: list[bool] = []
+
+    def wait() -> None:
+        with exclusive("suite demo", wait=True):
+            waited.append(other.poll() is not None)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.5)
+    assert not waited
+    other.communicate("\n")
+    thread.join(timeout=30)
+    assert waited
+
+
+def test_a_killed_run_does_not_hold_the_project(inside: Project) -> None:
+    hold = "from flows.execution import exclusive\nwith exclusive('suite gerai'):\n print(1, flush=True)\n input()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", hold],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=inside.environment,
+        text=True,
+    )
+    assert other.stdout is not None
+    other.stdout.readline()
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    with exclusive("suite demo"), exclusive("suite demo, from within"):
+        assert execution.LOCK.exists()
+
+
+def wait_for(path: Path, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)

@@ -1,0 +1,182 @@
+"""The flow against a Prefect server: what its run shows, and what happens when a stage fails."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from flows.deployments import SCHEDULES, deployments
+from flows.execution import StageFailed
+from tasks.errors import ConfigurationError
+from tests.flows.conftest import Project
+
+STAGES = {"download@demo", "train@a", "train@b", "report@demo"}
+
+
+@pytest.fixture
+def regenerate(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """The flow, which reports to that server."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from flows import pipeline
+
+    monkeypatch.setattr(pipeline, "RETRY_DELAYS", [0.1, 0.1])
+    with temporary_settings({PREFECT_API_URL: address}):
+        yield pipeline.regenerate
+
+
+def ask(address: str, what: str, **filters: Any) -> list[dict[str, Any]]:
+    """Records of the server."""
+    answer = httpx.post(f"{address}/{what}/filter", json=filters, timeout=30.0)
+    answer.raise_for_status()
+    return answer.json()  # type: ignore[no-any-return]
+
+
+def last_run(address: str) -> dict[str, Any]:
+    return ask(address, "flow_runs", sort="START_TIME_DESC", limit=1)[0]
+
+
+def task_runs(address: str) -> dict[str, dict[str, Any]]:
+    """Task runs of the last flow run by name, once the server knows how all of them ended."""
+    flow_run = {"flow_runs": {"id": {"any_": [last_run(address)["id"]]}}}
+    runs: dict[str, dict[str, Any]] = {}
+
+    def ended() -> bool:
+        runs.update({run["name"]: run for run in ask(address, "task_runs", **flow_run)})
+        return bool(runs) and all(run["state_type"] in {"COMPLETED", "FAILED", "CRASHED"} for run in runs.values())
+
+    wait_until(ended)
+    return runs
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_stages_become_task_runs_with_their_output_and_known_ones_are_cached(
+    inside: Project, regenerate: Callable[..., Any], address: str
+) -> None:
+    regenerate("demo", jobs=2)
+    assert sorted(inside.ran()) == sorted(STAGES)
+    runs = task_runs(address)
+    assert {name: run["state_name"] for name, run in runs.items()} == dict.fromkeys(STAGES, "Completed")
+    run = last_run(address)
+    assert run["name"] == "demo"
+
+    def logged() -> bool:
+        lines = {entry["message"] for entry in ask(address, "logs", logs={"flow_run_id": {"any_": [run["id"]]}})}
+        return {f"hello from {name}" for name in STAGES} <= lines
+
+    wait_until(logged)
+    (artifact,) = ask(address, "artifacts", artifacts={"flow_run_id": {"any_": [run["id"]]}})
+    assert artifact["key"] == "report-demo"
+    assert (inside.root / "data/reports/demo/index.html").as_uri() in artifact["data"]
+
+    inside.write("code/b.py", "# changed\n")
+    regenerate("demo", jobs=2)
+    # train@b wrote the same as before, so the report, which comes after it, had nothing to do either
+    assert inside.ran() == ["train@b"]
+    states = {name: run["state_name"] for name, run in task_runs(address).items()}
+    assert states == dict.fromkeys(STAGES, "Cached") | {"train@b": "Completed"}
+
+
+def test_what_needs_a_failed_stage_is_not_run_and_everything_else_is(
+    inside: Project, regenerate: Callable[..., Any], address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside.write("fail.train@a", "")
+    with pytest.raises(StageFailed, match=r"^train@a failed: u\.data:7: rating 6 is not in 1\.\.5$"):
+        regenerate("demo", jobs=2)
+    assert sorted(inside.ran()) == ["download@demo", "train@a", "train@b"]
+    states = {name: run["state_name"] for name, run in task_runs(address).items()}
+    assert states == {"download@demo": "Completed", "train@a": "Failed", "train@b": "Completed"}
+    assert last_run(address)["state_name"] == "Failed"
+    assert "report@demo" in capsys.readouterr().out.splitlines()[-1]
+
+    (inside.root / "fail.train@a").unlink()
+    regenerate("demo")
+    assert inside.ran() == ["train@a", "report@demo"]
+
+
+def test_downloads_are_tried_again_and_nothing_else_is(
+    inside: Project, regenerate: Callable[..., Any], address: str
+) -> None:
+    inside.write("fail.download@demo", "once")
+    inside.write("fail.train@a", "once")
+    with pytest.raises(StageFailed, match=r"^train@a failed"):
+        regenerate("demo")
+    assert inside.ran().count("download@demo") == 2
+    runs = task_runs(address)
+    assert (runs["download@demo"]["run_count"], runs["train@a"]["run_count"]) == (2, 1)
+
+
+def test_as_many_stages_side_by_side_as_asked_for(
+    finished: Project, regenerate: Callable[..., Any], address: str
+) -> None:
+    def change_both(text: str) -> None:
+        for name in "ab":
+            finished.write(f"code/{name}.py", text)
+
+    def overlap() -> bool:
+        runs = [task_runs(address)[name] for name in ("train@a", "train@b")]
+        return max(run["start_time"] for run in runs) < min(run["end_time"] for run in runs)
+
+    change_both("# once\n")
+    regenerate("demo", jobs=2)
+    assert overlap()
+    change_both("# twice\n")
+    regenerate("demo", jobs=1)
+    assert not overlap()
+    assert sorted(finished.ran()) == ["train@a", "train@a", "train@b", "train@b"]
+
+
+def test_wrong_parameters_fail_before_anything_runs(inside: Project, regenerate: Callable[..., Any]) -> None:
+    inside.write("params.yaml", (inside.root / "params.yaml").read_text() + "surprise: 1\n")
+    with pytest.raises(ConfigurationError, match=r"params\.yaml: surprise: unknown key"):
+        regenerate("demo")
+    assert inside.ran() == []
+
+
+def test_every_schedule_is_a_deployment_of_the_flow(regenerate: Callable[..., Any]) -> None:
+    built = {deployment.name: deployment for deployment in deployments()}
+    assert built.keys() == SCHEDULES.keys()
+    for name, (suite, cron) in SCHEDULES.items():
+        assert [schedule.schedule.cron for schedule in built[name].schedules] == [cron]
+        assert built[name].parameters == {"suite": suite, "wait": True}
+        assert built[name].flow_name == regenerate.name  # type: ignore[attr-defined]
+
+
+def test_scheduled_runs_are_served_and_end_like_any_other(inside: Project, address: str) -> None:
+    serving = inside.start("schedule", PREFECT_API_URL=address)
+    try:
+        wait_until(lambda: len(ask(address, "deployments")) == len(SCHEDULES))
+        deployed = {deployment["name"]: deployment["id"] for deployment in ask(address, "deployments")}
+        created: dict[str, Any] = {}
+
+        def create() -> bool:  # the server may still be busy with its schedules
+            answer = httpx.post(
+                f"{address}/deployments/{deployed['demo-nightly']}/create_flow_run", json={}, timeout=30.0
+            )
+            created.update(answer.json())
+            return answer.is_success
+
+        wait_until(create)
+
+        def ended() -> bool:
+            run = httpx.get(f"{address}/flow_runs/{created['id']}").json()
+            return run["state_type"] in {"COMPLETED", "FAILED", "CRASHED"}
+
+        wait_until(ended, seconds=120.0)
+        assert httpx.get(f"{address}/flow_runs/{created['id']}").json()["state_name"] == "Completed"
+        assert sorted(inside.ran()) == sorted(STAGES)
+    finally:
+        os.killpg(serving.pid, signal.SIGINT)
+        output, _ = serving.communicate(timeout=60)
+    assert "demo-nightly" in output
+    assert "Traceback" not in output
