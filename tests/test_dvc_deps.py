@@ -1,0 +1,179 @@
+"""What dvc.yaml says a stage depends on is what the stage imports: a forgotten module means results that are silently
+out of date, a needless one means work that is done again for nothing.
+
+Left out are modules that decide no number: params.yaml's types, which hold no defaults (the parameters themselves are
+listed under `params`), and the `__init__.py` of packages, which are empty or registries of names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tasks.attacks import ATTACKERS
+from tasks.datasets import FORMATS, SOURCES
+from tasks.models import MODELS
+from tasks.stages.params import Params, load
+
+ROOT = Path(__file__).resolve().parents[1]
+EXEMPT = {"tasks.stages.params"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of dvc.yaml: `train@demo-bpr` runs `python -m tasks.stages.train demo-bpr`."""
+
+    address: str
+    module: str
+    name: str
+    deps: tuple[str, ...]
+    params: tuple[str, ...]
+
+    def covers(self, path: str) -> bool:
+        """Whether a file is among the deps, by itself or with its folder."""
+        return any(path == dep or path.startswith(f"{dep}/") for dep in self.deps)
+
+
+@pytest.fixture(scope="module")
+def stages() -> list[Stage]:
+    from dvc.repo import Repo
+
+    found = []
+    with Repo(str(ROOT)) as repo, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        for stage in repo.index.stages:
+            command = re.fullmatch(r"python -m (tasks\.stages\.\w+) (\S+)", stage.cmd)
+            assert command, f"{stage.addressing}: {stage.cmd}"
+            paths = [dep for dep in stage.deps if not hasattr(dep, "params")]
+            keys = [key for dep in stage.deps if hasattr(dep, "params") for key in dep.params]
+            deps = tuple(Path(dep.fs_path).relative_to(ROOT).as_posix() for dep in paths)
+            found.append(Stage(stage.addressing, command[1], command[2], deps, tuple(keys)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("tasks", cache_dir=None, exclude_type_checking_imports=True)
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    return load(ROOT / "params.yaml")
+
+
+def loaded_by_name(stage: Stage, params: Params) -> set[str]:
+    """Modules that a stage loads through a registry, because params.yaml names them."""
+    kind, name = stage.module.rpartition(".")[2], stage.name
+    if kind == "download":
+        return {SOURCES[params.datasets[name].source]}
+    if kind == "preprocess":
+        return {FORMATS[params.processed[name].format]}
+    if kind == "check" and name.startswith("raw/"):
+        return {FORMATS[params.datasets[name.removeprefix("raw/")].format]}
+    if kind == "train":
+        return {MODELS[params.experiments[name].model].partition(":")[0]}
+    if kind == "attack":
+        return {ATTACKERS[attacker].partition(":")[0] for attacker in params.attack.attackers}
+    return set()
+
+
+def runs(stage: Stage, imports: grimp.ImportGraph, params: Params) -> dict[str, str]:
+    """Modules that a stage runs, directly or not, and their files."""
+    entries = {stage.module} | loaded_by_name(stage, params)
+    modules = entries | {module for entry in entries for module in imports.find_upstream_modules(entry)}
+    files = {module: f"{module.replace('.', '/')}.py" for module in modules - EXEMPT}
+    return {module: file for module, file in files.items() if (ROOT / file).is_file()}  # the rest are __init__.py
+
+
+def data_files() -> dict[str, str]:
+    """Files under tasks/ that are not code (templates, styles), and the package that each belongs to."""
+    found = {}
+    for path in (ROOT / "tasks").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".py":
+            package = next(folder for folder in path.parents if (folder / "__init__.py").is_file())
+            found[path.relative_to(ROOT).as_posix()] = package.relative_to(ROOT).as_posix().replace("/", ".")
+    return found
+
+
+def test_every_module_that_a_stage_runs_is_among_its_deps(
+    stages: list[Stage], imports: grimp.ImportGraph, params: Params
+) -> None:
+    missing = {
+        stage.address: forgotten
+        for stage in stages
+        if (forgotten := [file for file in runs(stage, imports, params).values() if not stage.covers(file)])
+    }
+    assert not missing
+
+
+def test_templates_of_a_package_are_deps_of_the_stages_that_run_it(
+    stages: list[Stage], imports: grimp.ImportGraph, params: Params
+) -> None:
+    files = data_files()
+    assert files
+    for stage in stages:
+        packages = {module.rpartition(".")[0] for module in runs(stage, imports, params)}
+        forgotten = [file for file, package in files.items() if package in packages and not stage.covers(file)]
+        assert not forgotten, stage.address
+
+
+def test_no_stage_depends_on_code_that_none_of_its_kind_runs(
+    stages: list[Stage], imports: grimp.ImportGraph, params: Params
+) -> None:
+    listed, used = defaultdict(set), defaultdict(set)
+    for stage in stages:
+        kind = stage.address.partition("@")[0]
+        files = set(runs(stage, imports, params).values())
+        code = {dep for dep in stage.deps if dep.startswith("tasks/")}
+        listed[kind] |= code
+        used[kind] |= {dep for dep in code if any(file == dep or file.startswith(f"{dep}/") for file in files)}
+    assert {kind: listed[kind] - used[kind] for kind in listed if listed[kind] - used[kind]} == {}
+
+
+def test_modules_are_loaded_by_name_only_where_this_test_looks() -> None:
+    dynamic = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tasks").rglob("*.py")
+        if re.search(r"import_module\(|__import__\(|\bexec\(", path.read_text(encoding="utf-8"))
+    }
+    assert dynamic == {
+        "tasks/attacks/attribute.py",
+        "tasks/models/__init__.py",
+        "tasks/stages/check.py",
+        "tasks/stages/download.py",
+        "tasks/stages/preprocess.py",
+    }
+
+
+def test_what_is_left_out_holds_no_number(imports: grimp.ImportGraph) -> None:
+    for package in (module for module in imports.modules if (ROOT / module.replace(".", "/")).is_dir()):
+        text = (ROOT / package.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
+        assert not re.search(r"=\s*-?\d", text), package
+
+
+def test_a_stage_depends_on_its_own_parameters_and_on_no_others(stages: list[Stage]) -> None:
+    """An instance names its own entry of a table; whole tables are for the stages that look at a suite."""
+    tables = {"datasets", "processed", "perturbed", "experiments", "suites"}
+    for stage in stages:
+        own = stage.address.partition("@")[2]
+        for key in stage.params:
+            table, _, entry = key.partition(".")
+            if table in tables and entry:
+                assert entry == own or entry.startswith(f"{own}."), f"{stage.address}: {key}"
+            elif table in tables:
+                assert stage.address.startswith(("audit@", "check-metrics@", "report@")), f"{stage.address}: {key}"
+
+
+def test_the_demo_needs_no_other_data_set(stages: list[Stage]) -> None:
+    from flows import plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        steps = plan.read("report@demo").steps
+    assert not [step.name for step in steps if "ml-100k" in step.name or "gerai@" in step.name]
+    assert len(steps) < len(stages)
