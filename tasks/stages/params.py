@@ -41,7 +41,9 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    """No unknown keys, and no guessing: a quoted number, or `true` for 1, is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Dataset(Strict):
@@ -212,6 +214,19 @@ class Params(Strict):
             raise ValueError(f"{where}.code: {experiment.model!r} is defined in {module}.py, not in {experiment.code}")
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is given twice, of which YAML would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
 def load(path: Path = PARAMS_FILE) -> Params:
     """Read and validate params.yaml (structure and references; `check_configs` adds the models' own keys).
 
@@ -219,7 +234,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
         ConfigurationError: one line that names the first wrong key.
     """
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: not found; run this in the project's root") from None
     except yaml.YAMLError as error:

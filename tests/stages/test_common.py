@@ -1,0 +1,213 @@
+"""Outputs are whole or not there, digests see content alone, and errors are one line."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import DataError, PrivacyError
+from tasks.stages import common
+from tasks.stages.common import digest, read_json, require_passed, run_stage, whole, write_json
+
+
+class Interrupted(Exception):
+    """Stands for whatever may end a stage."""
+
+
+def fill_file(place: Path, text: str) -> None:
+    place.write_text(text)
+
+
+def fill_folder(place: Path, text: str) -> None:
+    place.mkdir()
+    (place / "a").write_text(text)
+
+
+def content(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    return (path / "a").read_text() if path.is_dir() else path.read_text()
+
+
+@pytest.mark.parametrize("fill", [fill_file, fill_folder])
+@pytest.mark.parametrize("error", [Interrupted, KeyboardInterrupt, OSError])
+def test_an_output_is_replaced_whole_or_not_at_all(
+    tmp_path: Path, fill: Callable[[Path, str], None], error: type[BaseException]
+) -> None:
+    path = tmp_path / "below" / "output"
+
+    def write(text: str, *, broken: bool) -> None:
+        with whole(path) as place:
+            fill(place, text)
+            if broken:
+                raise error
+
+    with pytest.raises(error):
+        write("half", broken=True)
+    assert content(path) is None
+    write("first", broken=False)
+    assert content(path) == "first"
+    with pytest.raises(error):
+        write("half", broken=True)
+    assert content(path) == "first"
+    write("second", broken=False)
+    assert content(path) == "second"
+    assert os.listdir(path.parent) == ["output"]
+
+
+def dead_process() -> int:
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_what_a_killed_run_left_is_cleared_away_and_what_a_live_one_writes_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    fill_folder(tmp_path / f".output.{dead_process()}.partial", "half")
+    live = tmp_path / f".output.{os.getppid()}.partial"
+    fill_folder(live, "of another process")
+    with whole(path) as place:
+        fill_folder(place, "whole")
+    assert sorted(os.listdir(tmp_path)) == sorted(["output", live.name])
+
+
+def test_a_kill_between_the_two_renames_does_not_lose_the_last_output(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    fill_folder(tmp_path / f".output.{dead_process()}.old.partial", "last")
+    with whole(path) as place:
+        assert content(path) == "last"
+        fill_folder(place, "new")
+    assert content(path) == "new"
+    assert os.listdir(tmp_path) == ["output"]
+
+
+def test_json_is_the_same_bytes_for_the_same_value_and_has_no_nan(tmp_path: Path) -> None:
+    write_json(tmp_path / "one", {"b": 1, "a": [1.5, None]})
+    write_json(tmp_path / "two", {"a": [1.5, None], "b": 1})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert read_json(tmp_path / "one") == {"a": [1.5, None], "b": 1}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "three", {"a": math.nan})
+
+
+def test_json_that_is_missing_or_broken_is_a_data_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not found; run the stage"):
+        read_json(tmp_path / "none.json")
+    (tmp_path / "broken.json").write_text('{"a": ')
+    with pytest.raises(DataError, match=r"broken\.json: not readable as JSON"):
+        read_json(tmp_path / "broken.json")
+
+
+def test_a_digest_sees_names_within_folders_and_contents_and_nothing_else(tmp_path: Path) -> None:
+    for name, order in (("one", "ab"), ("two", "ba")):
+        for file in order:
+            path = tmp_path / name / "below" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file)
+    (tmp_path / "two" / "__pycache__").mkdir()
+    (tmp_path / "two" / "__pycache__" / "a.pyc").write_text("compiled")
+    same = digest(tmp_path / "one")
+    assert digest(tmp_path / "two") == same
+    (tmp_path / "two" / "below" / "a").rename(tmp_path / "two" / "below" / "c")
+    assert digest(tmp_path / "two") != same
+    (tmp_path / "two" / "below" / "c").rename(tmp_path / "two" / "below" / "a")
+    (tmp_path / "two" / "below" / "a").write_text("b")
+    assert digest(tmp_path / "two") != same
+
+
+def test_a_digest_does_not_confuse_where_one_file_ends(tmp_path: Path) -> None:
+    for name, files in (("one", {"a": "xb", "b": ""}), ("two", {"a": "x", "b": "b"})):
+        (tmp_path / name).mkdir()
+        for file, text in files.items():
+            (tmp_path / name / file).write_text(text)
+    assert digest(tmp_path / "one") != digest(tmp_path / "two")
+
+
+@pytest.fixture
+def verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes the verdict of `processed/demo`, which looked at one table."""
+    monkeypatch.chdir(tmp_path)
+    table = Path("data/processed/demo/table")
+    table.parent.mkdir(parents=True)
+    table.write_text("checked")
+
+    def write(*, success: bool) -> None:
+        path = common.QUALITY / "processed" / "demo.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        summary = {"contract": "processed", "name": "demo", "success": success, "evaluated": 3, "failed": 0}
+        write_json(path, summary | {"checked": {str(table): common.file_digest(table)}, "results": []})
+
+    return write
+
+
+def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(verdict: Callable[..., None]) -> None:
+    with pytest.raises(DataError, match="not found"):
+        require_passed("processed", "demo")
+    verdict(success=False)
+    with pytest.raises(DataError, match=r"failed their check.*dvc repro check-processed@demo"):
+        require_passed("processed", "demo")
+    verdict(success=True)
+    assert require_passed("processed", "demo")["evaluated"] == 3
+    Path("data/processed/demo/table").write_text("changed")
+    with pytest.raises(DataError, match="table: not the file that was checked"):
+        require_passed("processed", "demo")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (DataError("u.data:7: rating 6\nis not in 1..5"), 1, "stage demo: u.data:7: rating 6 is not in 1..5"),
+        (PrivacyError("epsilon is 0"), 1, "stage demo: epsilon is 0"),
+        (
+            OSError(errno.ENOSPC, "No space left", "data/raw/x"),
+            1,
+            "stage demo: no space left on the disk.*data/raw/x.*",
+        ),
+        (KeyboardInterrupt(), 130, "stage demo: interrupted; run it again to go on where it stopped"),
+    ],
+)
+def test_a_stage_ends_with_one_line(
+    error: BaseException,
+    code: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def main(name: str) -> None:
+        assert name == "demo"
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["/somewhere/stage.py", "demo"])
+    monkeypatch.delenv("DPREC_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as caught:
+        run_stage(main)
+    assert caught.value.code == code
+    assert re.fullmatch(line + "\n", capsys.readouterr().err)
+
+
+def test_debug_lets_the_traceback_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def main(name: str) -> None:
+        raise DataError(name)
+
+    monkeypatch.setattr(sys, "argv", ["stage.py", "demo", "--debug"])
+    with pytest.raises(DataError, match="demo"):
+        run_stage(main)
+
+
+def test_without_a_name_a_stage_says_how_it_is_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py"])
+    with pytest.raises(SystemExit) as caught:
+        run_stage(lambda _: None)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "usage: python -m tasks.stages.train NAME [--debug]\n"
