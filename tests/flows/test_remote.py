@@ -14,13 +14,13 @@ def test_a_second_clone_with_the_remote_runs_nothing_again(finished: Project, tm
         return result.stdout
 
     dvc(finished, "remote", "add", "--default", "storage", str(tmp_path / "storage"))
-    dvc(finished, "push")
+    dvc(finished, "push", "--with-deps", "report@demo")
     for command in (["add", "-A"], ["commit", "-q", "-m", "results"], ["clone", "-q", ".", str(tmp_path / "clone")]):
         subprocess.run(["git", *command], cwd=finished.root, check=True, capture_output=True)
 
     clone = Project(tmp_path / "clone")
     assert not (clone.root / "data/reports").exists()
-    dvc(clone, "pull")
+    dvc(clone, "pull", "--with-deps", "report@demo")
     assert (clone.root / "data/reports/demo/index.html").read_text() == "report@demo"
     assert "up to date" in dvc(clone, "repro")
     result = clone.dprec("run", "demo")
