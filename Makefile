@@ -86,7 +86,8 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 	$(PYTHON) -m venv --clear $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
 	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]"
-	@{ sed '/^[^#]/,$$d' requirements.lock; $(VENV)-lock/bin/python -m pip freeze --all --exclude dprec --exclude pip | grep -v '^nvidia-\|^triton==' | sed 's/+[a-z0-9.]*$$//'; } > requirements.lock.partial
+	@{ sed '/^[^#]/,$$d' requirements.lock; $(VENV)-lock/bin/python -m pip freeze --all --exclude dprec --exclude pip | grep -v '^nvidia-\|^triton==' | sed 's/+[a-z0-9.]*$$//'; \
+		echo 'async-timeout==5.0.1; python_full_version < "3.11.3"'; } > requirements.lock.partial  # redis asks for it there
 	@mv requirements.lock.partial requirements.lock
 	rm -rf $(VENV)-lock
 

@@ -30,7 +30,7 @@ from tasks.stages import params
 from tasks.stages.common import REPORTS
 
 RETRIED = "download"  # the only stage that reaches for something outside this machine
-RETRY_DELAYS = [5.0, 30.0]
+RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times by then
 
 
 def report_path(suite: str) -> Path:
