@@ -185,13 +185,15 @@ def _lines(stream: IO[bytes]) -> Iterator[str]:
 
 def _reason(own: str, dvc_error: str, code: int) -> str:
     """The stage's own last line if it ended by itself; otherwise what DVC knows."""
-    found = _EXIT.search(dvc_error)
-    if found and own and int(found[1]) > 0:
-        return own
-    if found and int(found[1]) < 0:
-        name = signal.Signals(-int(found[1])).name
-        return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-    return dvc_error or own or f"dvc ended with code {code}"
+    if not (found := _EXIT.search(dvc_error)):
+        return dvc_error or own or f"dvc ended with code {code}"
+    status = int(found[1])
+    number = -status if status < 0 else status - 128  # shells differ in how they pass a signal on
+    if number == signal.SIGKILL:
+        return "killed by SIGKILL (out of memory?)"
+    if status < 0 or not own:
+        return f"ended by signal {number}" if number > 0 else dvc_error
+    return own
 
 
 def say(stage: str, text: str) -> None:
