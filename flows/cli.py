@@ -139,6 +139,26 @@ def compare(
 
 
 @app.command()
+def tune(
+    experiment: Annotated[
+        str, typer.Argument(help="An experiment of params.yaml, e.g. gerai-bpr.", show_default=False)
+    ],
+) -> None:
+    """Try the configurations of `tuning.grid` on validation data; the test is never read.
+
+    Every trial goes into data/results/SUITE/tuning.csv, and the best is printed for you to write into params.yaml. The
+    processed data must be there: `dvc repro check-processed@DATA` makes them. A trial that was cut off is resumed.
+    """
+    from tasks.stages import tune as tuning
+
+    try:
+        tuning.main(experiment)
+    except KeyboardInterrupt:
+        print(f"interrupted; `dprec tune {experiment}` goes on where it stopped", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+@app.command()
 def schedule() -> None:
     """Serve the schedules: the demo every night, the papers every week, until Ctrl-C.
 

@@ -1,0 +1,55 @@
+"""Tuning: every trial recorded, on validation data alone."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.errors import ConfigurationError
+from tasks.evaluation import ranking
+from tasks.stages import tune
+from tasks.stages.common import RESULTS
+from tasks.stages.inputs import Inputs
+from tests.stages import test_train
+
+
+def grid(root: Path, models: str) -> None:
+    path = root / "params.yaml"
+    before, _, after = path.read_text(encoding="utf-8").partition("tuning:\n  grid:\n")
+    rest = after[after.index("  seed:") :]
+    path.write_text(f"{before}tuning:\n  grid:\n{models}{rest}", encoding="utf-8")
+
+
+def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
+    test_train.build(tmp_path, monkeypatch)
+    grid(
+        tmp_path,
+        "    bpr: {learning_rate: [0.01, 0.02], dimension: [2, 4]}\n    dp-popularity: {contribution: [1, 4]}\n",
+    )
+    tune.main("tiny-bpr")
+    tune.main("tiny-counts")
+    table = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
+    assert table["experiment"].to_list() == ["tiny-bpr"] * 4 + ["tiny-counts"] * 2
+    assert table["config"].n_unique() == 6
+    assert table["valid_ndcg"].is_between(0, 1).all()
+    tune.main("tiny-bpr")  # again: its rows are replaced, the others stay
+    again = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
+    assert again.drop("seconds").equals(table.drop("seconds"))
+
+
+def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
+    test_train.build(tmp_path, monkeypatch)
+    grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
+    asked = []
+    pairs = Inputs.pairs
+    monkeypatch.setattr(Inputs, "pairs", lambda self, *splits: asked.append(splits) or pairs(self, *splits))
+    monkeypatch.setattr(ranking, "sampled_ranks", lambda *_: pytest.fail("the test was ranked"))
+    tune.main("tiny-bpr")
+    assert {split for splits in asked for split in splits} == {"train", "valid"}
+
+
+def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeypatch):
+    test_train.build(tmp_path, monkeypatch)
+    grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
+    with pytest.raises(ConfigurationError, match=r"tuning\.grid: nothing to try for 'gerai'"):
+        tune.main("tiny-gerai")
