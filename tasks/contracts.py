@@ -171,9 +171,7 @@ def _conform(arrow: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
         column = arrow.column(field.name)
         if not field.nullable and column.null_count:
             rows = pl.Series(column.is_null().to_pylist()).arg_true()
-            raise DataError(
-                f"{where}: column {field.name!r} has {column.null_count} nulls, first at row {rows[0]}"
-            )
+            raise DataError(f"{where}: column {field.name!r} has {column.null_count} nulls, first at row {rows[0]}")
     try:
         return arrow.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:

@@ -109,7 +109,9 @@ def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name)
 
 @pytest.mark.parametrize("name", BY_EPOCHS)
 def test_a_user_who_has_everything_is_refused(name):
-    data = TrainingData(2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.zeros((2, 1), np.float32))
+    data = TrainingData(
+        2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.zeros((2, 1), np.float32)
+    )
     with pytest.raises(DataError, match="user 0 has all 2 items"):
         make(name).fit(data, rng=np.random.default_rng(0))
 

@@ -66,7 +66,8 @@ def test_scores_equal_the_literal_equations():
 
 def test_without_noise_the_loss_is_the_truncated_taylor_series():
     model = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
-    assert not model.network.noise_linear.any() and not model.network.noise_quadratic.any()
+    assert not model.network.noise_linear.any()
+    assert not model.network.noise_quadratic.any()
     difference = torch.randn(50, 6, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
     s = difference @ model.network.project.weight[0]
     expected = (math.log(2) - s / 2 + s**2 / 8).mean()
@@ -82,7 +83,8 @@ def test_the_truncated_loss_is_close_to_the_ranking_loss_near_zero():
 def test_q_is_bounded_by_one():
     for bound in ("clip", "tanh"):
         q = built(GERAI(GERAIConfig(**COMMON, epsilon=1.0, bound=bound))).predictive(torch.linspace(-9, 9, 101))
-        assert q.min() >= 0 and q.max() <= 1
+        assert q.min() >= 0
+        assert q.max() <= 1
 
 
 @pytest.mark.parametrize("ridge", [0.0, 4.0])
