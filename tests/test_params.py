@@ -67,7 +67,9 @@ def refused(path: Path) -> str:
 
 
 def test_the_projects_own_parameters_are_valid() -> None:
-    check_configs(load(ROOT / "params.yaml"))
+    params = load(ROOT / "params.yaml")
+    check_configs(params)
+    assert {experiment.suite for experiment in params.experiments.values()} == set(params.suites)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,8 @@ def test_attackers_get_the_labels_of_labelled_users_only(monkeypatch: pytest.Mon
     monkeypatch.setitem(ATTACKERS, "spy", f"{__name__}:spy")
     features, labels = planted(80, 0.3, seed=1)
     features[:, 0] = labels
-    attack(features, {"taste": labels}, split_users(80, 0.25, 0), ["spy"], seed=0)
+    scores = attack(features, {"taste": labels}, split_users(80, 0.25, 0), ["spy"], seed=0)
+    assert [score.attacker for score in scores] == ["spy"], "it was called, and its own assertions held"
 
 
 def test_scores_do_not_depend_on_what_else_is_attacked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,17 +101,23 @@ def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: py
     assert lines == ["first", "0%", "last \ufffd without an end"]
 
 
-def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
+def another_run(inside: Project) -> subprocess.Popen[str]:
+    """A process that holds the project until it reads a line or dies."""
     hold = "from flows.execution import exclusive\nwith exclusive('suite gerai'):\n print(1, flush=True)\n input()"
-    other = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", hold],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=inside.environment,
         text=True,
     )
-    assert other.stdout is not None
-    other.stdout.readline()
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
+    other = another_run(inside)
     with pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait"), exclusive("suite demo"):
         pytest.fail("two runs hold the project")
     waited: list[bool] = []
@@ -130,16 +136,7 @@ def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
 
 
 def test_a_killed_run_does_not_hold_the_project(inside: Project) -> None:
-    hold = "from flows.execution import exclusive\nwith exclusive('suite gerai'):\n print(1, flush=True)\n input()"
-    other = subprocess.Popen(
-        [sys.executable, "-c", hold],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=inside.environment,
-        text=True,
-    )
-    assert other.stdout is not None
-    other.stdout.readline()
+    other = another_run(inside)
     other.send_signal(signal.SIGKILL)
     other.wait()
     with exclusive("suite demo"), exclusive("suite demo, from within"):
