@@ -1,24 +1,27 @@
 """The tables that stages hand to one another: Arrow schemas, and reading and writing them as Parquet (zstd).
 
-Every table has dense int32 ids from 0 for users and items. `read` and `write` refuse a table whose columns or
-types differ from its contract, so a stage can rely on what it reads; what a table must *mean* (ranges, uniqueness)
-is judged by the expectation suites of `tasks.quality`.
+All tables here have dense int32 ids from 0 for users and items; `tasks.raw` has those with the published ids.
+`read` and `write` refuse a table whose columns or types differ from its contract, so a stage can rely on what it
+reads; what a table must *mean* (ranges, uniqueness) is judged by the expectation suites of `tasks.quality`.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from tasks.errors import DataError
 
 SPLITS = ("train", "valid", "test")
+ROW_GROUP = 1 << 20
+"""Rows that are written at a time."""
 
 INTERACTIONS = pa.schema(
     [
@@ -27,6 +30,31 @@ INTERACTIONS = pa.schema(
         pa.field("rating", pa.float32()),
         pa.field("timestamp", pa.int64()),  # seconds since 1970
         pa.field("split", pa.string(), nullable=False),  # one of SPLITS
+    ]
+)
+SOCIAL = pa.schema(
+    [
+        pa.field("source", pa.int32(), nullable=False),  # the user who trusts or follows
+        pa.field("target", pa.int32(), nullable=False),  # the user who is trusted or followed
+        pa.field("relation", pa.string(), nullable=False),
+    ]
+)
+POSTS = pa.schema(
+    [
+        pa.field("user", pa.int32(), nullable=False),
+        pa.field("tokens", pa.list_(pa.int32()), nullable=False),  # ids of VOCABULARY, in the order of the text
+    ]
+)
+VOCABULARY = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("word", pa.string(), nullable=False)])
+ANCHORS = pa.schema(  # one person's two accounts: users of the first and of the second network
+    [pa.field("source", pa.int32(), nullable=False), pa.field("target", pa.int32(), nullable=False)]
+)
+FOLDS = pa.schema(  # one row per interaction (PrivSR, METHODS section 5)
+    [
+        pa.field("user", pa.int32(), nullable=False),
+        pa.field("item", pa.int32(), nullable=False),
+        pa.field("fold", pa.int32(), nullable=False),  # 0..k-1: the fold whose test the rating belongs to
+        pa.field("sensitivity", pa.float32(), nullable=False),  # in [0, 1): sensitive where this is below x
     ]
 )
 ID_MAP = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("original", pa.string(), nullable=False)])
@@ -70,6 +98,14 @@ class Feature(BaseModel):
     """`fitted` bounds are the data's own minimum and maximum: a data-dependent leak that the ledger names."""
     sensitive: bool = False
     """An attribute that attacks try to infer."""
+    unknown: str | None = None
+    """The category that stands for a missing value (categorical only); attacks leave such users out."""
+
+    @model_validator(mode="after")
+    def _unknown_is_a_category(self) -> Feature:
+        if self.unknown is not None and self.unknown not in self.categories:
+            raise ValueError(f"feature {self.name!r}: {self.unknown!r} is not among its categories")
+        return self
 
     @property
     def columns(self) -> list[str]:
@@ -79,8 +115,26 @@ class Feature(BaseModel):
         return [f"{self.name}={category}" for category in self.categories]
 
 
+class RatingScale(BaseModel):
+    """The ratings that users can give: `low`, `low + step`, ..., `high`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    low: float
+    high: float
+    step: float
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """All ratings there are, lowest first."""
+        return tuple(self.low + self.step * n for n in range(round((self.high - self.low) / self.step) + 1))
+
+
 class Schema(BaseModel):
-    """`schema.json`: what a processed data set holds. The users table has `user` and one column per feature."""
+    """`schema.json`: what a processed data set, or one network of a pair, holds.
+
+    The users table has `user` and one column per feature; the table of labels `user` and one column per label.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -89,7 +143,21 @@ class Schema(BaseModel):
     synthetic: bool
     n_users: int
     n_items: int
+    """0 where users are not known to have items."""
     features: tuple[Feature, ...]
+    tables: tuple[str, ...] = ("interactions", "item_ids", "user_ids", "users")
+    """Names of the Parquet files beside this schema, without ending."""
+    scale: RatingScale | None = None
+    """None where interactions have no ratings."""
+    repeats: bool = False
+    """Whether a user may have an item several times (sequences of events)."""
+    labels: tuple[str, ...] = ()
+    n_words: int = 0
+    """Size of the vocabulary of the posts."""
+    vector_size: int = 0
+    """Length of the users' text vectors."""
+    networks: tuple[str, ...] = ()
+    """Names of the two networks (sub-folders with a schema of their own), for a pair of them."""
 
     @property
     def columns(self) -> list[str]:
@@ -119,14 +187,41 @@ def features_schema(columns: list[str]) -> pa.Schema:
     )
 
 
+def table_schema(table: str, schema: Schema) -> pa.Schema:
+    """The contract of one of `schema.tables`."""
+    fixed = {
+        "interactions": INTERACTIONS, "user_ids": ID_MAP, "item_ids": ID_MAP, "social": SOCIAL, "posts": POSTS,
+        "vocabulary": VOCABULARY, "anchors": ANCHORS, "folds": FOLDS,
+    }  # fmt: skip
+    if table in fixed:
+        return fixed[table]
+    if table == "users":
+        return users_schema(schema.features)
+    return labels_schema(schema.labels) if table == "labels" else embeddings_schema(schema.vector_size)
+
+
+def labels_schema(labels: tuple[str, ...]) -> pa.Schema:
+    """Schema of a table of labels: `user`, then one int8 per label: 1, 0, or null where unknown."""
+    return pa.schema([pa.field("user", pa.int32(), nullable=False)] + [pa.field(label, pa.int8()) for label in labels])
+
+
+def embeddings_schema(size: int) -> pa.Schema:
+    """Schema of embeddings (and of text vectors) of `size` numbers per node."""
+    return pa.schema(
+        [pa.field("node", pa.int32(), nullable=False), pa.field("vector", pa.list_(pa.float32(), size), nullable=False)]
+    )
+
+
 def write(table: pl.DataFrame, path: Path, schema: pa.Schema) -> None:
-    """Write `table` as Parquet with exactly the contract's columns and types.
+    """Write `table` as Parquet with exactly the contract's columns and types, a row group at a time.
 
     Raises:
         DataError: a column is missing, unexpected, of another type, or has nulls where none are allowed.
     """
-    arrow = _conform(table.to_arrow(), schema, str(path))
-    pq.write_table(arrow, path, compression="zstd")
+    with pq.ParquetWriter(path, schema, compression="zstd") as out:
+        for start in range(0, max(table.height, 1), ROW_GROUP):
+            rows = table.slice(start, ROW_GROUP).to_arrow()
+            out.write_table(_conform(rows, schema, str(path), start))
 
 
 def read(path: Path, schema: pa.Schema) -> pl.DataFrame:
@@ -160,7 +255,44 @@ def read_schema(path: Path) -> Schema:
         raise DataError(f"{path}: not a data schema ({error}); run preprocess again") from error
 
 
-def _conform(arrow: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
+@dataclass(frozen=True)
+class ProcessedTables:
+    """A processed data set, or one network of it, as it lies in a folder: nothing is read before it is asked for."""
+
+    schema: Schema
+    folder: Path
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """One of `schema.tables`."""
+        return pl.scan_parquet(self.folder / f"{table}.parquet")
+
+    def network(self, name: str) -> ProcessedTables:
+        """The tables of one network of a pair."""
+        return read_processed(self.folder / name)
+
+
+def read_processed(folder: Path) -> ProcessedTables:
+    """The processed tables in a folder, their columns and types held against their contracts.
+
+    Raises:
+        DataError: the schema or a table is missing or not what its contract says.
+    """
+    schema = read_schema(folder / "schema.json")
+    for table in schema.tables:
+        path = folder / f"{table}.parquet"
+        try:
+            empty = pq.read_schema(path).empty_table()
+        except FileNotFoundError:
+            raise DataError(f"{path}: no such table; run preprocess again") from None
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{path}: not a readable Parquet file ({error}); run preprocess again") from error
+        _conform(empty, table_schema(table, schema), str(path))
+    for network in schema.networks:
+        read_processed(folder / network)
+    return ProcessedTables(schema, folder)
+
+
+def _conform(arrow: pa.Table, schema: pa.Schema, where: str, start: int = 0) -> pa.Table:
     expected, found = schema.names, arrow.column_names
     if missing := [name for name in expected if name not in found]:
         raise DataError(f"{where}: column {missing[0]!r} is missing (has {found})")
@@ -171,7 +303,9 @@ def _conform(arrow: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
         column = arrow.column(field.name)
         if not field.nullable and column.null_count:
             rows = pl.Series(column.is_null().to_pylist()).arg_true()
-            raise DataError(f"{where}: column {field.name!r} has {column.null_count} nulls, first at row {rows[0]}")
+            raise DataError(
+                f"{where}: column {field.name!r} has {column.null_count} nulls, first at row {start + rows[0]}"
+            )
     try:
         return arrow.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:

@@ -9,6 +9,10 @@ class DataError(DprecError):
     """Raised when a file or table is not what its contract says (names file and line, or table, column and row)."""
 
 
+class ByHandError(DataError):
+    """Raised when a file must be fetched by hand: three lines that say where, what, and where to put it."""
+
+
 class ConfigurationError(DprecError):
     """Raised when params.yaml or a command asks for something that cannot be run (names the key)."""
 

@@ -18,6 +18,7 @@ import pytest
 from tasks.attacks import ATTACKERS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
+from tasks.protocols import PROTOCOLS
 from tasks.stages.params import Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,10 +72,10 @@ def loaded_by_name(stage: Stage, params: Params) -> set[str]:
     kind, name = stage.module.rpartition(".")[2], stage.name
     if kind == "download":
         return {SOURCES[params.datasets[name].source]}
+    if kind == "convert":
+        return {FORMATS[params.datasets[name].format]}
     if kind == "preprocess":
-        return {FORMATS[params.processed[name].format]}
-    if kind == "check" and name.startswith("raw/"):
-        return {FORMATS[params.datasets[name.removeprefix("raw/")].format]}
+        return {PROTOCOLS[params.processed[name].protocol]}
     if kind == "train":
         return {MODELS[params.experiments[name].model].partition(":")[0]}
     if kind == "attack":
@@ -144,8 +145,9 @@ def test_modules_are_loaded_by_name_only_where_this_test_looks() -> None:
     assert dynamic == {
         "tasks/attacks/attribute.py",
         "tasks/models/__init__.py",
-        "tasks/stages/check.py",
+        "tasks/stages/convert.py",
         "tasks/stages/download.py",
+        "tasks/stages/params.py",
         "tasks/stages/preprocess.py",
     }
 

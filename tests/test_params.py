@@ -85,7 +85,10 @@ def test_the_projects_own_parameters_are_valid() -> None:
         (put("evaluation", "negatives", value=0), "evaluation.negatives: .*greater than or equal to 1.*0"),
         (put("evaluation", "k", value=[]), "evaluation.k: .*at least 1"),
         (put("evaluation", "k", value=[5, 5]), "evaluation.k: 5 is repeated"),
-        (put("processed", "demo", "test_share", value=1.5), "processed.demo.test_share: .*less than 1.*1.5"),
+        (
+            put("processed", "demo", "options", "test_share", value=1.5),
+            "processed.demo.options.test_share: .*less",
+        ),
         (put("processed", "demo", "dataset", value="ml-10b"), "processed.demo.dataset: unknown data set 'ml-10b'"),
         (put("datasets", "demo", "source", value="ftp"), "datasets.demo.source: unknown source 'ftp'; known: demo"),
         (put("perturbed", "gerai-demo", "epsilon", value=[0.0]), "perturbed.gerai-demo.epsilon.0: .*greater than 0"),

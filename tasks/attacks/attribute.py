@@ -32,10 +32,12 @@ from tasks.evaluation.metrics import micro_f1
 Profiles = NDArray[np.float32]
 """(n_users, n_items) float32: how often each item occurs among a user's rated and recommended ones."""
 Labels = NDArray[np.int64]
-"""(n_users,) int64 class of each user, from 0."""
+"""(n_users,) int64 class of each user, from 0; `UNKNOWN` where nobody knows."""
 Attacker = Callable[[Profiles, Labels, Profiles, np.random.Generator], Labels]
 """(profiles and labels of the labelled users, profiles of the targets, generator) -> guessed labels of the targets."""
 
+UNKNOWN = -1
+"""Class of a user who neither teaches an attacker nor is a target of that attribute."""
 FOLDS = 5
 FEWEST_LABELLED = 10
 
@@ -96,8 +98,8 @@ class Score:
 
 def majority_f1(labels: Labels, is_target: NDArray[np.bool_]) -> float:
     """Micro-F1 on the targets of guessing the labelled users' most frequent class (of equal ones the first)."""
-    guess = np.bincount(labels[~is_target]).argmax()
-    return micro_f1(labels[is_target], np.full(int(is_target.sum()), guess))
+    known, truth = labels[~is_target & (labels != UNKNOWN)], labels[is_target & (labels != UNKNOWN)]
+    return micro_f1(truth, np.full(len(truth), np.bincount(known).argmax()))
 
 
 def attack(
@@ -116,18 +118,27 @@ def attack(
         features: see `profiles`.
         labels: attribute -> class of every user; only those of the labelled users are shown to the attackers.
         attackers: names in `tasks.attacks.ATTACKERS`.
+
+    Raises:
+        DataError: of an attribute, too few labelled users or no target is known.
     """
     scores = []
-    for attribute, truth in labels.items():
-        majority = majority_f1(truth, is_target)
+    for attribute, classes in labels.items():
+        teach, guessed = ~is_target & (classes != UNKNOWN), is_target & (classes != UNKNOWN)
+        if teach.sum() < FEWEST_LABELLED or not guessed.any():
+            raise DataError(
+                f"attribute {attribute!r} is known of {teach.sum()} labelled users and {guessed.sum()} targets; at "
+                f"least {FEWEST_LABELLED} and 1 are needed"
+            )
+        known, truth = classes[teach], classes[guessed]
+        majority = majority_f1(classes, is_target)
         for name in attackers:
             rng = np.random.default_rng([seed, *f"{attribute}/{name}".encode()])
-            known = truth[~is_target]
             if (known == known[0]).all():
-                guess = np.full(int(is_target.sum()), known[0])  # one class is nothing to learn from
+                guess = np.full(len(truth), known[0])  # one class is nothing to learn from
             else:
-                guess = attacker(name)(features[~is_target], known, features[is_target], rng)
-            f1 = micro_f1(truth[is_target], guess)
+                guess = attacker(name)(features[teach], known, features[guessed], rng)
+            f1 = micro_f1(truth, guess)
             scores.append(Score(attribute, name, f1, f1 - majority))
     return scores
 

@@ -17,19 +17,26 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from tasks.errors import DataError
+from tasks.errors import ByHandError, DataError
 
 _BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again for
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the download stage prints and records about a raw data set."""
+    """What is said about a raw data set: by `dprec data list`, by the download stage, in records and reports."""
 
     name: str
     address: str
+    """Official page or file; for generated data, the module that generates them."""
     synthetic: bool
     licence: str
+    holds: str
+    """What is in it, in a few words with numbers."""
+    size: int
+    """Bytes as distributed; of generated data, about what is written at the default scale."""
+    files: tuple[RemoteFile | FormFile, ...] = ()
+    """What has to be fetched; nothing for generated data."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,43 @@ class RemoteFile:
 
 
 @dataclass(frozen=True)
+class FormFile:
+    """A file that its publisher hands out after a form, a login or an e-mail: no program can fetch it."""
+
+    name: str
+    """Where the user places it, below data/placed."""
+    page: str
+    """Where to ask for it."""
+    what: str
+    """What to ask for, and which file of it this is."""
+    mirror_path: str
+    """Where a mirror keeps it, below the mirror's root."""
+    size: int | None = None
+    """Bytes, None where not known."""
+    sha256: str | None = None
+    limit: int = 32 << 30
+    """Most bytes that are taken from a mirror's address."""
+
+    def instruction(self, placed: Path) -> str:
+        """Three lines: where, what, where to put it."""
+        return f"get it at: {self.page}\nask for: {self.what}\nput it at: {placed / self.name}"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where files may lie and how much is said while they come."""
+
+    mirror: str | None
+    """Folder or http(s) address of a mirror (the environment's DPREC_MIRROR), None for none."""
+    placed: Path
+    """Folder where a user puts files fetched by other means, under their official names."""
+    downloads: Path
+    """Folder where downloads lie while they are incomplete."""
+    progress: bool = False
+    """Show a bar on standard error."""
+
+
+@dataclass(frozen=True)
 class Patience:
     """How long a download insists."""
 
@@ -75,48 +119,41 @@ class _RunningError(DataError):
 
 
 @contextmanager
-def fetched(
-    file: RemoteFile,
-    *,
-    mirror: str | None,
-    placed: Path,
-    downloads: Path,
-    progress: bool,
-    patience: Patience = Patience(),
-) -> Iterator[Path]:
+def fetched(file: RemoteFile | FormFile, places: Places, patience: Patience = Patience()) -> Iterator[Path]:
     """Yield a local path of `file`: the placed file if there is one, else the mirror's if one is set, else a download.
 
-    A placed file and a mirror's are handed on unverified, because a mirror may have packed them anew: verify what is
+    A placed file and a mirror's are handed on unverified where a mirror may have packed them anew: verify what is
     inside. The official one has the published size and checksums. A download goes on where an interrupted one
     stopped, and is deleted once the caller is done with it or has refused it with a `DataError`.
 
-    Args:
-        mirror: folder or http(s) address of a mirror (the environment's DPREC_MIRROR), None for none.
-        placed: folder where a user puts files fetched by other means, under their official names.
-        downloads: folder where downloads lie while they are incomplete.
-        progress: show a bar on standard error.
-
     Raises:
+        ByHandError: the file is neither placed nor in a mirror, and only its publisher's form gives it out.
         DataError: mirror, file or address not there; another size or checksum than published; too little disk
             space; the same download already running.
     """
-    if (placed / file.name).is_file():
-        yield placed / file.name
+    mirror = places.mirror
+    if (path := places.placed / file.name).is_file():
+        if isinstance(file, FormFile):
+            verify(path, file)
+        yield path
         return
     if mirror is not None and not mirror.startswith(("http://", "https://")):
-        yield _in_folder(Path(mirror), file)
+        yield _in_folder(Path(mirror), file, places.placed)
         return
-    official = mirror is None
-    address = file.address if mirror is None else f"{mirror.rstrip('/')}/{file.mirror_path}"
-    downloads.mkdir(parents=True, exist_ok=True)
+    if mirror is None and isinstance(file, FormFile):
+        raise ByHandError(f"{file.name} has to be fetched by hand\n{file.instruction(places.placed)}")
+    official = isinstance(file, RemoteFile) and mirror is None
+    address = f"{mirror.rstrip('/')}/{file.mirror_path}" if mirror else _address(file)
+    places.downloads.mkdir(parents=True, exist_ok=True)
     # The address is part of the name: what one server sent is never continued with what another sends.
-    target = downloads / f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{file.name}"
+    name = f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{Path(file.name).name}"
+    target = places.downloads / name
     if not target.is_file():
-        otherwise = f"set DPREC_MIRROR to a mirror's folder or address, or place the file at {placed / file.name}"
+        otherwise = f"set DPREC_MIRROR to a mirror's folder or address, or place the file at {path}"
         partial = target.with_name(f"{target.name}.partial")
         size = file.size if official else None
         transfer = _Transfer(address, partial, size, file.limit, otherwise)
-        transfer.run(progress=progress, patience=patience)
+        transfer.run(progress=places.progress, patience=patience)
         partial.replace(target)
     try:
         if official:
@@ -128,31 +165,60 @@ def fetched(
     target.unlink(missing_ok=True)
 
 
-def verify(path: Path, file: RemoteFile) -> None:
-    """Compare size, MD5 and SHA-256 of a file with the published ones.
+def copy(file: RemoteFile | FormFile, folder: Path, places: Places) -> Path:
+    """Put a copy of `file` into `folder` under its base name.
+
+    Raises:
+        DataError: as in `fetched`.
+    """
+    target = folder / Path(file.name).name
+    with fetched(file, places) as path:
+        shutil.copyfile(path, target)
+    return target
+
+
+def _address(file: RemoteFile | FormFile) -> str:
+    assert isinstance(file, RemoteFile)
+    return file.address
+
+
+def verify(path: Path, file: RemoteFile | FormFile) -> None:
+    """Compare size, MD5 and SHA-256 of a file with the published ones, as far as they are known.
 
     Raises:
         DataError: one differs (says expected and found).
     """
+    downloaded = isinstance(file, RemoteFile)
+    expected = {"size": None if file.size is None else f"{file.size:,} bytes", "sha256": file.sha256}
+    if isinstance(file, RemoteFile):
+        expected["md5"] = file.md5
     found = {"size": f"{path.stat().st_size:,} bytes"}
-    for algorithm in ("md5", "sha256"):
-        with path.open("rb") as content:
-            found[algorithm] = hashlib.file_digest(content, algorithm).hexdigest()
-    expected = {"size": f"{file.size:,} bytes", "md5": file.md5, "sha256": file.sha256}
     for what, value in expected.items():
+        if value is None:
+            continue
+        if what not in found:
+            with path.open("rb") as content:
+                found[what] = hashlib.file_digest(content, what).hexdigest()
         if found[what] != value:
             raise DataError(
-                f"{file.address}: {what} is {found[what]}, expected {value}; the copy was deleted, run it again, "
-                "and if it differs again the published file has changed"
+                f"{file.address if isinstance(file, RemoteFile) else path}: {what} is {found[what]}, expected {value}; "
+                + (
+                    "the copy was deleted, run it again, and if it differs again the published file has changed"
+                    if downloaded
+                    else "it is not the published file, or not whole: get it again"
+                )
             )
 
 
-def _in_folder(mirror: Path, file: RemoteFile) -> Path:
+def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     path = mirror / file.mirror_path
     if path.is_file():
         return path
     what = f"it holds no {file.mirror_path}" if mirror.is_dir() else "there is no such folder"
-    raise DataError(f"DPREC_MIRROR={mirror}: {what} (looked for {path}); correct DPREC_MIRROR or unset it")
+    missing = f"DPREC_MIRROR={mirror}: {what} (looked for {path})"
+    if isinstance(file, FormFile) and mirror.is_dir():
+        raise ByHandError(f"{missing}\n{file.instruction(placed)}")
+    raise DataError(f"{missing}; correct DPREC_MIRROR or unset it")
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,20 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from tasks.contracts import SPLITS, Feature, Schema
+from tasks.contracts import SPLITS, Feature, ProcessedTables, Schema
 from tasks.privacy.multidimensional import bound, sampled_features
 from tasks.quality.rules import (
     Table,
     between,
     holds,
     in_set,
-    not_blank,
     not_null,
     null,
     row_count,
     unique,
 )
+from tasks.raw import RawSchema, RawTables
 
-RATINGS = (1, 5)
-AGES = (1, 120)
-GENDERS = ("M", "F")
 TIMESTAMPS = (631_152_000, 4_102_444_800)
 """1990 to 2100 in seconds since 1970: milliseconds, or days, fall far outside."""
 
@@ -52,66 +49,53 @@ def files(problems: Mapping[str, str | None]) -> Table:
     )
 
 
-def raw(ratings: pl.DataFrame, users: pl.DataFrame, items: pl.DataFrame, occupations: Iterable[str]) -> list[Table]:
-    """Raw ratings (user, item, rating, timestamp), users (user, age, gender, occupation) and items (item, title).
-
-    Args:
-        ratings, users, items: as the format's reader gives them, with the original ids.
-        occupations: the occupations that the data set declares.
-    """
-    ratings = ratings.with_columns(
-        user_known=_known(ratings["user"], users["user"]), item_known=_known(ratings["item"], items["item"])
-    )
-    return [
-        Table(
-            "ratings",
-            ratings,
-            (
-                row_count(1),
-                *not_null("user", "item", "rating", "timestamp"),
-                between("user", 1, None),
-                between("item", 1, None),
-                between("rating", *RATINGS),
-                between("timestamp", *TIMESTAMPS, words="must be seconds since 1970, between 1990 and 2100"),
-                unique("user", "item"),
-                holds("user_known", "must be true: the user is in the table of users"),
-                holds("item_known", "must be true: the item is in the table of items"),
-            ),
-            ids=("user", "item"),
-        ),
-        Table(
-            "users",
-            users,
-            (
-                row_count(1),
-                *not_null("user", "age", "gender", "occupation"),
-                between("user", 1, None),
-                unique("user"),
-                between("age", *AGES),
-                in_set("gender", GENDERS),
-                in_set("occupation", occupations),
-            ),
-            ids=("user",),
-        ),
-        Table(
-            "items",
-            items,
-            (row_count(1), *not_null("item", "title"), between("item", 1, None), unique("item"), not_blank("title")),
-            ids=("item",),
-        ),
-    ]
+def raw(tables: RawTables) -> list[Table]:
+    """Raw tables, ids as published; a pair of networks is judged network by network, then its anchors."""
+    schema = tables.schema
+    found = {name: tables.scan(name).collect() for name in schema.tables}
+    judged = []
+    if "interactions" in found:
+        judged.append(_raw_interactions(found, schema))
+    if "users" in found:
+        judged.append(_raw_users(found["users"], schema))
+    if "items" in found:
+        judged.append(Table("items", found["items"], (row_count(1), *not_null("item"), unique("item")), ids=("item",)))
+    return judged
 
 
-def processed(
-    interactions: pl.DataFrame, users: pl.DataFrame, id_maps: Mapping[str, pl.DataFrame], schema: Schema
-) -> list[Table]:
-    """Interactions (INTERACTIONS), users (users_schema) and the maps from dense to original ids (ID_MAP).
+def _raw_interactions(found: Mapping[str, pl.DataFrame], schema: RawSchema) -> Table:
+    frame = found["interactions"]
+    rules = [row_count(1), *not_null("user", "item")]
+    if schema.scale:
+        rules += [*not_null("rating"), between("rating", schema.scale.low, schema.scale.high)]
+    if schema.time == "seconds":
+        words = "must be seconds since 1970, between 1990 and 2100"
+        rules += [*not_null("timestamp"), between("timestamp", *TIMESTAMPS, words=words)]
+    for column in ("user", "item"):
+        if (table := f"{column}s") in found:
+            frame = frame.with_columns(_known(frame[column], found[table][column]).alias(f"{column}_known"))
+            rules.append(holds(f"{column}_known", f"must be true: the {column} is in the table of {table}"))
+    return Table("interactions", frame, tuple(rules), ids=("user", "item"))
 
-    Args:
-        interactions, users: the processed tables.
-        id_maps: `user_ids` and `item_ids`.
-        schema: what the data set says it holds.
-    """
+
+def _raw_users(users: pl.DataFrame, schema: RawSchema) -> Table:
+    rules = [row_count(1), *not_null("user"), unique("user")]
+    for feature in schema.features:
+        if feature.kind == "categorical":
+            rules.append(in_set(feature.name, feature.categories))
+            if feature.unknown is None:
+                rules += not_null(feature.name)
+        elif feature.low is not None or feature.high is not None:
+            rules.append(between(feature.name, feature.low, feature.high))
+    return Table("users", users, tuple(rules), ids=("user",))
+
+
+def processed(tables: ProcessedTables) -> list[Table]:
+    """Interactions (INTERACTIONS), users (users_schema) and the maps from dense to original ids (ID_MAP)."""
+    schema = tables.schema
+    found = {name: tables.scan(name).collect() for name in schema.tables}
+    interactions, users = found["interactions"], found["users"]
+    id_maps = {name: found[name] for name in ("user_ids", "item_ids")}
     trained = interactions.filter(pl.col("split") == "train")
     users = users.with_columns(train_interactions=_rows_of(users, trained, ["user"]))
     numbers = [feature for feature in schema.features if feature.kind == "numeric"]
@@ -126,10 +110,10 @@ def processed(
                 *not_null("user", "item", "split"),
                 between("user", 0, schema.n_users - 1),
                 between("item", 0, schema.n_items - 1),
-                between("rating", *RATINGS),
+                *([between("rating", schema.scale.low, schema.scale.high)] if schema.scale else []),
                 between("timestamp", *TIMESTAMPS, words="must be seconds since 1970, between 1990 and 2100"),
                 in_set("split", SPLITS),
-                unique("user", "item"),
+                *([] if schema.repeats else [unique("user", "item")]),
             ),
             ids=("user", "item"),
         ),

@@ -145,6 +145,9 @@ def read_known(experiment: Experiment, attack: Attack) -> Known:
         if codes.null_count():
             row = int(codes.is_null().arg_max() or 0)
             raise DataError(f"{folder}/users.parquet: column {feature.name!r}, row {row}: not one of its categories")
+        if feature.unknown is not None:
+            missing = feature.categories.index(feature.unknown)
+            codes = codes.replace(missing, attribute.UNKNOWN)
         labels[feature.name] = codes.to_numpy()
     is_target = attribute.split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
     for attacker in attack.attackers:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tasks import contracts
-from tasks.datasets import FORMATS
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
-from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, RAW, RUNS, file_digest, run_stage, whole, write_json
+from tasks.raw import read_raw
+from tasks.stages.common import INTERIM, PERTURBED, PROCESSED, QUALITY, RUNS, file_digest, run_stage, whole, write_json
 from tasks.stages.params import Params, load
 
 
@@ -90,31 +89,18 @@ def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> s
 
 def raw(key: str, params: Params) -> Subject:
     """Raw tables of a data set."""
-    dataset = _known("datasets", key, params.datasets)
-    folder = RAW / key
-
-    def tables() -> list[Table]:
-        found = import_module(FORMATS[dataset.format]).read(folder)
-        return suites.raw(found.ratings, found.users, found.items, found.occupations)
-
-    files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "source.json"]
-    return Subject(files, tables)
+    _known("datasets", key, params.datasets)
+    folder = INTERIM / key
+    files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
+    return Subject(files, lambda: suites.raw(read_raw(folder)))
 
 
 def processed(key: str, params: Params) -> Subject:
-    """Interactions, users and id maps of a data set under a protocol."""
+    """Tables of a data set under a protocol."""
     _known("processed", key, params.processed)
     folder = PROCESSED / key
-    names = ["schema.json", "interactions.parquet", "users.parquet", "user_ids.parquet", "item_ids.parquet"]
-
-    def tables() -> list[Table]:
-        schema = contracts.read_schema(folder / "schema.json")
-        interactions = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
-        users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
-        maps = {name: contracts.read(folder / f"{name}.parquet", contracts.ID_MAP) for name in ("user_ids", "item_ids")}
-        return suites.processed(interactions, users, maps, schema)
-
-    return Subject([folder / name for name in names], tables)
+    files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
+    return Subject(files, lambda: suites.processed(contracts.read_processed(folder)))
 
 
 def perturbed(key: str, params: Params) -> Subject:

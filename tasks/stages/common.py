@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import DataError, DprecError
+from tasks.errors import ByHandError, DataError, DprecError
 
 DATA = Path("data")
 RAW = DATA / "raw"
+INTERIM = DATA / "interim"
+PLACED = DATA / "placed"
 PROCESSED = DATA / "processed"
 PERTURBED = DATA / "perturbed"
 QUALITY = DATA / "quality"
@@ -181,6 +183,8 @@ def run_stage(main: Callable[[str], None]) -> None:
 
 
 def _one_line(error: Exception) -> str:
+    if isinstance(error, ByHandError):
+        return str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
     return " ".join(str(error).split())

@@ -10,11 +10,11 @@ import os
 from importlib import import_module
 
 from tasks.datasets import SOURCES
+from tasks.datasets.fetch import Places
 from tasks.errors import ConfigurationError
-from tasks.stages.common import CHECKPOINTS, DATA, RAW, file_digest, run_stage, whole, write_json
-from tasks.stages.params import load
+from tasks.stages.common import CHECKPOINTS, PLACED, RAW, file_digest, run_stage, whole, write_json
+from tasks.stages.params import load, options
 
-PLACED = DATA / "placed"
 UNFINISHED = CHECKPOINTS / "download"
 
 
@@ -24,10 +24,10 @@ def main(name: str) -> None:
     if name not in known:
         raise ConfigurationError(f"datasets.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
     module = import_module(SOURCES[known[name].source])
+    chosen = options(module.ObtainOptions, known[name].obtain, f"datasets.{name}.obtain")
     with whole(RAW / name) as place:
         place.mkdir()
-        mirror = os.environ.get("DPREC_MIRROR") or None
-        module.obtain(place, mirror=mirror, placed=PLACED, downloads=UNFINISHED, progress=True)
+        module.obtain(place, places(), chosen)
         # Which way the files came is not recorded: they are verified to be the same, and so should the record be.
         source = {
             "dataset": name,
@@ -35,11 +35,18 @@ def main(name: str) -> None:
             "synthetic": module.SOURCE.synthetic,
             "licence": module.SOURCE.licence,
             "files": {
-                file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)} for file in place.iterdir()
+                file.relative_to(place).as_posix(): {"bytes": file.stat().st_size, "sha256": file_digest(file)}
+                for file in sorted(place.rglob("*"))
+                if file.is_file()
             },
         }
         write_json(place / "source.json", source)
     print(f"{name}: {module.SOURCE.licence}")
+
+
+def places() -> Places:
+    """Where files may lie."""
+    return Places(os.environ.get("DPREC_MIRROR") or None, PLACED, UNFINISHED, progress=True)
 
 
 if __name__ == "__main__":

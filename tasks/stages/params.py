@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -13,8 +14,10 @@ from tasks.attacks import ATTACKERS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS
+from tasks.protocols import PROTOCOLS
 
 PARAMS_FILE = Path("params.yaml")
+_Options = TypeVar("_Options", bound=BaseModel)
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -50,20 +53,20 @@ class Dataset(Strict):
     """A raw data set: the module of `tasks.datasets` that obtains it and the one that reads its format."""
 
     source: Annotated[str, _known("source", lambda: list(SOURCES))]
+    obtain: dict[str, Any]
+    """The source's own options (its `ObtainOptions`), such as the scale and seed of generated data."""
     format: Annotated[str, _known("format", lambda: list(FORMATS))]
+    read: dict[str, Any]
+    """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
 
 
 class Processed(Strict):
-    """A data set under a protocol: how it is split and which user features it gets."""
+    """A data set under a protocol: which rows are kept, how they are split, which user features there are."""
 
     dataset: str
-    format: Annotated[str, _known("format", lambda: list(FORMATS))]
-    protocol: Literal["gerai"]
-    split_seed: Annotated[int, Field(ge=0)]
-    test_share: Share
-    """Share of each user's interactions that is held out for the test."""
-    valid_share: Share
-    """Share of the remaining interactions that selects epochs and hyper-parameters."""
+    protocol: Annotated[str, _known("protocol", lambda: list(PROTOCOLS))]
+    options: dict[str, Any]
+    """The protocol's own options (its `Options`)."""
 
 
 class Perturbed(Strict):
@@ -247,13 +250,35 @@ def load(path: Path = PARAMS_FILE) -> Params:
         raise ConfigurationError(f"{path}: {first_error(error)}") from error
 
 
+def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
+    """The options that params.yaml gives to a source, format or protocol.
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error
+
+
 def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
-    """Validate every experiment's configuration against its model (imports the models: seconds, not milliseconds).
+    """Validate the options of every data set, protocol and experiment against the module that takes them.
+
+    This imports the models: seconds, not milliseconds.
 
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
     from tasks.models import model_class
+
+    for name, dataset in params.datasets.items():
+        source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
+        options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
+        options(format_.ReadOptions, dataset.read, f"datasets.{name}.read", path)
+    for name, processed in params.processed.items():
+        protocol = import_module(PROTOCOLS[processed.protocol])
+        options(protocol.Options, processed.options, f"processed.{name}.options", path)
 
     for name, experiment in params.experiments.items():
         for config in experiment.settings().values():

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from tasks.attacks import ATTACKERS, attribute
-from tasks.attacks.attribute import Labels, Profiles, attack, majority_f1, profiles, split_users
+from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_f1, profiles, split_users
 from tasks.errors import DataError
 
 
@@ -46,6 +46,24 @@ def test_an_attacker_gains_nothing_from_labels_that_are_random(name: str) -> Non
     labels = np.random.default_rng(7).integers(0, 2, 1750)
     (score,) = attack(features, {"coin": labels}, split_users(1750, 1600 / 1750, 0), [name], seed=3)
     assert abs(score.advantage) < 4 * 0.025
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_users_of_unknown_class_change_nothing(name: str) -> None:
+    features, labels = planted(300, 0.5, seed=1)
+    is_target = split_users(300, 0.25, 0)
+    unknown = np.random.default_rng(2).random(300) < 0.3
+    expected = attack(features[~unknown], {"taste": labels[~unknown]}, is_target[~unknown], [name], seed=3)
+    found = attack(features, {"taste": np.where(unknown, UNKNOWN, labels)}, is_target, [name], seed=3)
+    assert found == expected
+
+
+def test_an_attribute_that_is_hardly_known_is_refused() -> None:
+    features, labels = planted(100, 0.5, seed=1)
+    is_target = split_users(100, 0.25, 0)
+    labels[np.flatnonzero(~is_target)[9:]] = UNKNOWN
+    with pytest.raises(DataError, match="'taste' is known of 9 labelled users and 25 targets"):
+        attack(features, {"taste": labels}, is_target, ["knn"], seed=3)
 
 
 def spy(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:

@@ -7,26 +7,28 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
 from tasks.datasets import demo
-from tasks.datasets.ml_100k import RawTables, read
+from tasks.datasets.fetch import Places
+from tasks.datasets.ml_100k import Published, read
+from tasks.datasets.options import NoOptions
 from tasks.evaluation.splits import per_user
 
 
 @pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> RawTables:
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Published:
     folder = tmp_path_factory.mktemp("demo")
-    demo.obtain(folder, mirror=None, placed=folder, downloads=folder, progress=False)
+    demo.obtain(folder, Places(None, folder, folder), NoOptions())
     return read(folder)
 
 
 @pytest.fixture(scope="module")
-def rated(raw: RawTables) -> NDArray[np.float64]:
+def rated(raw: Published) -> NDArray[np.float64]:
     """(n_users, n_items) 0/1"""
     matrix = np.zeros((len(raw.users), len(raw.items)))
     matrix[raw.ratings["user"].to_numpy() - 1, raw.ratings["item"].to_numpy() - 1] = 1
     return matrix
 
 
-def test_it_has_the_size_and_the_tails_of_a_small_movielens(raw: RawTables, rated: NDArray[np.float64]) -> None:
+def test_it_has_the_size_and_the_tails_of_a_small_movielens(raw: Published, rated: NDArray[np.float64]) -> None:
     assert rated.shape == (300, 500)
     assert 15_000 < len(raw.ratings) < 21_000
     activity, popularity = rated.sum(axis=1), rated.sum(axis=0)
@@ -53,7 +55,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> 
     assert first["u.data"] != content("other", 6)["u.data"]
 
 
-def test_everything_says_that_it_is_synthetic(raw: RawTables, tmp_path: Path) -> None:
+def test_everything_says_that_it_is_synthetic(raw: Published, tmp_path: Path) -> None:
     demo.generate(tmp_path)
     assert "SYNTHETIC" in (tmp_path / "README").read_text()
     assert all(title.startswith("Synthetic") for title in raw.items["title"])
@@ -63,7 +65,7 @@ def test_everything_says_that_it_is_synthetic(raw: RawTables, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("attribute", "margin"), [("gender", 0.1), ("age", 0.12), ("occupation", 0.1)])
 def test_ratings_give_attributes_away(
-    raw: RawTables, rated: NDArray[np.float64], attribute: str, margin: float
+    raw: Published, rated: NDArray[np.float64], attribute: str, margin: float
 ) -> None:
     labels = raw.users[attribute].to_numpy()
     if attribute == "age":
@@ -74,7 +76,7 @@ def test_ratings_give_attributes_away(
     assert accuracy > majority + margin
 
 
-def test_taste_is_personal_so_a_model_of_items_beats_popularity(raw: RawTables) -> None:
+def test_taste_is_personal_so_a_model_of_items_beats_popularity(raw: Published) -> None:
     """The model is ridge regression of each item on the others (Steck, 2019): closed form, nothing to tune."""
     users, items = raw.ratings["user"].to_numpy() - 1, raw.ratings["item"].to_numpy() - 1
     rng = np.random.default_rng(0)

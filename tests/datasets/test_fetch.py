@@ -3,16 +3,16 @@ import fcntl
 import hashlib
 import random
 import shutil
+from dataclasses import replace
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from tasks.datasets import fetch
-from tasks.datasets.fetch import Patience, RemoteFile, fetched
-from tasks.errors import DataError
+from tasks.datasets.fetch import FormFile, Patience, Places, RemoteFile, fetched
+from tasks.errors import ByHandError, DataError
 from tests.datasets.server import serve
 
 CONTENT = random.Random(0).randbytes(300_000)
@@ -36,8 +36,7 @@ def published(server: str, content: bytes = CONTENT) -> RemoteFile:
 
 
 def get(file: RemoteFile, root: Path, mirror: str | None = None) -> bytes:
-    places: dict[str, Any] = {"placed": root / "placed", "downloads": root / "downloads"}
-    with fetched(file, mirror=mirror, progress=False, patience=QUICK, **places) as path:
+    with fetched(file, Places(mirror, root / "placed", root / "downloads"), QUICK) as path:
         return path.read_bytes()
 
 
@@ -125,10 +124,10 @@ def test_a_caller_that_refuses_a_download_has_it_deleted(tmp_path: Path) -> None
         raise DataError(f"{path}: not what was wanted")
 
     with serve(CONTENT) as (server, _):
-        places: dict[str, Any] = {"placed": tmp_path / "placed", "downloads": tmp_path / "downloads"}
+        places = Places(None, tmp_path / "placed", tmp_path / "downloads")
         with (
             pytest.raises(DataError, match="not what was wanted"),
-            fetched(published(server), mirror=None, progress=False, patience=QUICK, **places) as path,
+            fetched(published(server), places, QUICK) as path,
         ):
             use(path)
     assert left(tmp_path) == []
@@ -190,3 +189,56 @@ def test_a_download_that_is_already_running_is_left_alone(tmp_path: Path, monkey
         refused(published(server), tmp_path, "another run is downloading it")
     assert handler.ranges == []
     assert len(left(tmp_path)) == 1
+
+
+FORM = FormFile(
+    name="form/log.csv", page="https://example.org/form", what="log.csv of the second round", mirror_path="form/log.csv"
+)
+
+
+def by_hand(places: Places) -> list[str]:
+    with pytest.raises(ByHandError) as caught, fetched(FORM, places):
+        pass
+    return str(caught.value).splitlines()
+
+
+def test_a_file_behind_a_form_is_asked_for_in_three_lines(tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    first, *steps = by_hand(places)
+    assert first == "form/log.csv has to be fetched by hand"
+    assert steps == [
+        "get it at: https://example.org/form",
+        "ask for: log.csv of the second round",
+        f"put it at: {tmp_path}/placed/form/log.csv",
+    ]
+    (tmp_path / "mirror").mkdir()
+    first, *steps = by_hand(Places(str(tmp_path / "mirror"), tmp_path / "placed", tmp_path / "downloads"))
+    assert "it holds no form/log.csv" in first
+    assert len(steps) == 3
+
+
+def test_a_placed_file_is_taken_if_it_is_the_published_one(tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    target = tmp_path / "placed" / FORM.name
+    target.parent.mkdir(parents=True)
+    target.write_bytes(CONTENT[:100])
+    with fetched(FORM, places) as path:
+        assert path == target
+    known = replace(FORM, size=100, sha256=hashlib.sha256(CONTENT[:100]).hexdigest())
+    with fetched(known, places) as path:
+        assert path == target
+    for other, match in (
+        (replace(known, size=101), "size is 100 bytes, expected 101 bytes; it is not the published file"),
+        (replace(known, sha256="0" * 64), "sha256 is .*, expected 0000"),
+    ):
+        with pytest.raises(DataError, match=match), fetched(other, places):
+            pass
+    assert target.is_file()
+
+
+def test_a_mirror_address_gives_what_its_publisher_asks_a_form_for(tmp_path: Path) -> None:
+    with serve(CONTENT) as (server, _):
+        places = Places(server, tmp_path / "placed", tmp_path / "downloads")
+        with fetched(FORM, places) as path:
+            assert path.read_bytes() == CONTENT
+    assert left(tmp_path) == []

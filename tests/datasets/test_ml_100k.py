@@ -5,7 +5,9 @@ import polars as pl
 import pytest
 
 from tasks.datasets import ml_100k
+from tasks.datasets.fetch import Places
 from tasks.datasets.ml_100k import ARCHIVE, MEMBERS, obtain, read
+from tasks.datasets.options import NoOptions
 from tasks.errors import DataError
 
 GENRES = ("unknown", "Action", "Drama")
@@ -109,10 +111,9 @@ def test_binary_rubbish_is_refused_in_one_line(folder: Path) -> None:
 
 
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
-    places = {"placed": tmp_path / "placed", "downloads": tmp_path / "downloads"}
     folder = tmp_path / "ml-100k"
     folder.mkdir()
-    obtain(folder, mirror=str(mirror), progress=False, **places)
+    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
     assert {file.name for file in folder.iterdir()} == {Path(name).name for name in MEMBERS}
     raw = read(folder)
     assert raw.ratings.shape == (100_000, 4)
@@ -134,7 +135,7 @@ def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path)
     folder = tmp_path / "ml-100k"
     folder.mkdir()
     with pytest.raises(DataError, match=r"placed/ml-100k.zip: member 'ml-100k/u.user' has SHA-256"):
-        obtain(folder, mirror=None, placed=placed.parent, downloads=tmp_path / "downloads", progress=False)
+        obtain(folder, Places(None, placed.parent, tmp_path / "downloads"), NoOptions())
 
 
 def test_the_source_says_what_the_readme_of_the_data_asks_for() -> None:

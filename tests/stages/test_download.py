@@ -14,7 +14,7 @@ import pytest
 from tasks.datasets import archive, demo, ml_100k
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import download
-from tasks.stages.common import RAW, digest, read_json
+from tasks.stages.common import PLACED, RAW, digest, read_json
 from tests.datasets.server import serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,8 +30,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def place(zipped: Path) -> None:
-    download.PLACED.mkdir(parents=True)
-    shutil.copy(zipped, download.PLACED / "ml-100k.zip")
+    PLACED.mkdir(parents=True)
+    shutil.copy(zipped, PLACED / "ml-100k.zip")
 
 
 def refused(match: str) -> None:
@@ -92,7 +92,7 @@ def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspac
             target.writestr(name, "1\t1\t1\t1\n")
     place(workspace / "other.zip")
     refused("member 'ml-100k/u.data' has SHA-256 .*, expected 06416e59")
-    with zipfile.ZipFile(download.PLACED / "ml-100k.zip", "a") as target:
+    with zipfile.ZipFile(PLACED / "ml-100k.zip", "a") as target:
         target.writestr("../../evil", "")
     refused(r"'\.\./\.\./evil' leads outside")
 

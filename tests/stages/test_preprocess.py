@@ -11,12 +11,13 @@ from tasks import contracts
 from tasks.datasets.encoding import encode
 from tasks.datasets.ml_100k import read
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages import download, preprocess
+from tasks.stages import convert, download, preprocess
 from tasks.stages.common import PROCESSED, QUALITY, RAW, digest, read_json, write_json
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
     "interactions.parquet", "users.parquet", "schema.json", "user_ids.parquet", "item_ids.parquet", "source.json",
+    "counts.json",
 }  # fmt: skip
 
 
@@ -26,6 +27,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
     download.main("demo")
+    convert.main("demo")
     passed("demo")
 
 

@@ -1,0 +1,133 @@
+"""Raw tables: what every format is converted to. Ids as published; nothing dropped, nothing mended.
+
+What a data set holds is said by its schema; a protocol (`tasks.protocols`) makes processed tables of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict
+
+from tasks.contracts import Feature, RatingScale
+from tasks.errors import DataError
+
+
+class RawSchema(BaseModel):
+    """`schema.json` of raw tables: what a data set holds as it was published.
+
+    A data set of two networks has a folder with a schema of its own for each, and the anchors beside them.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tables: tuple[str, ...]
+    """Which of `RAW_COLUMNS` are there."""
+    features: tuple[Feature, ...] = ()
+    """Columns of `users` that models may learn from. A number without bounds gets the data's own, marked `fitted`."""
+    scale: RatingScale | None = None
+    """None where interactions have no ratings."""
+    time: Literal["seconds", "order", "none"] = "none"
+    """What says which interaction came first: `timestamp`, `position` (the place in the file), or nothing."""
+    labels: tuple[str, ...] = ()
+    """Columns of `labels`: 1, 0, or null where unknown."""
+    networks: tuple[str, ...] = ()
+    """Names of the two networks (sub-folders), for a pair of them."""
+
+
+RAW_COLUMNS: dict[str, dict[str, str]] = {
+    "interactions": {"user": "id", "item": "id", "rating": "float32?", "timestamp": "int64?"},
+    "users": {"user": "id"},
+    "items": {"item": "id"},
+    "social": {"source": "id", "target": "id", "relation": "string"},
+    "posts": {"user": "id", "text": "string"},
+    "vectors": {"user": "id", "vector": "vector"},
+    "labels": {"user": "id"},
+    "anchors": {"source": "id", "target": "id"},
+}
+"""Columns that a raw table must have; it may have more, which are the format's own.
+
+id: int64 or string; the same kind wherever a user (or an item) is named. `?`: may be null. timestamp: seconds since
+1970. interactions has `position` (int64) as well where `RawSchema.time` is "order". users and items may be absent: they
+are then those of interactions and social.
+"""
+
+
+@dataclass(frozen=True)
+class RawTables:
+    """Raw tables as they lie in a folder: nothing is read before it is asked for."""
+
+    schema: RawSchema
+    folder: Path
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """One of `schema.tables`."""
+        return pl.scan_parquet(self.folder / f"{table}.parquet")
+
+    def network(self, name: str) -> RawTables:
+        """The tables of one network of a pair."""
+        return read_raw(self.folder / name)
+
+
+def write_raw_schema(schema: RawSchema, folder: Path) -> None:
+    """Write `schema.json` beside raw tables."""
+    (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_raw(folder: Path) -> RawTables:
+    """The raw tables in a folder, their columns held against `RAW_COLUMNS`.
+
+    Raises:
+        DataError: the schema or a table is missing or not what the contract says.
+    """
+    try:
+        schema = RawSchema.model_validate_json((folder / "schema.json").read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{folder}/schema.json: no such schema; run convert first") from None
+    except ValueError as error:
+        raise DataError(f"{folder}/schema.json: not a schema of raw tables ({error}); run convert again") from error
+    for table in schema.tables:
+        _require_columns(folder / f"{table}.parquet", table, schema)
+    for network in schema.networks:
+        read_raw(folder / network)
+    return RawTables(schema, folder)
+
+
+def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
+    try:
+        found = pq.read_schema(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such table; run convert again") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({error}); run convert again") from error
+    expected: dict[str, str] = dict(RAW_COLUMNS[table])
+    if table == "interactions" and schema.time == "order":
+        expected["position"] = "int64"
+    if table == "users":
+        expected |= {one.name: {"numeric": "number", "categorical": "string"}[one.kind] for one in schema.features}
+    if table == "labels":
+        expected |= dict.fromkeys(schema.labels, "int8")
+    for column, kind in expected.items():
+        if column not in found.names:
+            raise DataError(f"{path}: column {column!r} is missing (has {found.names}); run convert again")
+        if not _is(found.field(column).type, kind.removesuffix("?")):
+            raise DataError(f"{path}: column {column!r} is {found.field(column).type}, not {kind}; run convert again")
+
+
+def _is(kind: pa.DataType, name: str) -> bool:
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    match name:
+        case "id":
+            return text or pa.types.is_int64(kind)
+        case "string":
+            return text
+        case "number":
+            return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        case "vector":
+            return pa.types.is_fixed_size_list(kind) and pa.types.is_float32(kind.value_type)
+    return str(kind) == {"float32": "float"}.get(name, name)

@@ -1,0 +1,36 @@
+"""Stage `convert`: raw files as tables with one meaning for all formats, read once however many protocols follow.
+
+Writes data/interim/<name>/: the tables of `tasks.contracts.RAW_COLUMNS` with the published ids, schema.json, and
+source.json with what later stages say about the origin.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tasks.datasets import FORMATS
+from tasks.errors import ConfigurationError
+from tasks.raw import read_raw
+from tasks.stages.common import INTERIM, RAW, read_json, run_stage, whole, write_json
+from tasks.stages.params import load, options
+
+ORIGIN = ("dataset", "address", "synthetic", "licence")
+
+
+def main(name: str) -> None:
+    """Convert data set `name`."""
+    known = load().datasets
+    if name not in known:
+        raise ConfigurationError(f"datasets.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
+    module = import_module(FORMATS[known[name].format])
+    chosen = options(module.ReadOptions, known[name].read, f"datasets.{name}.read")
+    source = read_json(RAW / name / "source.json")
+    with whole(INTERIM / name) as place:
+        place.mkdir()
+        module.convert(RAW / name, place, chosen)
+        read_raw(place)
+        write_json(place / "source.json", {key: source[key] for key in ORIGIN})
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,154 @@
+import math
+import statistics
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.contracts import Feature, RatingScale, users_schema
+from tasks.datasets import ml_100k
+from tasks.datasets.encoding import encode
+from tasks.datasets.fetch import Places
+from tasks.datasets.options import NoOptions
+from tasks.errors import DataError
+from tasks.protocols.gerai import Options, prepare, rating_features
+from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+
+SCALE = RatingScale(low=1, high=5, step=1)
+OPTIONS = Options(split_seed=0, test_share=0.2, valid_share=0.05)
+
+
+def interactions(*rows: tuple[int, int, float | None, str]) -> pl.DataFrame:
+    schema = {"user": pl.Int32, "item": pl.Int32, "rating": pl.Float32, "split": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+RATINGS = interactions(
+    (0, 0, 5, "train"), (0, 1, 4, "train"), (0, 2, 1, "train"), (0, 3, 5, "train"), (0, 4, 3, "test"),
+    (1, 0, 2, "train"), (1, 1, 2, "valid"), (2, 0, 3, "test"), (3, 2, 1, "train"), (3, 3, 2, "train"),
+)  # fmt: skip
+
+
+def obvious(ratings: list[float]) -> dict[str, float]:
+    """The 18 numbers as METHODS words them, one at a time."""
+    n = len(ratings)
+    counts = {level: sum(rating == level for rating in ratings) for level in range(1, 6)}
+    return {
+        "n_ratings": n,
+        **{f"count_{level}": count for level, count in counts.items()},
+        **{f"ratio_{level}": count / n for level, count in counts.items()},
+        "ratio_high": sum(rating >= 4 for rating in ratings) / n,
+        "ratio_low": sum(rating <= 2 for rating in ratings) / n,
+        "entropy": -sum(count / n * math.log(count / n) for count in counts.values() if count),
+        "median_rating": statistics.median(ratings),
+        "min_rating": min(ratings),
+        "max_rating": max(ratings),
+        "mean_rating": statistics.mean(ratings),
+    }
+
+
+def compare(table: pl.DataFrame, ratings: pl.DataFrame) -> None:
+    for row in table.iter_rows(named=True):
+        mine = ratings.filter((pl.col("user") == row["user"]) & (pl.col("split") == "train"))["rating"].to_list()
+        for name, value in obvious(mine).items():
+            assert row[name] == pytest.approx(value, abs=1e-6), (row["user"], name)
+
+
+def test_numbers_are_those_of_the_training_ratings_alone() -> None:
+    table, features = rating_features(RATINGS, 4, SCALE)
+    compare(table.filter(pl.col("user") != 2), RATINGS)
+    assert table["user"].to_list() == [0, 1, 2, 3]
+    assert table.columns == users_schema(features).names
+    assert len(features) == 18
+    assert all(feature.kind == "numeric" for feature in features)
+
+
+def test_a_user_without_training_ratings_is_neutral() -> None:
+    table, _ = rating_features(RATINGS, 4, SCALE)
+    row = table.row(2, named=True)
+    assert all(row[name] == 0 for name in row if name.startswith(("n_", "count", "ratio", "entropy")))
+    assert [row[name] for name in row if name.endswith("_rating")] == [3] * 4
+
+
+def test_held_out_ratings_change_nothing() -> None:
+    expected, _ = rating_features(RATINGS, 4, SCALE)
+    changed = RATINGS.with_columns(rating=pl.when(pl.col("split") == "train").then("rating").otherwise(1))
+    assert rating_features(changed, 4, SCALE)[0].equals(expected)
+
+
+def test_only_counts_have_fitted_bounds() -> None:
+    _, features = rating_features(RATINGS, 4, SCALE)
+    fitted = {feature.name: feature for feature in features if feature.bounds == "fitted"}
+    assert set(fitted) == {"n_ratings", *(f"count_{level}" for level in range(1, 6))}
+    assert (fitted["n_ratings"].low, fitted["n_ratings"].high) == (0, 4)
+
+
+def test_half_stars_have_ten_levels_and_their_own_middle() -> None:
+    halves = RATINGS.with_columns(rating=pl.col("rating") - 0.5)
+    table, features = rating_features(halves, 4, RatingScale(low=0.5, high=5, step=0.5))
+    names = [feature.name for feature in features]
+    assert [name for name in names if name.startswith("count_")] == [f"count_{n / 2:g}" for n in range(1, 11)]
+    assert table.row(2, named=True)["mean_rating"] == 2.75
+    assert table["count_4.5"].to_list() == [2, 0, 0, 0]
+    assert encode(table, features).shape == (4, len(names))
+
+
+def test_without_ratings_the_number_of_interactions_is_all() -> None:
+    table, features = rating_features(RATINGS.with_columns(rating=None), 4, None)
+    assert table.to_dict(as_series=False) == {"user": [0, 1, 2, 3], "n_ratings": [4.0, 1.0, 0.0, 2.0]}
+    assert [feature.bounds for feature in features] == ["fitted"]
+
+
+@pytest.mark.parametrize("rating", [6, 2.5, None])
+def test_ratings_off_the_scale_are_refused(rating: float | None) -> None:
+    wrong = pl.concat([RATINGS, interactions((0, 9, rating, "train"))])
+    with pytest.raises(DataError, match=f"user 0, item 9: rating is {float(rating) if rating else None}, not one of 1"):
+        rating_features(wrong, 4, SCALE)
+
+
+def raw(folder: Path, rows: list[tuple[int, int, float, int]]) -> RawTables:
+    """Raw tables of users 10, 20, 30 who have a gender, of which the last one's is missing."""
+    schema = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
+    pl.DataFrame(rows, schema, orient="row").write_parquet(folder / "interactions.parquet")
+    people = pl.DataFrame({"user": [10, 20, 30], "gender": ["F", "M", None]})
+    people.write_parquet(folder / "users.parquet")
+    gender = Feature(name="gender", kind="categorical", categories=("F", "M", "?"), unknown="?", sensitive=True)
+    tables = ("interactions", "users")
+    write_raw_schema(RawSchema(tables=tables, features=(gender,), scale=SCALE, time="seconds"), folder)
+    return read_raw(folder)
+
+
+ROWS = [(30, 7, 4.0, 3), (10, 7, 5.0, 1), (10, 8, 2.0, 2), (20, 9, 1.0, 5), (10, 7, 3.0, 9), (30, 8, 1.0, 1)]
+
+
+def test_the_most_recent_of_repeated_ratings_is_kept_and_the_order_of_rows_means_nothing(tmp_path: Path) -> None:
+    prepared = prepare(raw(tmp_path, ROWS), OPTIONS)
+    assert [count.interactions for count in prepared.counts] == [6, 5]
+    assert prepared.tables["interactions"].filter(pl.col("user") == 0)["rating"].to_list() == [3.0, 2.0]
+    assert prepared.tables["user_ids"]["original"].to_list() == ["10", "20", "30"]
+    assert prepared.tables["users"]["gender"].to_list() == ["F", "M", "?"]
+    again = prepare(raw(tmp_path, ROWS[::-1]), OPTIONS)
+    assert all(again.tables[name].equals(table) for name, table in prepared.tables.items())
+
+
+def test_a_user_without_a_profile_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="user 40 has no row in the table of users"):
+        prepare(raw(tmp_path, [*ROWS, (40, 7, 3.0, 1)]), OPTIONS)
+
+
+def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) -> None:
+    places = Places(str(mirror), tmp_path / "placed", tmp_path / "downloads")
+    ml_100k.obtain(tmp_path, places, NoOptions())
+    (tmp_path / "tables").mkdir()
+    ml_100k.convert(tmp_path, tmp_path / "tables", NoOptions())
+    prepared = prepare(read_raw(tmp_path / "tables"), OPTIONS)
+    table = prepared.tables["users"]
+    compare(table.head(60), prepared.tables["interactions"])
+    encoded = encode(table, prepared.features)
+    assert encoded.shape == (943, 44)
+    assert np.abs(encoded).max() == 1
+    assert [feature.name for feature in prepared.features if feature.sensitive] == ["gender", "age", "occupation"]
+    # What a majority guess scores, as METHODS section 7 states it.
+    majority = [table[name].value_counts()["count"].max() / 943 for name in ("gender", "age", "occupation")]
+    assert majority == pytest.approx([0.710, 0.577, 0.208], abs=5e-4)
