@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -170,7 +171,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> bool:
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines as they come; of the many states of a progress bar (which end in a carriage return) one now and then."""
-    pending, shown = b"", 0.0
+    pending, shown = b"", -math.inf
     while chunk := os.read(stream.fileno(), 65536):
         *whole, pending = re.split(rb"(?<=[\r\n])", pending + chunk)
         for line in whole:

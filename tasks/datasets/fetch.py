@@ -189,9 +189,10 @@ def verify(path: Path, file: RemoteFile | FormFile) -> None:
         DataError: one differs (says expected and found).
     """
     downloaded = isinstance(file, RemoteFile)
-    expected = {"size": None if file.size is None else f"{file.size:,} bytes", "sha256": file.sha256}
+    expected = {"size": None if file.size is None else f"{file.size:,} bytes"}
     if isinstance(file, RemoteFile):
         expected["md5"] = file.md5
+    expected["sha256"] = file.sha256
     found = {"size": f"{path.stat().st_size:,} bytes"}
     for what, value in expected.items():
         if value is None:

@@ -125,7 +125,7 @@ def test_check_names_the_first_wrong_key_and_otherwise_shows_the_plan(finished: 
     finished.write("params.yaml", params.replace("test_share: 0.2", "test_share: 2"))
     wrong = finished.dprec("check")
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith("dprec: params.yaml: processed.demo.test_share: ")
+    assert wrong.stderr.startswith("dprec: params.yaml: processed.demo.options.test_share: ")
     assert wrong.stderr.count("\n") == 1
 
 

@@ -12,7 +12,7 @@ from tasks.datasets.encoding import encode
 from tasks.datasets.ml_100k import read
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import convert, download, preprocess
-from tasks.stages.common import PROCESSED, QUALITY, RAW, digest, read_json, write_json
+from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json, write_json
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
@@ -80,6 +80,7 @@ def test_the_order_of_the_raw_rows_does_not_matter_and_a_rerun_gives_the_same_by
     for name in ("u.data", "u.user", "u.item"):
         file = RAW / "demo" / name
         file.write_bytes(b"\n".join(reversed(file.read_bytes().splitlines())) + b"\n")
+    convert.main("demo")
     preprocess.main("demo")
     assert digest(PROCESSED / "demo") == before
 
@@ -88,6 +89,7 @@ def test_users_and_items_without_a_rating_get_no_id() -> None:
     file = RAW / "demo" / "u.data"
     kept = [line for line in file.read_text().splitlines() if line.split("\t")[0] != "7" and line.split("\t")[1] != "9"]
     file.write_text("\n".join(kept) + "\n")
+    convert.main("demo")
     preprocess.main("demo")
     schema, interactions, users, user_ids, item_ids = tables("demo")
     assert (schema.n_users, schema.n_items) == (len(users), interactions["item"].n_unique()) == (299, 499)
@@ -95,15 +97,14 @@ def test_users_and_items_without_a_rating_get_no_id() -> None:
     assert "9" not in item_ids["original"]
 
 
-def test_unchecked_failed_and_malformed_raw_data_stop_here_and_leave_nothing() -> None:
+def test_unchecked_failed_and_missing_raw_tables_stop_here_and_leave_nothing() -> None:
     def refused(match: str) -> None:
         with pytest.raises(DataError, match=match):
             preprocess.main("demo")
         assert not PROCESSED.exists()
 
-    file = RAW / "demo" / "u.data"
-    file.write_text(file.read_text().replace("\t5\t", "\t6\t", 1))
-    refused(r"data/raw/demo/u\.data:\d+: rating is 6, not 1 to 5")
+    (INTERIM / "demo" / "users.parquet").unlink()
+    refused(r"data/interim/demo/users\.parquet: no such table; run convert again")
     passed("demo", success=False)
     refused("data/quality/raw/demo.json: these data failed their check")
     (QUALITY / "raw" / "demo.json").unlink()
@@ -135,6 +136,7 @@ def test_an_unknown_data_set_is_named() -> None:
 def test_ml_100k_under_the_protocol_of_gerai(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
     download.main("ml-100k")
+    convert.main("ml-100k")
     passed("ml-100k")
     preprocess.main("ml-100k")
     schema, interactions, _, user_ids, item_ids = tables("ml-100k")
