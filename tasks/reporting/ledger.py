@@ -16,6 +16,7 @@ NO_MECHANISM = "none"
 
 COLUMNS = (
     "suite",
+    "data",  # real or synthetic
     "experiment",
     "model",
     "setting",
@@ -137,6 +138,7 @@ def frame(results: Results) -> pl.DataFrame:
         rows.append(
             (
                 results.suite,
+                "synthetic" if results.synthetic else "real",
                 line.system.experiment,
                 line.system.model,
                 line.setting,

@@ -61,3 +61,8 @@ def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> 
 
 def test_delta_is_shown_where_there_is_one() -> None:
     assert [ledger.shown(None), ledger.shown(20.0), ledger.shown(1.5, 1e-5)] == ["none", "20", "1.5, δ = 1e-05"]
+
+
+def test_what_was_spent_on_synthetic_data_is_labelled(real: Results, demo: Results) -> None:
+    assert set(ledger.frame(real)["data"]) == {"real"}
+    assert set(ledger.frame(demo)["data"]) == {"synthetic"}
