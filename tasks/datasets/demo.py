@@ -21,6 +21,7 @@ SOURCE = Source(
     synthetic=True,
     holds="about 18,000 synthetic ratings by 300 users of 500 films, in MovieLens 100K's format",
     size=410_000,
+    entry="{source: demo, obtain: {}, format: ml_100k, read: {}}",
     licence="SYNTHETIC data: every user, film and rating is drawn at random. Public domain (CC0 1.0).",
 )
 ObtainOptions = NoOptions

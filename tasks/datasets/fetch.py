@@ -35,6 +35,8 @@ class Source:
     """What is in it, in a few words with numbers."""
     size: int
     """Bytes as distributed; of generated data, about what is written at the default scale."""
+    entry: str = ""
+    """How params.yaml asks for it, under `datasets`, with the published or most usual options."""
     files: tuple[RemoteFile | FormFile, ...] = ()
     """What has to be fetched; nothing for generated data."""
 
@@ -47,7 +49,8 @@ class RemoteFile:
     """Official address (https)."""
     size: int
     """Bytes."""
-    md5: str
+    md5: str | None
+    """None where not known."""
     sha256: str
     mirror_path: str
     """Where a mirror keeps it, below the mirror's root. A mirror may have packed it anew."""

@@ -28,6 +28,7 @@ SOURCE = Source(
     synthetic=False,
     holds="100,000 ratings by 943 users of 1,682 films; gender, age, occupation",
     size=ARCHIVE.size,
+    entry="{source: ml_100k, obtain: {}, format: ml_100k, read: {}}",
     files=(ARCHIVE,),
     licence=(
         "MovieLens 100K, (c) GroupLens Research, University of Minnesota. For research only: no commercial use and no "
@@ -142,7 +143,8 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         Feature(name=name, kind="categorical", categories=values, sensitive=True) for name, values in categories.items()
     )
     tables = ("interactions", "items", "users")
-    write_raw_schema(RawSchema(tables=tables, features=features, scale=SCALE, time="seconds"), place)
+    schema = RawSchema(tables=tables, features=features, scale=SCALE, unique_pairs=True, time="seconds")
+    write_raw_schema(schema, place)
 
 
 def _names(path: Path) -> tuple[str, ...]:

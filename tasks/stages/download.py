@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from types import ModuleType
+
+from pydantic import BaseModel
 
 from tasks.datasets import SOURCES
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import Places, Source
 from tasks.errors import ConfigurationError
 from tasks.stages.common import CHECKPOINTS, PLACED, RAW, file_digest, run_stage, whole, write_json
 from tasks.stages.params import load, options
@@ -29,11 +32,12 @@ def main(name: str) -> None:
         place.mkdir()
         module.obtain(place, places(), chosen)
         # Which way the files came is not recorded: they are verified to be the same, and so should the record be.
+        described = about(module, chosen)
         source = {
             "dataset": name,
-            "address": module.SOURCE.address,
-            "synthetic": module.SOURCE.synthetic,
-            "licence": module.SOURCE.licence,
+            "address": described.address,
+            "synthetic": described.synthetic,
+            "licence": described.licence,
             "files": {
                 file.relative_to(place).as_posix(): {"bytes": file.stat().st_size, "sha256": file_digest(file)}
                 for file in sorted(place.rglob("*"))
@@ -41,7 +45,13 @@ def main(name: str) -> None:
             },
         }
         write_json(place / "source.json", source)
-    print(f"{name}: {module.SOURCE.licence}")
+    print(f"{name}: {described.licence}")
+
+
+def about(module: ModuleType, chosen: BaseModel) -> Source:
+    """What is said about a source; where that depends on its options, the module has a function `source`."""
+    described: Source = module.source(chosen) if hasattr(module, "source") else module.SOURCE
+    return described
 
 
 def places() -> Places:
