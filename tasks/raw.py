@@ -32,6 +32,10 @@ class RawSchema(BaseModel):
     """Columns of `users` that models may learn from. A number without bounds gets the data's own, marked `fitted`."""
     scale: RatingScale | None = None
     """None where interactions have no ratings."""
+    unrated: float | None = None
+    """What is published as the rating where none was given, if the scale does not have it (Ciao's and Epinions' 0)."""
+    unique_pairs: bool = False
+    """Whether each user has an item at most once."""
     time: Literal["seconds", "order", "none"] = "none"
     """What says which interaction came first: `timestamp`, `position` (the place in the file), or nothing."""
     labels: tuple[str, ...] = ()
