@@ -1,4 +1,4 @@
-"""What all protocols share: choosing rows, dense ids, profiles, and counting what is left."""
+"""What all protocols share: choosing rows, dense ids, links, profiles, and counting what is left."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tasks.contracts import Feature, RatingScale
+from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.errors import DataError
 from tasks.raw import RawTables
 
@@ -30,6 +31,16 @@ class Count:
     users: int
     items: int
     interactions: int
+
+
+@dataclass(frozen=True)
+class NetworkCount(Count):
+    """What is left of a network of users, or of the anchors between two (links) and the users that they join."""
+
+    links: int
+    posts: int = 0
+    words: int = 0
+    """Size of the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +68,113 @@ def kept(interactions: pl.LazyFrame, ranges: dict[str, Range]) -> pl.LazyFrame:
     """The rows whose columns lie in `ranges`, both ends included; a missing value lies in no range.
 
     Raises:
-        DataError: there is no such column.
+        DataError: there is no such column, or it does not hold numbers.
     """
-    names = interactions.collect_schema().names()
+    columns = interactions.collect_schema()
     for column, (low, high) in ranges.items():
-        if column not in names:
+        if column not in columns or not columns[column].is_numeric():
+            numbers = [name for name, kind in columns.items() if kind.is_numeric()]
             raise DataError(
-                f"interactions: column {column!r} of `keep` is not there (has {names}); correct params.yaml"
+                f"interactions: column {column!r} of `keep` is not there or has no numbers (those that do: {numbers}); "
+                "correct params.yaml"
             )
+        # NaN counts as larger than any number
+        value = pl.col(column).fill_nan(None) if columns[column].is_float() else pl.col(column)
+        interactions = interactions.filter(value.is_not_null())
         if low is not None:
-            interactions = interactions.filter(pl.col(column) >= low)
+            interactions = interactions.filter(value >= low)
         if high is not None:
-            interactions = interactions.filter(pl.col(column) <= high)
+            interactions = interactions.filter(value <= high)
     return interactions
+
+
+def ordering(raw: RawTables) -> str | None:
+    """The column of interactions that says which came first; None where nothing does.
+
+    Raises:
+        DataError: there is such a column, and it has missing values.
+    """
+    column = {"seconds": "timestamp", "order": "position", "none": None}[raw.schema.time]
+    if column is not None:
+        missing = raw.scan("interactions").select(pl.col(column).null_count()).collect().item()
+        if missing:
+            raise DataError(
+                f"interactions: column {column!r} has {missing} missing values, and the schema says that it orders "
+                "the rows; run convert again"
+            )
+    return column
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Interactions with dense ids in the order of the original ones.
+
+    rows: user and item int32, and the other columns; in no particular order.
+    user_ids, item_ids: `id` and `original` of all that were published, be they among the rows or not.
+    published: what there was before rows were left out.
+    """
+
+    rows: pl.DataFrame
+    user_ids: pl.DataFrame
+    item_ids: pl.DataFrame
+    published: Count
+
+
+def coded(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
+    """The interactions in the ranges `keep`: user, item and `columns`, a few million rows at a time.
+
+    Raises:
+        DataError: a column of `keep` is not there, or nothing is left.
+    """
+    published = raw.scan("interactions")
+    user_ids, item_ids = (
+        dense(published.select(name).unique().collect(engine="streaming").to_series()) for name in ("user", "item")
+    )
+    rows = kept(published, keep)
+    for name, ids in (("user", user_ids), ("item", item_ids)):
+        rows = rows.join(ids.lazy().rename({"original": name, "id": f"_{name}"}), on=name)
+    found = rows.select(*columns, user="_user", item="_item").collect(engine="streaming")
+    n_rows = published.select(pl.len()).collect().item()
+    require_some(found, f"of {n_rows} rows, with keep = {keep}")
+    return Coded(found, user_ids, item_ids, Count("published", len(user_ids), len(item_ids), n_rows))
+
+
+def require_some(rows: pl.DataFrame, what: str) -> None:
+    """Refuse to go on with nothing.
+
+    Raises:
+        DataError: `rows` is empty; `what` says what it was made of.
+    """
+    if rows.is_empty():
+        raise DataError(f"interactions: none are left ({what}); correct the options of this data set in params.yaml")
+
+
+def surviving(codes: NDArray[np.int32], ids: pl.DataFrame) -> tuple[NDArray[np.int32], pl.DataFrame]:
+    """Dense ids without gaps again after rows were left out, in the same order, and the map of those that are left."""
+    present = np.zeros(len(ids), dtype=bool)
+    present[codes] = True
+    renumbered = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    originals = ids["original"].filter(pl.Series(present))
+    return renumbered[codes], pl.DataFrame([pl.Series("id", np.arange(len(originals), dtype=np.int32)), originals])
+
+
+def split_names(codes: NDArray[np.integer]) -> pl.Series:
+    """Codes 0, 1, 2 as the names that `tasks.contracts.SPLITS` gives them, one byte each."""
+    return pl.Series("split", codes.astype(np.uint8)).cat.to(pl.Enum(SPLITS))
 
 
 def latest(interactions: pl.DataFrame) -> pl.DataFrame:
     """One row per user and item, the most recent one; of rows of the same time, the one with the highest rating."""
     order = ["user", "item", "timestamp", *(["position"] if "position" in interactions.columns else []), "rating"]
     return interactions.sort(order, nulls_last=False).unique(["user", "item"], keep="last", maintain_order=True)
+
+
+def averaged(interactions: pl.DataFrame) -> pl.DataFrame:
+    """One row per user and item with the mean of the ratings: what is left to do where nothing says which was last."""
+    rows = interactions.sort("user", "item", "rating")  # so that the sum does not depend on the order of the rows
+    return rows.group_by("user", "item", maintain_order=True).agg(
+        pl.col("rating").cast(pl.Float64).mean().cast(pl.Float32), pl.lit(None, pl.Int64).alias("timestamp")
+    )
 
 
 def counted(step: str, interactions: pl.DataFrame) -> Count:
@@ -97,6 +196,20 @@ def renumbered(frame: pl.DataFrame, columns: dict[str, pl.DataFrame]) -> pl.Data
         ).with_columns(pl.col("_id").alias(column))
         frame = frame.drop("_id")
     return frame
+
+
+def links(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, list[tuple[str, int]]]:
+    """The social links between users that are kept, as published (directed), each once and none to oneself.
+
+    Returns:
+        source, target, relation, in this order; and how many links each step left.
+    """
+    published = raw.scan("social").select("source", "target", "relation").collect()
+    inside = renumbered(published, {"source": user_ids, "target": user_ids})
+    others = inside.filter(pl.col("source") != pl.col("target"))
+    once = others.unique().sort("source", "target", "relation")
+    steps = {"published": published, "between users kept": inside, "not to oneself": others, "each once": once}
+    return once, [(step, rows.height) for step, rows in steps.items()]
 
 
 def as_text(ids: pl.DataFrame) -> pl.DataFrame:

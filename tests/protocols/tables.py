@@ -1,0 +1,65 @@
+"""Raw tables for tests of protocols, and what every protocol's output must be."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks import contracts
+from tasks.contracts import Schema
+from tasks.protocols.base import Prepared
+from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+
+INTERACTIONS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
+
+
+def interactions(*rows: tuple[Any, ...]) -> pl.DataFrame:
+    """user, item, rating, timestamp."""
+    return pl.DataFrame(list(rows), schema=INTERACTIONS, orient="row")
+
+
+def stored(folder: Path, tables: Mapping[str, pl.DataFrame], **schema: Any) -> RawTables:
+    """Raw tables in `folder`, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.write_parquet(folder / f"{name}.parquet")
+    write_raw_schema(RawSchema(tables=tuple(sorted(tables)), **schema), folder)
+    return read_raw(folder)
+
+
+def shuffled(tables: Mapping[str, pl.DataFrame], seed: int) -> dict[str, pl.DataFrame]:
+    """The same rows in another order."""
+    return {name: table.sample(fraction=1, shuffle=True, seed=seed) for name, table in tables.items()}
+
+
+def assert_same(found: Prepared, expected: Prepared) -> None:
+    """Equal in every table and number."""
+    assert found.counts == expected.counts
+    assert found.features == expected.features
+    assert list(found.tables) == list(expected.tables)
+    assert [name for name, table in found.tables.items() if not table.equals(expected.tables[name])] == []
+    assert list(found.networks) == list(expected.networks)
+    for name, network in found.networks.items():
+        assert_same(network, expected.networks[name])
+
+
+def as_published(prepared: Prepared, folder: Path) -> dict[str, pl.DataFrame]:
+    """The tables as the stage `preprocess` writes them: refused unless they are what their contracts say."""
+    schema = Schema(
+        dataset="test",
+        protocol="test",
+        synthetic=True,
+        n_users=prepared.n_users,
+        n_items=prepared.n_items,
+        features=prepared.features,
+        labels=prepared.labels,
+        vector_size=prepared.vector_size,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in prepared.tables.items():
+        contracts.write(table, folder / f"{name}.parquet", contracts.table_schema(name, schema))
+    return {
+        name: contracts.read(folder / f"{name}.parquet", contracts.table_schema(name, schema))
+        for name in prepared.tables
+    }
