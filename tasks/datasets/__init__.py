@@ -1,13 +1,17 @@
 """Names of sources and raw formats in params.yaml -> the modules that obtain and read them."""
 
 SOURCES = {
+    "ciao": "tasks.datasets.ciao",
     "demo": "tasks.datasets.demo",
+    "epinions": "tasks.datasets.epinions",
     "ml_100k": "tasks.datasets.ml_100k",
     "tmall": "tasks.datasets.tmall",
     "yelp": "tasks.datasets.yelp",
     "yelp_hin": "tasks.datasets.yelp_hin",
 }
 FORMATS = {
+    "ciao": "tasks.datasets.ciao",
+    "epinions": "tasks.datasets.epinions",
     "ml_100k": "tasks.datasets.ml_100k",
     "tmall": "tasks.datasets.tmall",
     "yelp": "tasks.datasets.yelp",

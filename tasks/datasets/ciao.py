@@ -1,0 +1,115 @@
+"""Ciao (Tang et al., 2012): ratings of products and trust between users, in two releases of the same ratings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from tasks.contracts import RatingScale
+from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
+from tasks.datasets.matlab import Range, read_matrix
+from tasks.datasets.options import NoOptions, Options
+from tasks.errors import DataError
+from tasks.raw import RawSchema, write_raw_schema
+
+PAGE = "https://www.cse.msu.edu/~tangjili/trust.html"
+
+
+def _file(name: str, size: int, sha256: str) -> FormFile:
+    return FormFile(
+        name=f"ciao/{name}",
+        page=PAGE,
+        what=f"{name} of the Ciao data set",
+        mirror_path=f"ciao/{name}",
+        size=size,
+        sha256=sha256,
+    )
+
+
+PLAIN = _file("rating.mat", 1_084_296, "aa793568686285a93286ba9e56954fcce347370ad2e58c785760362ab12d2c2c")
+TIMED = _file(
+    "rating_with_timestamp.mat", 1_529_576, "488e9aa5f60e6a52a972795b6402f922fc0d9d273152f4d124a5c5bdefb86a71"
+)
+TRUST = _file("trustnetwork.mat", 204_371, "0a8963ed22e6b534ce8d14e478f54ce0af6f5a3440a67ed5a35e62486580ce3a")
+"""Of both releases, as the authors' README has it. Copies of the second one come with a trust.mat of users 1 to 2378,
+whose ids are not those of the ratings: who trusts whom there has next to no product in common beyond chance."""
+
+SOURCE = Source(
+    name="ciao",
+    address=PAGE,
+    synthetic=False,
+    holds="284,086 ratings by 7,375 users of 105,114 products; 111,781 trust relations",
+    size=1_288_667,
+    entry="{source: ciao, obtain: {release: plain}, format: ciao, read: {}}",
+    files=(PLAIN, TRUST),
+    licence=(
+        "Ciao, collected by J. Tang, H. Gao and H. Liu. No licence is stated: for research; publications must cite "
+        "J. Tang, H. Gao and H. Liu, mTrust: Discerning Multi-Faceted Trust in a Connected World, WSDM 2012, "
+        "https://doi.org/10.1145/2124295.2124309. Do not redistribute."
+    ),
+)
+
+
+class ObtainOptions(Options):
+    """Which release."""
+
+    release: Literal["plain", "timestamps"]
+    """`plain` has no times; the ratings are the same."""
+
+
+ReadOptions = NoOptions
+SCALE = RatingScale(low=1, high=5, step=1)
+LATEST = 4_102_444_799
+"""Last second of 2099: what is later is no time in seconds."""
+_RATING: dict[str, Range] = {
+    "user": (1, None),
+    "item": (1, None),
+    "category": (1, None),
+    "rating": (0, 5),
+    "helpfulness": (0, None),
+}
+_TRUST: dict[str, Range] = {"source": (1, None), "target": (1, None)}
+
+
+def source(options: ObtainOptions) -> Source:
+    """What is said about a release."""
+    files = (PLAIN if options.release == "plain" else TIMED, TRUST)
+    return replace(SOURCE, files=files, size=sum(file.size or 0 for file in files))
+
+
+def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+    """Put the release's two files into `folder`.
+
+    Raises:
+        DataError: a file cannot be had, or is not the published one.
+    """
+    for file in source(options).files:
+        verify(copy(file, folder, places), file)
+
+
+def convert(folder: Path, place: Path, options: NoOptions) -> None:
+    """Write interactions (with `category` and `helpfulness`, int64) and social (`trust`: source trusts target).
+
+    Everything is as published: 34 ratings are 0, which the scale does not have, and 1,436 rows repeat a user and item.
+
+    Raises:
+        DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
+    """
+    del options
+    found = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
+    if len(found) != 1:
+        what = "both releases are" if found else "no rating.mat or rating_with_timestamp.mat is"
+        raise DataError(f"{folder}: {what} there; run the download stage again")
+    timed = found[0] != "rating.mat"
+    ratings = read_matrix(folder / found[0], "rating", _RATING | ({"timestamp": (0, LATEST)} if timed else {}))
+    if not timed:
+        ratings = ratings.with_columns(timestamp=pl.lit(None, pl.Int64))
+    ratings = ratings.select("user", "item", pl.col("rating").cast(pl.Float32), "timestamp", "category", "helpfulness")
+    ratings.write_parquet(place / "interactions.parquet")
+    trust = read_matrix(folder / "trustnetwork.mat", "trustnetwork", _TRUST)
+    trust.with_columns(relation=pl.lit("trust")).write_parquet(place / "social.parquet")
+    time: Literal["seconds", "none"] = "seconds" if timed else "none"
+    write_raw_schema(RawSchema(tables=("interactions", "social"), scale=SCALE, unrated=0, time=time), place)
