@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
@@ -27,6 +29,12 @@ YEAR_2100 = 4_102_444_800
 BLOCK = 64 << 20
 """Bytes of a large file that are read at a time."""
 LONGEST_LINE = 1 << 20
+SHOWN = 80
+"""Characters of a wrong text that a message shows."""
+INTERACTIONS = pa.schema(
+    [("user", pa.int64()), ("item", pa.int64()), ("rating", pa.float32()), ("timestamp", pa.int64())]
+)
+"""The columns that `interactions_writer` takes."""
 _DIGITS = re.compile(r"[+-]?[0-9]{1,19}")
 _UNIT = "\x1f"  # ASCII's own separator of fields: polars takes one byte only
 
@@ -127,8 +135,8 @@ def _single(path: Path, text: str, separator: str) -> str:
 
 
 def _require_header(path: Path, found: str, header: str) -> None:
-    if found.removesuffix("\r") != header:
-        raise DataError(f"{path}:1: the header is {found[:80]!r}, not {header!r}; is it the right file?")
+    if (found := found.removesuffix("\r")) != header:
+        raise DataError(f"{path}:1: the header is {found[:SHOWN]!r}, not {header!r}; is it the right file?")
 
 
 def _only_header(path: Path) -> DataError:
@@ -163,7 +171,7 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
             if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
                 at = line + lines.count(b"\n")
                 raise DataError(f"{path}:{at}: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
-            if line == start and not lines.strip():
+            if line == start and lines.isspace():
                 break
             yield line, lines
             line += lines.count(b"\n") + (not lines.endswith(b"\n"))
@@ -202,7 +210,10 @@ def parse(
     # A quote that is never closed swallows the lines after it.
     ragged |= quote is not None and len(table) != lines.count(b"\n") + (not lines.endswith(b"\n"))
     required = [name for name in columns if name not in may_be_empty]
-    if ragged or table.select(pl.any_horizontal(pl.col(required).null_count() > 0)).item():
+    missing = pl.col(required).null_count() > 0
+    if quote is not None:  # an empty field between quotes reads as an empty text
+        missing |= (pl.col(required).cast(pl.String) == "").any()
+    if ragged or table.select(pl.any_horizontal(missing)).item():
         raise _complaint(path, lines, separator, columns, first_line, may_be_empty, quote, None)
     return table
 
@@ -219,9 +230,11 @@ def _complaint(
 ) -> DataError:
     """The slow way through lines that could not be read: find the first one at fault."""
     for number, raw in enumerate(io.BytesIO(lines), start=first_line):
-        line = raw.decode(errors="backslashreplace").removesuffix("\n").removesuffix("\r")
         try:
+            line = raw.decode().removesuffix("\n").removesuffix("\r")
             fields = _fields(line, separator, quote)
+        except UnicodeDecodeError as bad:
+            return DataError(f"{path}:{number}: byte 0x{raw[bad.start]:02x} is not utf-8; is the file whole?")
         except csv.Error:
             return DataError(f"{path}:{number}: a quoted field does not end on its line")
         if len(fields) != len(columns):
@@ -233,16 +246,17 @@ def _complaint(
             if not field:
                 continue
             if kind in INTEGERS and not (_DIGITS.fullmatch(field) and abs(int(field)) <= INTEGERS[kind]):
-                return DataError(f"{path}:{number}: {name} is {field!r}, not an integer up to {INTEGERS[kind]}")
+                return DataError(f"{path}:{number}: {name} is {field[:SHOWN]!r}, not an integer up to {INTEGERS[kind]}")
             if kind in FLOATS and not _is_number(field):
-                return DataError(f"{path}:{number}: {name} is {field!r}, not a number")
-    return DataError(f"{path}: not readable as a table of {len(columns)} columns ({error})")
+                return DataError(f"{path}:{number}: {name} is {field[:SHOWN]!r}, not a number")
+    reason = str(error).partition("\n")[0]
+    return DataError(f"{path}: not readable as a table of {len(columns)} columns ({reason})")
 
 
 def _fields(line: str, separator: str, quote: str | None) -> list[str]:
     if quote is None:
         return line.split(separator)
-    return next(csv.reader([line], delimiter=separator, quotechar=quote, strict=True), [""])
+    return next(csv.reader([line], delimiter=separator, quotechar=quote, strict=True)) or [""]
 
 
 def _is_number(field: str) -> bool:
@@ -272,6 +286,7 @@ def allow(
     wrong = table.select(row=(~allowed).arg_true())["row"]
     if len(wrong):
         value = table[column][wrong[0]]
+        value = value[:SHOWN] if isinstance(value, str) else value
         more = f" ({'' if whole_file else 'at least '}{len(wrong)} such lines)" if len(wrong) > 1 else ""
         raise DataError(f"{path}:{wrong[0] + first_line}: {column} is {value!r}, not {what}{more}")
 
@@ -334,3 +349,12 @@ class Pairs:
             key = keys[np.isin(keys, twice)][0]
             lines = np.flatnonzero(keys == key) + first_line
             raise _repeated(path, {names[0]: key >> 32, names[1]: key & 0xFFFFFFFF}, lines[0], lines[1])
+
+
+def interactions_writer(path: Path) -> pq.ParquetWriter:
+    """A raw table of interactions (`INTERACTIONS`) to which a large file's rows are appended as they are read."""
+    # Ids and times as differences: against a dictionary, half the time and less space.
+    differences = dict.fromkeys(("user", "item", "timestamp"), "DELTA_BINARY_PACKED")
+    return pq.ParquetWriter(
+        path, INTERACTIONS, compression="zstd", use_dictionary=["rating"], column_encoding=differences
+    )

@@ -98,6 +98,14 @@ def test_another_content_than_published_says_expected_and_found_and_leaves_nothi
     assert left(tmp_path) == []
 
 
+def test_a_checksum_that_nobody_published_is_not_asked_for(tmp_path: Path) -> None:
+    other = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
+    with serve(CONTENT) as (server, _):
+        assert get(replace(published(server), md5=None), tmp_path) == CONTENT
+    with serve(other) as (server, _):
+        refused(replace(published(server), md5=None), tmp_path, f"sha256 is {hashlib.sha256(other).hexdigest()}")
+
+
 @pytest.mark.parametrize("status", [404, 403])
 def test_a_refusal_is_not_asked_again_and_says_what_to_do(tmp_path: Path, status: int) -> None:
     with serve(CONTENT, status) as (server, handler):
