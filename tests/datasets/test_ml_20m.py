@@ -1,0 +1,169 @@
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.datasets import ml_20m
+from tasks.datasets.fetch import Places
+from tasks.datasets.ml_20m import RELEASES, ObtainOptions, convert, obtain
+from tasks.datasets.options import NoOptions
+from tasks.errors import DataError
+from tasks.raw import RawTables, read_raw
+
+SMALL = {
+    "ratings.csv": "userId,movieId,rating,timestamp\n1,10,4.5,964982703\n1,20,0.5,964982704\n2,10,5.0,964982705\n",
+    "movies.csv": 'movieId,title,genres\n10,"11\'09""01, The é",Drama|War\n20,Jumanji (1995),(no genres listed)\n',
+}
+RATINGS = [(1, 10, 4.5, 964982703), (1, 20, 0.5, 964982704), (2, 10, 5.0, 964982705)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, content in SMALL.items():
+        (tmp_path / name).write_bytes(content.encode())
+    return tmp_path
+
+
+def converted(folder: Path) -> RawTables:
+    place = folder / "interim"
+    place.mkdir(exist_ok=True)
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        converted(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1, 40, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_every_field_arrives_however_the_lines_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, end: str, size: int
+) -> None:
+    monkeypatch.setattr(ml_20m, "BLOCK", size)
+    for name, content in SMALL.items():
+        (folder / name).write_bytes(content.replace("\n", end).encode())
+    tables = converted(folder)
+    assert tables.scan("interactions").collect().rows() == RATINGS
+    assert tables.scan("items").collect().rows() == [
+        (10, "11'09\"01, The é", "Drama|War"),
+        (20, "Jumanji (1995)", "(no genres listed)"),
+    ]
+    schema = tables.schema
+    assert (schema.tables, schema.features, schema.time) == (("interactions", "items"), (), "seconds")
+    assert schema.unique_pairs
+    assert schema.scale is not None
+    assert schema.scale.levels == (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
+
+
+def test_the_order_of_lines_changes_nothing_but_the_order_of_rows(folder: Path) -> None:
+    header, *lines = SMALL["ratings.csv"].splitlines()
+    (folder / "ratings.csv").write_text("\n".join([header, *reversed(lines)]))
+    assert sorted(converted(folder).scan("interactions").collect().rows()) == RATINGS
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong", "match"),
+    [
+        ("ratings.csv", 1, "user,item,rating,time", "ratings.csv:1: the header is 'user,item,rating,time', not"),
+        ("ratings.csv", 1, "1,30,5.0,964982700", "ratings.csv:1: the header is '1,30,5.0,964982700', not"),
+        ("ratings.csv", 3, "1;20;0.5;964982704", "ratings.csv:3: 1 fields instead of 4"),
+        ("ratings.csv", 3, "1,20,0.5", "ratings.csv:3: 3 fields instead of 4"),
+        ("ratings.csv", 4, "2,10,5.0,", "ratings.csv:4: timestamp is empty"),
+        ("ratings.csv", 3, "1,20,0.5,964982704,1", "ratings.csv:3: 5 fields instead of 4"),
+        ("ratings.csv", 3, "", "ratings.csv:3: 1 fields instead of 4"),
+        ("ratings.csv", 3, "1,20,good,964982704", "ratings.csv:3: rating is 'good', not a number"),
+        ("ratings.csv", 3, "1,20,nan,964982704", "ratings.csv:3: rating is nan, not 0.5 to 5 in steps of 0.5"),
+        ("ratings.csv", 3, "1,20,0,964982704", "ratings.csv:3: rating is 0.0, not 0.5 to 5"),
+        ("ratings.csv", 3, "1,20,5.5,964982704", "ratings.csv:3: rating is 5.5, not 0.5 to 5"),
+        ("ratings.csv", 3, "1,20,4.2,964982704", "ratings.csv:3: rating is 4.2, not 0.5 to 5"),
+        ("ratings.csv", 3, "1,20,0.5,964982704000", "ratings.csv:3: timestamp is 964982704000, not seconds"),
+        ("ratings.csv", 3, "-1,20,0.5,964982704", "ratings.csv:3: user is -1, not 1 or more"),
+        ("ratings.csv", 3, "4294967296,20,0.5,964982704", "ratings.csv:3: user is '4294967296', not an integer up to"),
+        ("ratings.csv", 3, "1,30,0.5,964982704", "ratings.csv:3: item is 30, not listed in movies.csv"),
+        ("ratings.csv", 4, "1,10,3.0,1", r"ratings.csv:4: user 1, item 10 is repeated \(first on line 2\)"),
+        ("movies.csv", 1, "id,title,genres", "movies.csv:1: the header is 'id,title,genres', not"),
+        ("movies.csv", 3, "20,Jumanji, The (1995),Comedy", "movies.csv:3: 4 fields instead of 3"),
+        ("movies.csv", 3, '20,"Jumanji (1995),Comedy', "movies.csv:3: a quoted field does not end on its line"),
+        ("movies.csv", 3, "20,,Comedy", "movies.csv:3: title is empty"),
+        ("movies.csv", 3, "ten,Jumanji (1995),Comedy", "movies.csv:3: item is 'ten', not an integer"),
+        ("movies.csv", 3, "10,Jumanji (1995),Comedy", r"movies.csv:3: item 10 is repeated \(first on line 2\)"),
+        ("movies.csv", 3, "0,Jumanji (1995),Comedy", "movies.csv:3: item is 0, not 1 or more"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_bad_line_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str, line: int, wrong: str, match: str
+) -> None:
+    monkeypatch.setattr(ml_20m, "BLOCK", size)
+    lines = SMALL[name].splitlines()
+    lines[line - 1] = wrong
+    (folder / name).write_bytes(("\n".join(lines) + "\n").encode())
+    refused(folder, match)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_empty_missing_and_binary_files_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"")
+    refused(folder, f"{name}: is empty")
+    (folder / name).write_bytes(SMALL[name].encode()[: SMALL[name].index("\n") + 1])
+    refused(folder, f"{name}: has a header and nothing else")
+    (folder / name).write_bytes(SMALL[name].encode()[: SMALL[name].index("\n") + 1] + bytes(range(256)) * 20)
+    refused(folder, rf"{name}:\d: ")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_titles_that_are_not_utf_8_are_refused(folder: Path) -> None:
+    (folder / "movies.csv").write_bytes(SMALL["movies.csv"].encode("latin-1"))
+    refused(folder, "movies.csv:2: byte 0xe9 is not utf-8")
+
+
+def obtained(root: Path, mirror: Path | None, archive: str) -> Path:
+    folder = root / archive
+    folder.mkdir()
+    places = Places(None if mirror is None else str(mirror), root / "placed", root / "downloads")
+    obtain(folder, places, ObtainOptions(archive=archive))
+    return folder
+
+
+def test_the_real_files_of_the_small_data_set(mirror: Path, tmp_path: Path) -> None:
+    folder = obtained(tmp_path, mirror, "ml-latest-small")
+    assert sorted(file.name for file in folder.iterdir()) == ["README.txt", "movies.csv", "ratings.csv"]
+    tables = converted(folder)
+    ratings = tables.scan("interactions").collect()
+    assert ratings.select(pl.len(), pl.col("user").n_unique(), items=pl.col("item").n_unique()).row(0) == (
+        100_836, 610, 9_724,
+    )  # fmt: skip
+    halves = ratings["rating"].value_counts().sort("rating")["count"].to_list()
+    assert halves == [1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211]
+    titles = tables.scan("items").collect()
+    assert titles.height == 9_742
+    assert "11'09\"01 - September 11 (2002)" in titles["title"]
+
+
+def placed(root: Path, ratings: str) -> None:
+    path = root / "placed" / "ml-20m.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in RELEASES["ml-20m"].members:
+            archive.writestr(name, ratings)
+
+
+def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path) -> None:
+    placed(tmp_path, SMALL["ratings.csv"])
+    with pytest.raises(DataError, match=r"ml-20m.zip: ratings.csv has 3 ratings, published are 20,000,263"):
+        obtained(tmp_path, None, "ml-20m")
+
+
+def test_both_data_sets_are_described_as_what_they_are() -> None:
+    assert ml_20m.source(ObtainOptions(archive="ml-20m")) == ml_20m.SOURCE
+    small = ml_20m.source(ObtainOptions(archive="ml-latest-small"))
+    assert small.address.endswith("ml-latest-small.zip")
+    assert "archive: ml-latest-small" in small.entry
+    for source in (ml_20m.SOURCE, small):
+        assert "Harper" in source.licence

@@ -1,0 +1,311 @@
+import shutil
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.datasets import netflix
+from tasks.datasets.fetch import Places
+from tasks.datasets.netflix import COMBINED, PREFIX, TITLES, ObtainOptions, convert, counts, obtain
+from tasks.datasets.options import NoOptions
+from tasks.errors import ByHandError, DataError
+from tasks.raw import RawTables, read_raw
+
+COMBINED_1 = "1:\n30,5,2005-09-06\n10,1,1999-11-11\n20,3,2005-12-31\n2:\n10,4,2004-02-29\n"
+COMBINED_2 = "3:\n10,2,2000-01-01\n2649429,4,2001-01-01\n"
+MOVIES = "1,2003,Dinosaur Planet\n2,NULL,Rome, Pompeii\n3,1997,Caf\xe9\n4,2000,Never rated\n"
+
+
+@pytest.fixture(params=["combined", "training_set"])
+def layout(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "movie_titles.csv").write_bytes(MOVIES.encode("latin-1"))
+    (tmp_path / "combined_data_1.txt").write_text(COMBINED_1)
+    (tmp_path / "combined_data_2.txt").write_text(COMBINED_2)
+    return tmp_path
+
+
+def as_training_set(folder: Path) -> None:
+    """The same ratings in the prize's own layout, a file per movie."""
+    (folder / "training_set").mkdir()
+    for path in sorted(folder.glob("combined_data_*.txt")):
+        for line in path.read_text().splitlines():
+            if line.endswith(":"):
+                target = folder / "training_set" / f"mv_{int(line[:-1]):07}.txt"
+            with target.open("a") as out:
+                out.write(f"{line}\n")
+        path.unlink()
+
+
+def converted(folder: Path) -> RawTables:
+    place = folder / "interim"
+    place.mkdir(exist_ok=True)
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        converted(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def midnight(day: str) -> int:
+    return (date.fromisoformat(day) - date(1970, 1, 1)).days * 86_400
+
+
+RATINGS = [
+    (30, 1, 5.0, midnight("2005-09-06")),
+    (10, 1, 1.0, midnight("1999-11-11")),
+    (20, 1, 3.0, midnight("2005-12-31")),
+    (10, 2, 4.0, midnight("2004-02-29")),
+    (10, 3, 2.0, midnight("2000-01-01")),
+    (2649429, 3, 4.0, midnight("2001-01-01")),
+]
+
+
+@pytest.mark.parametrize("size", [1, 20, 1 << 20])
+def test_every_field_arrives_in_both_layouts(
+    folder: Path, layout: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netflix, "BLOCK", size)
+    if layout == "training_set":
+        as_training_set(folder)
+    tables = converted(folder)
+    assert tables.scan("interactions").collect().rows() == RATINGS
+    assert tables.scan("items").select("item", "year", "title").collect().rows() == [
+        (1, 2003, "Dinosaur Planet"), (2, None, "Rome, Pompeii"), (3, 1997, "Café"), (4, 2000, "Never rated"),
+    ]  # fmt: skip
+    assert (tables.schema.tables, tables.schema.features) == (("interactions", "items"), ())
+    assert tables.schema.time == "seconds"
+    assert tables.schema.unique_pairs
+
+
+@pytest.mark.parametrize("size", [1, 20, 1 << 20])
+def test_line_ends_and_encoding_of_a_copy_change_nothing(
+    folder: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netflix, "BLOCK", size)
+    for path in folder.glob("*_*.*"):
+        path.write_bytes(path.read_bytes().decode("latin-1").rstrip("\n").replace("\n", "\r\n").encode())
+    tables = converted(folder)
+    assert tables.scan("interactions").collect().rows() == RATINGS
+    assert tables.scan("items").collect()["title"].to_list()[2] == "Café"
+
+
+def test_the_order_of_movies_and_of_their_ratings_changes_nothing_but_the_order_of_rows(folder: Path) -> None:
+    (folder / "combined_data_1.txt").write_text("3:\n2649429,4,2001-01-01\n10,2,2000-01-01\n2:\n10,4,2004-02-29\n")
+    (folder / "combined_data_2.txt").write_text("1:\n20,3,2005-12-31\n10,1,1999-11-11\n30,5,2005-09-06\n")
+    assert sorted(converted(folder).scan("interactions").collect().rows()) == sorted(RATINGS)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "match"),
+    [
+        (1, "30,5,2005-09-06", r"combined_data_1.txt:1: '30,5,2005-09-06' is not 'MovieID:'"),
+        (3, "10;1;1999-11-11", r"combined_data_1.txt:3: 1 fields instead of 3 \(user, rating, date\)"),
+        (3, "10,1", "combined_data_1.txt:3: 2 fields instead of 3"),
+        (3, "1,10,1,1999-11-11", "combined_data_1.txt:3: 4 fields instead of 3"),
+        (3, "", "combined_data_1.txt:3: 1 fields instead of 3"),
+        (3, "ten,1,1999-11-11", "combined_data_1.txt:3: user is 'ten', not an integer"),
+        (3, "10,one,1999-11-11", "combined_data_1.txt:3: rating is 'one', not an integer"),
+        (3, "10,nan,1999-11-11", "combined_data_1.txt:3: rating is 'nan', not an integer"),
+        (3, "10,,1999-11-11", "combined_data_1.txt:3: rating is empty"),
+        (3, "10,6,1999-11-11", "combined_data_1.txt:3: rating is 6, not 1 to 5"),
+        (3, "0,1,1999-11-11", "combined_data_1.txt:3: user is 0, not 1 to 2649429"),
+        (3, "-10,1,1999-11-11", "combined_data_1.txt:3: user is -10, not 1 to 2649429"),
+        (3, "2649430,1,1999-11-11", "combined_data_1.txt:3: user is 2649430, not 1 to 2649429"),
+        (3, "99999999999,1,1999-11-11", "combined_data_1.txt:3: user is '99999999999', not an integer up to"),
+        (6, "10,4,2003-02-29", "combined_data_1.txt:6: date is '2003-02-29', not a day"),
+        (6, "10,4,2004-02-2", "combined_data_1.txt:6: date is '2004-02-2', not a day"),
+        (6, "10,4,29.02.2004", "combined_data_1.txt:6: date is '29.02.2004', not a day"),
+        (6, "10,4,1078012800", "combined_data_1.txt:6: date is '1078012800', not a day"),
+        (6, "10,4,1078012800000", "combined_data_1.txt:6: date is '1078012800000', not a day"),
+        (6, "10,4,1904-02-29", "combined_data_1.txt:6: date is '1904-02-29', not a day between 1970"),
+        (6, "10,4,2004-02-29 12:00", "combined_data_1.txt:6: '10,4,2004-02-29 12:00' is neither 'MovieID:' nor"),
+        (4, "30,4,2004-02-29", r"combined_data_1.txt:4: user 30 is repeated \(first on line 2\)"),
+        (5, "1:", r"combined_data_1.txt:5: movie 1 is repeated \(first at .*combined_data_1.txt:1\)"),
+        (5, "3:", r"combined_data_2.txt:1: movie 3 is repeated \(first at .*combined_data_1.txt:5\)"),
+        (5, "7:", r"combined_data_1.txt:5: movie 7 is not in movie_titles.csv"),
+        (5, "two:", r"combined_data_1.txt:5: 'two:' is neither 'MovieID:' nor 'CustomerID,Rating,Date'"),
+        (6, "4:", "combined_data_1.txt:5: movie 2 has no ratings; is the file whole"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 40, 1 << 20])
+def test_a_bad_line_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: int, wrong: str, match: str
+) -> None:
+    monkeypatch.setattr(netflix, "BLOCK", size)
+    lines = COMBINED_1.splitlines()
+    lines[line - 1] = wrong
+    (folder / "combined_data_1.txt").write_text("\n".join(lines) + "\n")
+    refused(folder, match)
+
+
+def test_a_bad_line_of_the_prize_layout_is_named_with_its_file(folder: Path) -> None:
+    as_training_set(folder)
+    path = folder / "training_set" / "mv_0000002.txt"
+    path.write_text("2:\n10,4,2004-02-29\n20,9,2004-02-29\n")
+    refused(folder, "training_set/mv_0000002.txt:3: rating is 9, not 1 to 5")
+    path.write_text("1:\n10,4,2004-02-29\n")
+    refused(folder, r"mv_0000002.txt:1: movie 1 is repeated \(first at .*mv_0000001.txt:1\)")
+
+
+def test_rows_that_no_movie_ends_are_not_gathered_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netflix, "BLOCK", 1000)
+    monkeypatch.setattr(netflix, "LONGEST_MOVIE", 5000)
+    (folder / "combined_data_1.txt").write_text("1:\n" + "10,1,1999-11-11\n" * 1000)
+    refused(folder, r"combined_data_1.txt:1: more than 5,000 bytes without another 'MovieID:'")
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "match"),
+    [
+        (2, "2;1990;Rome", "movie_titles.csv:2: line is '2;1990;Rome', not 'MovieID,Year,Title'"),
+        (2, "2,90,Rome", "movie_titles.csv:2: line is '2,90,Rome', not"),
+        (2, "2,1990,", "movie_titles.csv:2: line is '2,1990,', not"),
+        (2, "", "movie_titles.csv:2: line is '', not"),
+        (2, "-2,1990,Rome", "movie_titles.csv:2: line is '-2,1990,Rome', not"),
+        (2, "1,1990,Rome", r"movie_titles.csv:2: item 1 is repeated \(first on line 1\)"),
+    ],
+)
+def test_a_bad_title_is_named(folder: Path, line: int, wrong: str, match: str) -> None:
+    lines = MOVIES.splitlines()
+    lines[line - 1] = wrong
+    (folder / "movie_titles.csv").write_bytes("\n".join(lines).encode("latin-1"))
+    refused(folder, match)
+
+
+@pytest.mark.parametrize("name", ["combined_data_2.txt", "movie_titles.csv"])
+def test_empty_and_binary_files_are_named(folder: Path, name: str) -> None:
+    for nothing in (b"", b"\n"):
+        (folder / name).write_bytes(nothing)
+        refused(folder, f"{name}: is empty")
+    (folder / name).write_bytes(bytes(range(256)) * 20)
+    refused(folder, f"{name}:1: ")
+
+
+def test_a_byte_that_is_no_text_is_named(folder: Path) -> None:
+    (folder / "combined_data_1.txt").write_bytes(COMBINED_1.encode().replace(b"2004-02-29", b"2004-02-\xff9"))
+    refused(folder, "combined_data_1.txt:6: byte 0xff is not utf-8")
+
+
+def test_missing_and_doubled_files_are_named(folder: Path) -> None:
+    (folder / "training_set").mkdir()
+    (folder / "training_set" / "mv_0000001.txt").write_text("1:\n30,5,2005-09-06\n")
+    refused(folder, "has combined_data_1.txt and training_set/, the same ratings twice")
+    shutil.rmtree(folder / "training_set")
+    for path in folder.glob("combined_data_*.txt"):
+        path.unlink()
+    refused(folder, r"no combined_data_\*.txt or training_set/mv_\*.txt; run the download stage again")
+    (folder / "movie_titles.csv").unlink()
+    refused(folder, "movie_titles.csv: not found")
+
+
+def test_titles_in_two_encodings_are_refused(folder: Path) -> None:
+    (folder / "movie_titles.csv").write_bytes(MOVIES.encode("latin-1") + "5,1990,Café\n".encode())
+    refused(folder, "movie_titles.csv:5: is UTF-8, line 3 is not")
+
+
+@pytest.fixture
+def small_mirror(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror whose published data are the small files, in two combined files."""
+    kept = folder / "mirror" / "netflix"
+    kept.mkdir(parents=True)
+    for path in [*folder.glob("combined_data_*.txt"), folder / "movie_titles.csv"]:
+        path.rename(kept / path.name)
+    monkeypatch.setattr(netflix, "COMBINED", COMBINED[:2])
+    monkeypatch.setattr(netflix, "TITLES", replace(TITLES, size=None, sha256=None))
+    monkeypatch.setattr(netflix, "PUBLISHED", (6, 3))
+    return kept.parent
+
+
+def obtained(root: Path, mirror: Path | None, ratings: str) -> Path:
+    folder = root / "raw"
+    folder.mkdir()
+    places = Places(None if mirror is None else str(mirror), root / "placed", root / "downloads")
+    obtain(folder, places, ObtainOptions(ratings=ratings))
+    return folder
+
+
+def test_whole_sets_are_counted_in_both_layouts(small_mirror: Path, layout: str, tmp_path: Path) -> None:
+    if layout == "training_set":
+        as_training_set(small_mirror / "netflix")
+    folder = obtained(tmp_path, small_mirror, layout)
+    assert converted(folder).scan("interactions").collect().rows() == RATINGS
+    assert not (folder / "NOTE").exists()
+
+
+def test_a_set_that_is_not_whole_is_refused(small_mirror: Path, layout: str, tmp_path: Path) -> None:
+    (small_mirror / "netflix" / "combined_data_2.txt").write_text(COMBINED_2.splitlines(keepends=True)[0])
+    if layout == "training_set":
+        as_training_set(small_mirror / "netflix")
+    with pytest.raises(DataError, match="have 4 ratings of 3 movies, published are 6 of 3; get them again, whole"):
+        obtained(tmp_path, small_mirror, layout)
+
+
+def test_ratings_are_counted_whether_or_not_the_last_line_ends(folder: Path) -> None:
+    path = folder / "combined_data_1.txt"
+    assert counts([path, folder / "combined_data_2.txt"]) == (6, 3)
+    path.write_text(COMBINED_1.rstrip("\n"))
+    assert counts([path]) == (4, 2)
+
+
+def test_what_is_not_there_is_asked_for(small_mirror: Path, layout: str, tmp_path: Path) -> None:
+    (small_mirror / "netflix" / "combined_data_2.txt").unlink()
+    with pytest.raises(ByHandError) as caught:
+        obtained(tmp_path, small_mirror, layout)
+    missing, *steps = str(caught.value).splitlines()
+    assert str(small_mirror) in missing
+    name = {"combined": "combined_data_2.txt", "training_set": "training_set"}[layout]
+    assert steps[2] == f"put it at: {tmp_path}/placed/netflix/{name}"
+    assert len(steps) == 3
+
+
+def test_a_placed_folder_of_the_prize_is_taken(small_mirror: Path, tmp_path: Path) -> None:
+    as_training_set(small_mirror / "netflix")
+    (tmp_path / "placed").mkdir()
+    (small_mirror / "netflix").rename(tmp_path / "placed" / "netflix")
+    folder = obtained(tmp_path, None, "training_set")
+    assert counts(sorted((folder / "training_set").iterdir())) == (6, 3)
+
+
+def test_the_real_first_part(mirror: Path, tmp_path: Path) -> None:
+    folder = obtained(tmp_path, mirror, "first-20-movies")
+    assert "movies 1 to 20" in (folder / "NOTE").read_text()
+    tables = converted(folder)
+    ratings = tables.scan("interactions").collect()
+    assert (ratings.height, ratings["user"].n_unique()) == (42_813, 38_152)
+    per_movie = ratings["item"].value_counts().sort("item")
+    assert per_movie["item"].to_list() == list(range(1, 21))
+    assert per_movie["count"].to_list()[:8] == [547, 145, 2012, 142, 1140, 1019, 93, 14910]
+    assert ratings["timestamp"].min() == midnight("2000-01-06")
+    assert ratings.select((pl.col("timestamp") % 86_400 == 0).all()).item()
+    titles = tables.scan("items").collect()
+    assert titles.height == 17_770
+    assert titles.filter(pl.col("year").is_null())["item"].to_list() == [4388, 4794, 7241, 10782, 15918, 16678, 17667]
+
+
+def test_another_first_part_is_refused(mirror: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "mirror" / "netflix"
+    kept.mkdir(parents=True)
+    shutil.copyfile(mirror / TITLES.mirror_path, kept / "movie_titles.csv")
+    (kept / "combined_data_1.txt").write_bytes((mirror / PREFIX.mirror_path).read_bytes().replace(b",4,", b",5,", 1))
+    with pytest.raises(DataError, match=r"combined_data_1.txt: sha256 is .* not the published file"):
+        obtained(tmp_path, kept.parent, "first-20-movies")
+
+
+def test_each_choice_is_described_as_what_it_is() -> None:
+    assert netflix.source(ObtainOptions(ratings="combined")) == netflix.SOURCE
+    assert netflix.source(ObtainOptions(ratings="training_set")).files == (netflix.TRAINING_SET, TITLES)
+    part = netflix.source(ObtainOptions(ratings="first-20-movies"))
+    assert "42,813 ratings" in part.holds
+    assert part.size == 881_198 + 577_547
+    assert "redistribution" in part.licence
