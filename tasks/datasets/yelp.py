@@ -290,11 +290,13 @@ def _complaint(
     """The slow way through lines that could not be read: find the first one at fault."""
     for number, line in enumerate(io.BytesIO(lines), start=first):
         try:
-            record = json.loads(line.decode("utf-8"), parse_constant=_no_number)
+            text = line.decode("utf-8")
+            record = json.loads(text, parse_constant=_no_number)
         except ValueError as error:
-            return DataError(f"{path}:{number}: is no whole JSON object ({error}); is the file whole?")
+            why = getattr(error, "msg", str(error))
+            return DataError(f"{path}:{number}: is no whole JSON object ({why}); is the file whole?")
         if not isinstance(record, dict):
-            return DataError(f"{path}:{number}: is {line[:40]!r}, not a JSON object; is it the right file?")
+            return DataError(f"{path}:{number}: is {text[:40]!r}, not a JSON object; is it the right file?")
         for name, kind in schema.items():
             value = record.get(name)
             if value is None:

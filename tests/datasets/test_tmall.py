@@ -1,0 +1,241 @@
+import calendar
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from tasks.datasets import tmall
+from tasks.datasets.fetch import Places
+from tasks.datasets.text import blocks
+from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions, convert, obtain, source
+from tasks.errors import ByHandError, DataError
+from tasks.protocols.base import profiles
+from tasks.raw import RawTables, read_raw
+
+OFFICIAL, SMALL = ReadOptions(layout="official"), ReadOptions(layout="small")
+LOG, INFO, FRAGMENT = "user_log_format1.csv", "user_info_format1.csv", "user_log_small.csv"
+FILES = {
+    LOG: """user_id,item_id,cat_id,seller_id,brand_id,time_stamp,action_type
+7,500,12,90,33,1101,0
+7,500,12,90,33,1101,0
+7,501,12,90,,829,2
+3,500,12,90,33,1111,3
+""",
+    INFO: """user_id,age_range,gender
+3,6,0
+7,8,1
+8,0,2
+9,,
+10,7,1
+11,1,0
+""",
+    FRAGMENT: """user_id,item_id,cat_id,merchant_id,brand_id,month,day,action,age_range,gender,province
+7,500,12,90,33,11,01,0,0,1,上海市
+7,500,12,90,33,11,01,0,5,2,山西
+3,501,12,90,33,08,29,3,1,,
+""",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, content in FILES.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+def converted(folder: Path, options: ReadOptions = OFFICIAL) -> RawTables:
+    place = folder.with_name("interim")
+    place.mkdir(exist_ok=True)
+    convert(folder, place, options)
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str, options: ReadOptions = OFFICIAL) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        converted(folder, options)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def seconds(month: int, day: int) -> int:
+    return int(datetime(2014, month, day, tzinfo=UTC).timestamp())
+
+
+def test_every_event_arrives_in_the_order_of_the_log(folder: Path) -> None:
+    raw = converted(folder)
+    rows = raw.scan("interactions").select("user", "item", "timestamp", "action", "day", "category", "seller", "brand")
+    click = (7, 500, seconds(11, 1), ACTIONS.index("click"), 1101, 12, 90, 33)
+    assert rows.collect().rows() == [
+        click,
+        click,
+        (7, 501, seconds(8, 29), ACTIONS.index("buy"), 829, 12, 90, None),
+        (3, 500, seconds(11, 11), ACTIONS.index("favourite"), 1111, 12, 90, 33),
+    ]
+    assert raw.scan("interactions").collect()["rating"].null_count() == 4
+    assert (raw.schema.scale, raw.schema.time, raw.schema.unique_pairs) == (None, "seconds", False)
+
+
+def test_codes_of_users_become_categories_and_unknown_ones_are_missing(folder: Path) -> None:
+    raw = converted(folder)
+    assert raw.scan("users").select("user", "gender", "age").collect().rows() == [
+        (3, "female", "40-49"),
+        (7, "male", "50+"),
+        (8, None, None),
+        (9, None, None),
+        (10, "male", "50+"),
+        (11, "female", "under-18"),
+    ]
+    assert all(feature.sensitive for feature in raw.schema.features)
+    users, features = profiles(raw, pl.DataFrame({"id": [0, 1], "original": [9, 11]}))
+    assert users.rows() == [(0, "unknown", "unknown"), (1, "female", "under-18")]
+    assert [len(feature.categories) for feature in features] == [3, 8]
+
+
+@pytest.mark.parametrize(("code", "age"), [(2, "18-24"), (3, "25-29"), (4, "30-34"), (5, "35-39")])
+def test_the_other_age_ranges(folder: Path, code: int, age: str) -> None:
+    (folder / INFO).write_text(FILES[INFO].replace("3,6,0", f"3,{code},0"))
+    assert converted(folder).scan("users").filter(pl.col("user") == 3).collect()["age"].to_list() == [age]
+
+
+def test_every_day_of_a_year_has_its_own_time_in_order(folder: Path) -> None:
+    header = FILES[LOG].splitlines()[0]
+    lengths = {month: calendar.monthrange(2014, month)[1] for month in range(1, 13)}
+    days = [100 * month + day for month, length in lengths.items() for day in range(1, length + 1)]
+    (folder / LOG).write_text("\n".join([header, *(f"7,1,1,1,1,{day},0" for day in days)]) + "\n")
+    times = converted(folder).scan("interactions").collect()["timestamp"]
+    assert len(times) == 365
+    assert (times.diff().drop_nulls() == 24 * 60 * 60).all()
+
+
+def test_the_size_of_blocks_line_ends_and_a_missing_last_one_change_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = {name: converted(folder).scan(name).collect() for name in ("interactions", "users")}
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode())
+    monkeypatch.setattr(tmall, "blocks", partial(blocks, size=30))
+    found = converted(folder)
+    for name, table in expected.items():
+        assert found.scan(name).collect().equals(table)
+
+
+def test_the_fragment_is_read_without_the_columns_that_were_filled_at_random(folder: Path) -> None:
+    raw = converted(folder, SMALL)
+    assert raw.schema.tables == ("interactions",)
+    assert raw.schema.features == ()
+    rows = raw.scan("interactions").select("user", "item", "timestamp", "action", "day", "seller").collect().rows()
+    assert rows == [(7, 500, seconds(11, 1), 0, 1101, 90)] * 2 + [(3, 501, seconds(8, 29), 3, 829, 90)]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong", "match"),
+    [
+        (LOG, 3, "7,500,12,90,33,1101,4", f"{LOG}:3: action_type is 4, not 0 to 3"),
+        (LOG, 3, "7,500,12,90,33,1101,-1", f"{LOG}:3: action_type is -1, not 0 to 3"),
+        (LOG, 3, "7,500,12,90,33,1301,0", f"{LOG}:3: time_stamp is 1301, not a month and day"),
+        (LOG, 3, "7,500,12,90,33,230,0", f"{LOG}:3: time_stamp is 230, not a month and day"),
+        (LOG, 3, "7,500,12,90,33,229,0", f"{LOG}:3: time_stamp is 229, not a month and day"),
+        (LOG, 3, "7,500,12,90,33,1100,0", f"{LOG}:3: time_stamp is 1100, not a month and day"),
+        (LOG, 3, "7,500,12,90,33,0,0", f"{LOG}:3: time_stamp is 0, not a month and day"),
+        (LOG, 3, "7,500,12,90,33,1414800000000,0", f"{LOG}:3: time_stamp is '1414800000000', not an integer up to"),
+        (LOG, 3, "7,500,12,90,33,,0", f"{LOG}:3: time_stamp is empty"),
+        (LOG, 3, "7,500,12,90,33,1101,", f"{LOG}:3: action_type is empty"),
+        (LOG, 3, "7,500,12,90,33,1101", f"{LOG}:3: 6 fields instead of 7"),
+        (LOG, 5, "7,500,12,9", f"{LOG}:5: 4 fields instead of 7"),
+        (LOG, 3, "7,500,12,90,33,1101,0,0", f"{LOG}:3: 8 fields instead of 7"),
+        (LOG, 3, "7\t500\t12\t90\t33\t1101\t0", f"{LOG}:3: 1 fields instead of 7"),
+        (LOG, 3, "", f"{LOG}:3: 1 fields instead of 7"),
+        (LOG, 3, "7,5oo,12,90,33,1101,0", f"{LOG}:3: item_id is '5oo', not an integer"),
+        (LOG, 3, "7,NaN,12,90,33,1101,0", f"{LOG}:3: item_id is 'NaN', not an integer"),
+        (LOG, 3, '"7",500,12,90,33,1101,0', f"{LOG}:3: user_id is '\"7\"', not an integer"),
+        (LOG, 3, "7,500,12,90,-33,1101,0", f"{LOG}:3: brand_id is -33, not 0 or more"),
+        (LOG, 3, "-7,500,12,90,33,1101,0", f"{LOG}:3: user_id is -7, not 0 or more"),
+        (LOG, 3, "99999999999999999999,500,12,90,33,1101,0", f"{LOG}:3: user_id is '9+', not an integer up to"),
+        (LOG, 4, "4,500,12,90,33,1101,0", rf"{LOG}:4: user 4 is not in {INFO} \(1 such users\)"),
+        (LOG, 1, "user_id,item_id,cat_id,merchant_id,brand_id,time_stamp,action_type", f"{LOG}:1: the header is"),
+        (INFO, 3, "7,9,1", f"{INFO}:3: age_range is 9, not 0 to 8"),
+        (INFO, 3, "7,-1,1", f"{INFO}:3: age_range is -1, not 0 to 8"),
+        (INFO, 3, "7,8,3", f"{INFO}:3: gender is 3, not 0 to 2"),
+        (INFO, 3, "7,8,male", f"{INFO}:3: gender is 'male', not an integer"),
+        (INFO, 3, ",8,1", f"{INFO}:3: user_id is empty"),
+        (INFO, 5, "9,", f"{INFO}:5: 2 fields instead of 3"),
+        (INFO, 3, "3,8,1", rf"{INFO}:3: user_id 3 is repeated \(first on line 2\)"),
+        (INFO, 1, "user_id,gender,age_range", f"{INFO}:1: the header is"),
+        (FRAGMENT, 3, "7,500,12,90,33,13,01,0,5,2,x", f"{FRAGMENT}:3: month is 13, not 1 to 12"),
+        (FRAGMENT, 3, "7,500,12,90,33,02,30,0,5,2,x", f"{FRAGMENT}:3: day is 30, not a day of its month"),
+        (FRAGMENT, 3, "7,500,12,90,33,07,131,0,5,2,x", f"{FRAGMENT}:3: day is 131, not a day of its month"),
+        (FRAGMENT, 3, "7,500,12,90,33,07,31,5,5,2,x", f"{FRAGMENT}:3: action is 5, not 0 to 3"),
+        (FRAGMENT, 3, "7,500,12,90,33,07,31,0,5,2", f"{FRAGMENT}:3: 10 fields instead of 11"),
+    ],
+)
+def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, match: str) -> None:
+    lines = FILES[name].splitlines()
+    lines[line - 1] = wrong
+    (folder / name).write_text("\n".join(lines) + "\n")
+    refused(folder, match, SMALL if name == FRAGMENT else OFFICIAL)
+
+
+def test_a_line_of_a_later_block_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / LOG).write_text(FILES[LOG].replace("1111,3", "1111,9"))
+    monkeypatch.setattr(tmall, "blocks", partial(blocks, size=30))
+    refused(folder, f"{LOG}:5: action_type is 9, not 0 to 3")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_empty_and_a_missing_file_are_named(folder: Path, name: str) -> None:
+    options = SMALL if name == FRAGMENT else OFFICIAL
+    (folder / name).write_text(FILES[name].splitlines()[0] + "\n")
+    refused(folder, f"{name}: has a header and nothing else", options)
+    (folder / name).write_bytes(b"")
+    refused(folder, f"{name}: is empty", options)
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found", options)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("rubbish", [bytes(range(256)) * 20, "客户".encode("utf-16"), b"\xff" * 100])
+def test_another_encoding_and_binary_rubbish_are_refused_in_one_line(folder: Path, name: str, rubbish: bytes) -> None:
+    (folder / name).write_bytes(rubbish)
+    for content in (rubbish, FILES[name].encode() + rubbish):
+        (folder / name).write_bytes(content)
+        refused(folder, rf"{name}:\d+: ", SMALL if name == FRAGMENT else OFFICIAL)
+
+
+def test_the_real_fragment(mirror: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), ObtainOptions(layout="small"))
+    assert [file.name for file in folder.iterdir()] == [FRAGMENT]
+    rows = converted(folder, SMALL).scan("interactions").collect()
+    assert (len(rows), rows["user"].n_unique(), rows["item"].n_unique()) == (9_999, 62, 5_915)
+    counts = dict(rows["action"].value_counts().iter_rows())
+    assert {ACTIONS[code]: count for code, count in counts.items()} == {"click": 8_750, "buy": 672, "favourite": 577}
+    assert rows["timestamp"].min() >= seconds(5, 1)
+    assert rows["timestamp"].max() <= seconds(11, 12)
+
+
+def test_the_official_files_have_to_be_placed(tmp_path: Path) -> None:
+    placed = tmp_path / "placed"
+    with pytest.raises(ByHandError, match=r"tianchi.*\n.*\n.*placed/tmall/user_log_format1.csv"):
+        obtain(tmp_path, Places(None, placed, tmp_path / "downloads"), ObtainOptions(layout="official"))
+    (placed / "tmall").mkdir(parents=True)
+    (placed / "tmall" / LOG).write_text(FILES[LOG])
+    with pytest.raises(DataError, match=rf"placed/tmall/{LOG}: size is 150 bytes, expected 1,910,208,392 bytes"):
+        obtain(tmp_path, Places(None, placed, tmp_path / "downloads"), ObtainOptions(layout="official"))
+
+
+def test_a_fragment_is_not_described_as_the_whole() -> None:
+    assert source(ObtainOptions(layout="official")) is tmall.SOURCE
+    assert "62 users" in source(ObtainOptions(layout="small")).holds
+    assert source(ObtainOptions(layout="small")).licence == tmall.SOURCE.licence
+
+
+def test_the_layout_has_to_be_said() -> None:
+    with pytest.raises(ValidationError, match="layout"):
+        ReadOptions()

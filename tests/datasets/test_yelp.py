@@ -1,0 +1,335 @@
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from tasks.datasets import yelp
+from tasks.datasets.fetch import Places
+from tasks.datasets.text import blocks
+from tasks.datasets.yelp import ObtainOptions, ReadOptions, convert, obtain, source
+from tasks.errors import ByHandError, DataError
+from tasks.protocols.base import profiles
+from tasks.raw import RawTables, read_raw
+
+REVIEW, USER, BUSINESS = (f"yelp_academic_dataset_{kind}.json" for kind in ("review", "user", "business"))
+EVERYTHING = ReadOptions(users=True, businesses=True, friends=True, outsiders="leave-out")
+STRICT = EVERYTHING.model_copy(update={"outsiders": "refuse"})
+REVIEWS_ALONE = ReadOptions(users=False, businesses=False, friends=False, outsiders="refuse")
+
+
+def identifier(name: str) -> str:
+    return name.ljust(22, "-")
+
+
+ANN, BEN, EVE, CAFE, PUB, STRANGER = map(identifier, ("Ann", "Ben", "Eve", "Cafe", "Pub", "Stranger"))
+
+
+def review(number: int, user: str, business: str, stars: float, date: str, **other: Any) -> dict[str, Any]:
+    known = {"review_id": identifier(f"r{number}"), "user_id": user, "business_id": business, "stars": stars}
+    return {**known, "useful": 0, "funny": -1, "cool": 0, "text": "Good \ud83d\n'cheap' {food}", "date": date, **other}
+
+
+def user(name: str, friends: str | list[str], **other: Any) -> dict[str, Any]:
+    numbers = {"review_count": 3, "useful": 40, "funny": 0, "cool": 7, "fans": 1, "average_stars": 3.5}
+    return {"user_id": name, "name": "x", "elite": "", "friends": friends, "compliment_hot": 2, **numbers, **other}
+
+
+def business(name: str, title: str, city: str) -> dict[str, Any]:
+    return {"business_id": name, "name": title, "city": city, "stars": 4.5, "attributes": {"city": "no"}, "hours": None}
+
+
+RECORDS = {
+    REVIEW: [
+        review(1, ANN, CAFE, 5.0, "2018-10-04 11:22:33"),
+        review(2, BEN, CAFE, 1, "2005-05-11"),
+        review(3, ANN, CAFE, 4.0, "2018-10-04 11:22:34"),
+        review(4, EVE, PUB, 3.0, "2012-02-29 23:59:59"),
+    ],
+    USER: [
+        user(ANN, f"{BEN}, {EVE}", review_count=9),
+        user(BEN, "None", fans=0, average_stars=1),
+        user(EVE, [ANN], useful=206296, average_stars=5.0),
+    ],
+    BUSINESS: [business(CAFE, "Café ☕", "Tampa"), business(PUB, "Pub", "St. Louis")],
+}
+
+
+def write(path: Path, records: Sequence[dict[str, Any] | str]) -> None:
+    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, records in RECORDS.items():
+        write(folder / name, records)
+    return folder
+
+
+def change(folder: Path, name: str, line: int, **fields: Any) -> None:
+    """Write `name` with other fields in one line; a field that is `...` is taken out."""
+    records: list[dict[str, Any]] = [dict(record) for record in RECORDS[name]]
+    changed = records[line - 1] | fields
+    records[line - 1] = {field: value for field, value in changed.items() if value is not ...}
+    write(folder / name, records)
+
+
+def converted(folder: Path, options: ReadOptions = STRICT) -> RawTables:
+    place = folder.with_name("interim")
+    place.mkdir(exist_ok=True)
+    convert(folder, place, options)
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str, options: ReadOptions = STRICT) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        converted(folder, options)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def left_out(raw: RawTables) -> dict[str, int]:
+    found: dict[str, int] = json.loads((raw.folder / "left_out.json").read_text())
+    return found
+
+
+def seconds(*when: int) -> int:
+    return int(datetime(*when, tzinfo=UTC).timestamp())
+
+
+def test_every_record_arrives_in_the_order_of_the_files(folder: Path) -> None:
+    raw = converted(folder)
+    reviews = raw.scan("interactions").select("user", "item", "rating", "timestamp", "review").collect()
+    assert reviews.rows() == [
+        (ANN, CAFE, 5.0, seconds(2018, 10, 4, 11, 22, 33), identifier("r1")),
+        (BEN, CAFE, 1.0, seconds(2005, 5, 11), identifier("r2")),
+        (ANN, CAFE, 4.0, seconds(2018, 10, 4, 11, 22, 34), identifier("r3")),
+        (EVE, PUB, 3.0, seconds(2012, 2, 29, 23, 59, 59), identifier("r4")),
+    ]
+    names = ("user", "review_count", "average_stars", "useful", "funny", "cool", "fans", "friends")
+    assert raw.scan("users").select(names).collect().rows() == [
+        (ANN, 9, 3.5, 40, 0, 7, 1, 2),
+        (BEN, 3, 1.0, 40, 0, 7, 0, 0),
+        (EVE, 3, 5.0, 206296, 0, 7, 1, 1),
+    ]
+    assert raw.scan("items").collect().rows() == [(CAFE, "Café ☕", "Tampa"), (PUB, "Pub", "St. Louis")]
+    assert raw.scan("social").collect().rows() == [(ANN, BEN, "friend"), (ANN, EVE, "friend"), (EVE, ANN, "friend")]
+    assert left_out(raw) == {"reviews": 0, "friends": 0}
+
+
+def test_average_stars_have_public_bounds_and_counts_get_the_datas_own(folder: Path) -> None:
+    _, features = profiles(converted(folder), pl.DataFrame({"id": [0, 1, 2], "original": [ANN, BEN, EVE]}))
+    found = {feature.name: (feature.low, feature.high, feature.bounds) for feature in features}
+    assert found.pop("average_stars") == (1, 5, "public")
+    assert found["useful"] == (40, 206296, "fitted")
+    assert set(found) == {"review_count", "useful", "funny", "cool", "fans"}
+    assert {bounds for _, _, bounds in found.values()} == {"fitted"}
+
+
+@pytest.mark.parametrize(
+    ("friends", "expected"),
+    [
+        ("", []),
+        ("None", []),
+        (BEN, [BEN]),
+        (f"{BEN},{EVE}", [BEN, EVE]),
+        ([], []),
+        (["None"], []),
+        ([BEN, EVE, BEN, ANN], [BEN, EVE, BEN, ANN]),
+    ],
+)
+def test_friends_of_every_release_arrive_repeats_and_all(
+    folder: Path, friends: str | list[str], expected: list[str]
+) -> None:
+    change(folder, USER, 1, friends=friends)
+    raw = converted(folder)
+    social = raw.scan("social").filter(pl.col("source") == ANN).collect()
+    assert social["target"].to_list() == expected
+    assert raw.scan("users").collect()["friends"].to_list() == [len(expected), 0, 1]
+
+
+def test_without_files_of_users_and_businesses_there_are_reviews_alone(folder: Path) -> None:
+    (folder / USER).unlink()
+    (folder / BUSINESS).unlink()
+    raw = converted(folder, REVIEWS_ALONE)
+    assert raw.schema.tables == ("interactions",)
+    assert raw.schema.features == ()
+    assert len(raw.scan("interactions").collect()) == 4
+
+
+def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
+    change(folder, USER, 2, friends=f"{ANN}, {STRANGER}, {STRANGER}")
+    reviews = [*RECORDS[REVIEW][:2], review(8, STRANGER, CAFE, 2, "2012-01-01"), *RECORDS[REVIEW][2:]]
+    write(folder / REVIEW, [*reviews, review(9, ANN, STRANGER, 2, "2012-01-01")])
+    raw = converted(folder, EVERYTHING)
+    assert left_out(raw) == {"reviews": 2, "friends": 2}
+    found = raw.scan("interactions").collect()["review"].to_list()
+    assert found == [identifier(f"r{number}") for number in (1, 2, 3, 4)]
+    assert raw.scan("social").filter(pl.col("source") == BEN).collect()["target"].to_list() == [ANN]
+    assert raw.scan("users").collect()["friends"].to_list() == [2, 3, 1]
+
+    refused(folder, rf"{REVIEW}:6: business_id '{STRANGER}' has no record in {BUSINESS} \(1 such reviews\)")
+    write(folder / REVIEW, reviews)
+    refused(folder, rf"{REVIEW}:3: user_id '{STRANGER}' has no record in {USER} \(1 such reviews\)")
+    write(folder / REVIEW, RECORDS[REVIEW])
+    refused(folder, rf"{USER}:2: friend '{STRANGER}' has no record in {USER} \(2 such friends\)")
+
+
+def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = converted(folder)
+    expected = {name: raw.scan(name).collect() for name in raw.schema.tables}
+    for name in RECORDS:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content.rstrip(b"\n").replace(b"\n", b"\r\n"))
+    monkeypatch.setattr(yelp, "blocks", partial(blocks, size=10))
+    found = converted(folder)
+    for name, table in expected.items():
+        assert found.scan(name).collect().equals(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value", "match"),
+    [
+        (REVIEW, "stars", 6, "stars is 6.0, not 1, 2, 3, 4 or 5"),
+        (REVIEW, "stars", 0, "stars is 0.0, not 1, 2, 3, 4 or 5"),
+        (REVIEW, "stars", 3.5, "stars is 3.5, not 1, 2, 3, 4 or 5"),
+        (REVIEW, "stars", "5", "stars is '5', not a number"),
+        (REVIEW, "stars", float("nan"), r"is no whole JSON object \(NaN is not a number\)"),
+        (REVIEW, "date", 1349277198000, "date is '1349277198000', not a date such as"),
+        (REVIEW, "date", "1349277198000", "date is '1349277198000', not a date such as"),
+        (REVIEW, "date", "2018-13-04 11:22:33", "date is '2018-13-04 11:22:33', not a date such as"),
+        (REVIEW, "date", "2018-02-29", "date is '2018-02-29', not a date such as"),
+        (REVIEW, "date", "04/10/2018", "date is '04/10/2018', not a date such as"),
+        (REVIEW, "date", None, "date is missing"),
+        (REVIEW, "date", ..., "date is missing"),
+        (REVIEW, "user_id", 17, "user_id is '17', not an id"),
+        (REVIEW, "user_id", "", "user_id is '', not an id"),
+        (REVIEW, "business_id", f"{CAFE}-", f"business_id is '{CAFE}-', not an id"),
+        (REVIEW, "review_id", identifier("r1"), r"review r1-+ is repeated \(first on line 1\)"),
+        (USER, "review_count", "3", "review_count is '3', not an integer"),
+        (USER, "review_count", 2.5, "review_count is 2.5, not an integer"),
+        (USER, "review_count", 10**20, "review_count is 10+, not an integer"),
+        (USER, "fans", -1, "fans is -1, not 0 or more"),
+        (USER, "fans", True, "fans is True, not an integer"),
+        (USER, "cool", None, "cool is missing"),
+        (USER, "useful", float("inf"), r"is no whole JSON object \(Infinity is not a number\)"),
+        (USER, "average_stars", 0.0, "average_stars is 0.0, not 1 to 5"),
+        (USER, "average_stars", float("nan"), r"is no whole JSON object \(NaN is not a number\)"),
+        (USER, "average_stars", "high", "average_stars is 'high', not a number"),
+        (USER, "friends", f"{ANN} {EVE}", f"friends is '{ANN} {EVE}', not None or ids"),
+        (USER, "friends", [ANN, "x" * 9000], r"friends is '\[.*', not None or ids"),
+        (USER, "friends", 3, "friends is '3', not None or ids"),
+        (USER, "user_id", ANN, r"user Ann-+ is repeated \(first on line 1\)"),
+        (BUSINESS, "business_id", CAFE, r"item Cafe-+ is repeated \(first on line 1\)"),
+        (BUSINESS, "city", ..., "city is missing"),
+    ],
+)
+def test_a_bad_field_is_named_with_its_line(folder: Path, name: str, field: str, value: Any, match: str) -> None:
+    change(folder, name, 2, **{field: value})
+    refused(folder, f"{name}:2: {match}")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (lambda line: line[: len(line) // 2], "is no whole JSON object"),
+        (lambda line: line[:-1], "is no whole JSON object"),
+        (lambda line: line[:0], "is no whole JSON object"),
+        (lambda line: f"{line} {line}", "is no whole JSON object"),
+        (lambda line: f"[{line}]", r"is '.*', not a JSON object"),
+        (lambda line: f"a,b,{line[:0]}", "is no whole JSON object"),
+    ],
+)
+@pytest.mark.parametrize("line", [1, 2])
+def test_a_line_that_is_no_object_is_named(folder: Path, name: str, wrong: Any, match: str, line: int) -> None:
+    lines = (folder / name).read_text().splitlines()
+    lines[line - 1] = wrong(lines[line - 1])
+    (folder / name).write_text("\n".join(lines) + "\n")
+    refused(folder, f"{name}:{line}: {match}")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_last_line_cut_in_half_is_named_in_any_block(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[:-40])
+    lines = len(RECORDS[name])
+    refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
+    monkeypatch.setattr(yelp, "blocks", partial(blocks, size=10))
+    refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("rubbish", [bytes(range(256)) * 20, '{"city": "é"}'.encode("latin-1"), "{}".encode("utf-16")])
+def test_another_encoding_and_binary_rubbish_are_refused_in_one_line(folder: Path, name: str, rubbish: bytes) -> None:
+    for content in (rubbish, (folder / name).read_bytes() + rubbish):
+        (folder / name).write_bytes(content)
+        refused(folder, rf"{name}:\d+: is no whole JSON object")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_an_empty_and_a_missing_file_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\n")
+    refused(folder, f"{name}: is empty")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_an_older_release_with_nested_votes_is_refused_by_name(folder: Path) -> None:
+    change(folder, USER, 1, useful=..., votes={"useful": 3})
+    refused(folder, f"{USER}:1: useful is missing")
+
+
+def test_friends_need_users() -> None:
+    with pytest.raises(ValidationError, match="friends are listed in the file of users"):
+        ReadOptions(users=False, businesses=True, friends=True, outsiders="refuse")
+
+
+def test_the_real_sample(mirror: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), ObtainOptions(part="sample"))
+    assert {file.name for file in folder.iterdir()} == {REVIEW, BUSINESS}
+    reviews = converted(folder, REVIEWS_ALONE).scan("interactions").collect()
+    assert len(reviews) == 999
+    assert reviews.select(pl.col("user", "item", "review").n_unique()).row(0) == (993, 822, 999)
+    times = reviews["timestamp"].sort()
+    days = [datetime.fromtimestamp(time, UTC).date().isoformat() for time in (times[0], times[-1])]
+    assert days == ["2005-05-11", "2018-10-04"]
+
+    known = REVIEWS_ALONE.model_copy(update={"businesses": True})
+    refused(folder, rf"{REVIEW}:1: business_id .* has no record in {BUSINESS} \(922 such reviews\)", known)
+    raw = converted(folder, known.model_copy(update={"outsiders": "leave-out"}))
+    assert left_out(raw) == {"reviews": 922, "friends": 0}
+    assert raw.scan("interactions").collect()["item"].n_unique() == 63
+    assert len(raw.scan("items").collect()) == 1000
+
+
+def test_the_official_files_have_to_be_placed(tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    with pytest.raises(ByHandError, match=rf"yelp.com.*\n.*\n.*placed/yelp/{USER}"):
+        obtain(tmp_path, places, ObtainOptions(part="whole"))
+    (places.placed / "yelp").mkdir(parents=True)
+    for name, records in RECORDS.items():
+        write(places.placed / "yelp" / name, records)
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    obtain(folder, places, ObtainOptions(part="whole"))
+    assert left_out(converted(folder)) == {"reviews": 0, "friends": 0}
+
+
+def test_a_sample_is_not_described_as_the_whole() -> None:
+    assert source(ObtainOptions(part="whole")) is yelp.SOURCE
+    assert "999" in source(ObtainOptions(part="sample")).holds
+    assert source(ObtainOptions(part="sample")).licence == yelp.SOURCE.licence

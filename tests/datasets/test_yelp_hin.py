@@ -1,0 +1,150 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from tasks.datasets.fetch import Places
+from tasks.datasets.options import NoOptions
+from tasks.datasets.yelp_hin import FEATURES, FILES, SOURCE, ReadOptions, convert, obtain
+from tasks.errors import ByHandError, DataError
+from tasks.protocols.base import profiles
+from tasks.raw import RawTables, read_raw
+
+NONE, ORDER = ReadOptions(time="none"), ReadOptions(time="order")
+RATINGS, FRIENDS, COMPLIMENTS, CATEGORIES, CITIES = (
+    "user_business.dat", "user_user.dat", "user_compliment.dat", "business_category.dat", "business_city.dat",
+)  # fmt: skip
+CONTENT = {
+    RATINGS: "3\t20\t5\n1\t20\t4\n1\t10\t1\n",
+    FRIENDS: "1\t3\t1\n3\t1\t1\n",
+    COMPLIMENTS: "3\t11\t1\n3\t1\t1\n",
+    CATEGORIES: "20\t7\t1\n20\t2\t1\n",
+    CITIES: "20\t31\t1\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, content in CONTENT.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def converted(folder: Path, options: ReadOptions = NONE) -> RawTables:
+    place = folder.with_name("interim")
+    place.mkdir(exist_ok=True)
+    convert(folder, place, options)
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        converted(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_every_field_arrives(folder: Path) -> None:
+    raw = converted(folder)
+    assert raw.scan("interactions").collect().rows() == [(3, 20, 5, None), (1, 20, 4, None), (1, 10, 1, None)]
+    assert raw.scan("items").collect().rows() == [(10, None, []), (20, 31, [2, 7])]
+    assert raw.scan("social").collect().rows() == [(1, 3, "friend"), (3, 1, "friend")]
+    users = raw.scan("users").collect()
+    assert users.columns == ["user", *(f"compliment-{number}" for number in range(1, 12))]
+    assert users.rows() == [(1, *["no"] * 11), (3, "yes", *["no"] * 9, "yes")]
+    assert (raw.schema.time, raw.schema.unique_pairs) == ("none", True)
+
+
+def test_the_place_in_the_file_counts_as_time_only_where_that_is_said(folder: Path) -> None:
+    raw = converted(folder, ORDER)
+    assert raw.schema.time == "order"
+    assert raw.scan("interactions").select("user", "item", "position").collect().rows() == [
+        (3, 20, 0),
+        (1, 20, 1),
+        (1, 10, 2),
+    ]
+    assert "position" not in converted(folder, NONE).scan("interactions").collect_schema()
+    with pytest.raises(ValidationError, match="time"):
+        ReadOptions()
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong", "match"),
+    [
+        (RATINGS, 2, "1\t20\t6", "rating is 6, not 1 to 5"),
+        (RATINGS, 2, "1\t20\t0", "rating is 0, not 1 to 5"),
+        (RATINGS, 2, "1\t20\t4.5", "rating is '4.5', not an integer"),
+        (RATINGS, 2, "1\t20\tNaN", "rating is 'NaN', not an integer"),
+        (RATINGS, 2, "1\t20", "2 fields instead of 3"),
+        (RATINGS, 2, "1\t20\t4\t881250949", "4 fields instead of 3"),
+        (RATINGS, 2, "1,20,4", "1 fields instead of 3"),
+        (RATINGS, 2, "1\t\t4", "business is empty"),
+        (RATINGS, 2, "-1\t20\t4", "user is -1, not 0 or more"),
+        (RATINGS, 2, "1\t99999999999999999999\t4", "business is '9+', not an integer up to"),
+        (RATINGS, 2, "3\t20\t4", r"user 3, business 20 is repeated \(first on line 1\)"),
+        (RATINGS, 3, "1\t1", "2 fields instead of 3"),
+        (FRIENDS, 2, "3\t1\t2", "mark is 2, not 1"),
+        (FRIENDS, 2, "3\t2\t1", "friend is 2, not a user of user_business.dat"),
+        (FRIENDS, 2, "2\t3\t1", "user is 2, not a user of user_business.dat"),
+        (COMPLIMENTS, 2, "3\t12\t1", "compliment is 12, not 1 to 11"),
+        (COMPLIMENTS, 2, "3\t0\t1", "compliment is 0, not 1 to 11"),
+        (COMPLIMENTS, 2, "2\t1\t1", "user is 2, not a user of user_business.dat"),
+        (COMPLIMENTS, 2, "3\t11\t1", r"user 3, compliment 11 is repeated \(first on line 1\)"),
+        (CATEGORIES, 2, "30\t2\t1", "business is 30, not a business of user_business.dat"),
+        (CATEGORIES, 2, "20\t7\t1", r"business 20, category 7 is repeated \(first on line 1\)"),
+        (CITIES, 1, "30\t2\t1", "business is 30, not a business of user_business.dat"),
+        (CITIES, 2, "20\t30\t1", r"business 20 is repeated \(first on line 1\)"),
+        (CITIES, 1, "20\t31\t0", "mark is 0, not 1"),
+    ],
+)
+def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, match: str) -> None:
+    lines = CONTENT[name].splitlines()
+    lines[line - 1 :] = [wrong]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    refused(folder, f"{name}:{line}: {match}")
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_empty_missing_and_binary_files_are_named(folder: Path, name: str) -> None:
+    for rubbish in (bytes(range(256)) * 20, CONTENT[name].encode("utf-16")):
+        (folder / name).write_bytes(rubbish)
+        refused(folder, rf"{name}:\d+: ")
+    (folder / name).write_bytes(b"\n")
+    refused(folder, f"{name}: is empty")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+    assert sum(file.stat().st_size for file in folder.iterdir()) == SOURCE.size
+    raw = converted(folder)
+    ratings, items, social, users = (raw.scan(name).collect() for name in ("interactions", "items", "social", "users"))
+    assert (len(ratings), len(users), len(items), len(social)) == (198_397, 16_239, 14_284, 158_590)
+    assert social["source"].n_unique() == 10_580
+    backwards = social.select(source="target", target="source")
+    assert len(social.join(backwards, on=["source", "target"], how="semi")) == len(social)
+    received = users.select(pl.sum_horizontal(pl.col(feature.name) == "yes" for feature in FEATURES)).to_series()
+    assert (received.sum(), (received > 0).sum()) == (76_875, 14_411)
+    assert (items["city"].n_unique() - 1, items["city"].null_count()) == (47, 14_284 - 14_267)
+    assert items["categories"].list.len().sum() == 40_009
+    assert items["categories"].explode().drop_nulls().n_unique() == 511
+    everybody = pl.DataFrame({"id": range(16_239), "original": users["user"]})
+    assert profiles(raw, everybody)[0]["compliment-1"].null_count() == 0
+
+
+def test_a_file_that_is_not_the_published_one_is_refused(tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    with pytest.raises(ByHandError, match=r"librahu.*\n.*Yelp/user_business.dat\n.*placed/yelp-hin/user_business.dat"):
+        obtain(tmp_path, places, NoOptions())
+    for file in FILES:
+        path = places.placed / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1\t1\t1\n")
+    with pytest.raises(DataError, match=r"yelp-hin/user_business.dat: size is 6 bytes, expected 2,490,385 bytes"):
+        obtain(tmp_path, places, NoOptions())
