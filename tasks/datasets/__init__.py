@@ -9,6 +9,7 @@ SOURCES = {
     "ml_20m": "tasks.datasets.ml_20m",
     "netflix": "tasks.datasets.netflix",
     "tmall": "tasks.datasets.tmall",
+    "twin_trust": "tasks.datasets.twin_trust",
     "yelp": "tasks.datasets.yelp",
     "yelp_hin": "tasks.datasets.yelp_hin",
 }

@@ -1,0 +1,212 @@
+import tracemalloc
+from difflib import SequenceMatcher
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.stats import chisquare
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+from tasks.datasets.homophily import (
+    People,
+    by_taste,
+    follow,
+    follow_twice,
+    handles,
+    pick,
+    populate,
+    vocabulary,
+    write_posts,
+)
+
+N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45
+Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@pytest.fixture(scope="module")
+def people() -> People:
+    return populate(np.random.default_rng(1), N, [3, 2, 2, 1, 1, 1, 1, 1], community_size=60)
+
+
+@pytest.fixture(scope="module")
+def edges(people: People) -> Edges:
+    return follow(np.random.default_rng(2), people, EDGES, reciprocity=RECIPROCITY)
+
+
+def rewired(edges: Edges) -> Edges:
+    """The same degrees, joined at random."""
+    return edges[0], np.random.default_rng(0).permutation(edges[1])
+
+
+def test_there_are_as_many_edges_as_asked_for_and_none_is_a_loop_or_a_repeat(edges: Edges) -> None:
+    source, target = edges
+    assert len(source) == EDGES
+    assert (source != target).all()
+    keys = source * N + target
+    assert (np.diff(keys) > 0).all()
+    assert keys.min() >= 0
+    assert max(source.max(), target.max()) < N
+
+
+def test_the_share_of_edges_that_are_returned_is_as_asked_for(edges: Edges) -> None:
+    source, target = edges
+    returned = np.isin(source * N + target, target * N + source).mean()
+    assert returned == pytest.approx(RECIPROCITY, abs=0.001)
+
+
+def test_degrees_have_tails(edges: Edges) -> None:
+    for end in edges:
+        degree = np.bincount(end, minlength=N)
+        assert np.quantile(degree, 0.99) > 8 * np.median(degree)
+        assert degree.max() > 20 * np.median(degree)
+
+
+def test_friends_are_alike(people: People, edges: Edges) -> None:
+    def alike(edges: Edges) -> tuple[float, float]:
+        unit = people.taste / np.linalg.norm(people.taste, axis=1, keepdims=True)
+        cosine = np.einsum("ij,ij->i", unit[edges[0]], unit[edges[1]])
+        return float((people.community[edges[0]] == people.community[edges[1]]).mean()), float(cosine.mean())
+
+    (community, taste), (chance_community, chance_taste) = alike(edges), alike(rewired(edges))
+    assert community > 20 * chance_community
+    assert taste > chance_taste + 0.15
+
+
+def test_friends_of_a_friend_are_friends(edges: Edges) -> None:
+    def transitivity(edges: Edges) -> float:
+        graph = csr_array((np.ones(len(edges[0])), edges), shape=(N, N))
+        joined = ((graph + graph.T) > 0).astype(float)
+        joined.setdiag(0)
+        degree = joined.sum(axis=1)
+        return float((joined * (joined @ joined)).sum() / (degree * (degree - 1)).sum())
+
+    assert 0.06 < transitivity(edges) < 0.3  # Ciao 0.12, Epinions 0.11, Foursquare 0.05, Twitter 0.12
+    assert transitivity(edges) > 1.5 * transitivity(rewired(edges))
+
+
+def test_a_seed_gives_the_same_people_and_edges_and_another_seed_others(people: People, edges: Edges) -> None:
+    again = populate(np.random.default_rng(1), N, [3, 2, 2, 1, 1, 1, 1, 1], community_size=60)
+    for field in ("community", "activity", "attraction", "taste"):
+        np.testing.assert_array_equal(getattr(again, field), getattr(people, field))
+    np.testing.assert_array_equal(follow(np.random.default_rng(2), again, EDGES, reciprocity=RECIPROCITY), edges)
+    other = follow(np.random.default_rng(3), again, EDGES, reciprocity=RECIPROCITY)
+    assert not np.array_equal(other, edges)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 30])
+@pytest.mark.parametrize("wanted", [1, 5, 100, 10_000])
+@pytest.mark.parametrize("reciprocity", [0.0, 0.5, 1.0])
+def test_few_users_have_as_many_edges_as_fit(n: int, wanted: int, reciprocity: float) -> None:
+    some = populate(np.random.default_rng(n), n, [1, 1], community_size=60)
+    source, target = follow(np.random.default_rng(0), some, wanted, reciprocity=reciprocity)
+    assert 1 <= len(source) <= wanted
+    assert len(source) >= min(wanted, n * (n - 1) // 4)
+    assert len(np.unique(source * n + target)) == len(source)
+    assert (source != target).all()
+
+
+def test_memory_grows_with_people_and_edges_and_not_with_their_product() -> None:
+    def peak(n: int, n_edges: int) -> int:
+        tracemalloc.start()
+        some = populate(np.random.default_rng(0), n, [1] * 4, community_size=60)
+        follow(np.random.default_rng(0), some, n_edges, reciprocity=0.4)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(100_000, 400_000) < 12 * peak(10_000, 40_000)
+    assert peak(100_000, 400_000) < 100 << 20
+
+
+@pytest.fixture(scope="module")
+def networks(people: People) -> tuple[list[NDArray[np.int64]], tuple[Edges, Edges]]:
+    """Two networks of 3,000 and 2,500 of the 4,000 people, 1,500 of them on both."""
+    rng = np.random.default_rng(4)
+    order = rng.permutation(N)
+    members = [order[:3000], np.concatenate([order[:1500], order[3000:]])]
+    sizes = (40_000, 75_000)
+    return members, follow_twice(rng, people, (members[0], members[1]), sizes, reciprocity=(0.6, 0.4))
+
+
+def test_an_anchor_users_neighbourhoods_overlap_across_networks_but_are_not_the_same(
+    networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
+) -> None:
+    _, both = networks
+    anchors = 1500  # users 0 to 1499 of either network
+
+    def among_anchors(edges: Edges) -> NDArray[np.int64]:
+        inside = (edges[0] < anchors) & (edges[1] < anchors)
+        return edges[0][inside] * anchors + edges[1][inside]
+
+    first, second = (among_anchors(edges) for edges in both)
+    common = np.isin(first, second).mean()
+    renamed = np.random.default_rng(0).permutation(anchors)
+    chance = np.isin(renamed[first // anchors] * anchors + renamed[first % anchors], second).mean()
+    assert 0.4 < common < 0.75  # IONE's Foursquare-Twitter: 0.50
+    assert common > 10 * chance
+
+
+def test_each_of_two_networks_has_the_edges_asked_for_and_its_own_celebrities(
+    networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
+) -> None:
+    members, both = networks
+    degrees = []
+    for some, (source, target), size in zip(members, both, (40_000, 75_000), strict=True):
+        assert len(source) == size
+        assert max(source.max(), target.max()) < len(some)
+        assert (source != target).all()
+        degrees.append(np.bincount(target, minlength=len(some))[:1500])
+    assert 0.3 < np.corrcoef(np.log1p(degrees))[0, 1] < 0.9
+
+
+def test_attributes_have_their_shares_and_depend_on_taste_as_strongly_as_asked(people: People) -> None:
+    shares = (0.6, 0.3, 0.1)
+    for strength, low, high in ((0.0, 0.59, 0.61), (2.0, 0.68, 0.98)):
+        attribute = by_taste(np.random.default_rng(5), people.taste, shares, strength=strength)
+        np.testing.assert_allclose(np.bincount(attribute) / N, shares, atol=0.03)
+        accuracy = cross_val_score(LogisticRegression(max_iter=500), people.taste, attribute, cv=3).mean()
+        assert low - 0.01 < accuracy < high + 0.01
+
+
+def test_columns_are_picked_as_often_as_their_chance_says() -> None:
+    chance = np.array([[0.1, 0.2, 0.7], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
+    rows = np.repeat([2, 0, 1], 20_000)
+    picked = pick(np.random.default_rng(6), chance, rows)
+    assert chisquare(np.bincount(picked[rows == 0]), 20_000 * chance[0]).pvalue > 1e-4
+    assert chisquare(np.bincount(picked[rows == 1], minlength=3)[[0, 2]]).pvalue > 1e-4
+    assert (picked[rows == 2] == 2).all()
+
+
+def test_posts_have_words_of_their_blocks_commoner_ones_first() -> None:
+    words = vocabulary([(("the", "a"), 50), (("goal",), 40), ((), 30)])
+    assert len(set(words.words)) == 120
+    assert [words.words[first] for first in words.first[:2]] == ["the", "goal"]
+    blocks = np.stack([np.zeros(3000, dtype=int), np.repeat([1, 2], 1500)], axis=1)
+    texts = write_posts(np.random.default_rng(7), words, blocks, (0.5, 0.5), mean_words=8)
+    split = texts.str.split(" ")
+    assert split.list.len().min() >= 3
+    assert split.list.len().mean() == pytest.approx(8, abs=0.2)
+    second = set(split[:1500].explode())
+    assert second <= set(words.words[:90])
+    assert "goal" in second
+    assert not set(split[1500:].explode()) & set(words.words[50:90])
+    counts = pl.DataFrame({"word": split.explode()})["word"].value_counts()
+    often = dict(counts.iter_rows())
+    assert often["the"] > 1.5 * often["a"] > 3 * often[words.words[9]]
+
+
+def test_a_persons_two_names_are_similar_but_mostly_not_equal_and_no_two_persons_share_one() -> None:
+    rng = np.random.default_rng(8)
+    person = np.arange(3000)
+    first, second = handles(rng, person), handles(rng, person)
+    assert first.str.to_lowercase().n_unique() == second.str.to_lowercase().n_unique() == 3000
+    assert 0.01 < (first == second).mean() < 0.2
+
+    def likeness(one: pl.Series, two: pl.Series) -> float:
+        return float(np.median([SequenceMatcher(None, a, b).ratio() for a, b in zip(one, two, strict=True)]))
+
+    assert likeness(first[:500], second[:500]) > 0.7
+    assert likeness(first[:500], second[500:1000]) < 0.45
