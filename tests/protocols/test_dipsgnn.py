@@ -1,0 +1,206 @@
+import zipfile
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.contracts import Feature, RatingScale
+from tasks.errors import DataError
+from tasks.protocols.base import Prepared
+from tasks.protocols.dipsgnn import Options, k_core, prepare
+from tests.protocols.tables import as_published, assert_same, interactions, shuffled, stored
+
+ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0)
+SCALE = RatingScale(low=1, high=5, step=1)
+
+
+def obvious_core(pairs: list[tuple[int, int]], k: int) -> list[tuple[int, int]]:
+    """Take away one thing at a time, until nothing is too rare."""
+    while True:
+        users, items = Counter(user for user, _ in pairs), Counter(item for _, item in pairs)
+        rare = next((pair for pair in pairs if users[pair[0]] < k or items[pair[1]] < k), None)
+        if rare is None:
+            return pairs
+        pairs = [pair for pair in pairs if pair != rare]
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=60), k=st.integers(1, 5))
+def test_the_core_is_what_taking_away_one_by_one_leaves(pairs: list[tuple[int, int]], k: int) -> None:
+    users, items = (np.array(ids, dtype=np.int32) for ids in (list(zip(*pairs, strict=True)) or [[], []]))
+    kept = k_core(users, items, k)
+    assert [pair for pair, stays in zip(pairs, kept, strict=True) if stays] == obvious_core(pairs, k)
+
+
+def test_a_chain_unravels_to_its_end() -> None:
+    """Each round takes one user of a path; the two who share two items stay."""
+    path = np.arange(50, dtype=np.int32)
+    users = np.concatenate([path, path, [50, 50, 51, 51]]).astype(np.int32)
+    items = np.concatenate([path, path + 1, [90, 91, 90, 91]]).astype(np.int32)
+    assert np.flatnonzero(k_core(users, items, 2)).tolist() == [100, 101, 102, 103]
+
+
+@pytest.fixture(scope="module")
+def random_tables() -> dict[str, pl.DataFrame]:
+    rng = np.random.default_rng(0)
+    n = 6000
+    items = rng.integers(0, 80, n)
+    times = rng.integers(0, 200, n)  # many events at the same time, some of them the same twice
+    table = pl.DataFrame(
+        {
+            "user": 10 + 7 * rng.integers(0, 60, n),
+            "item": 1000 - items,
+            "rating": rng.integers(1, 6, n).astype(np.float32),
+            "timestamp": np.where(items < 5, 199, times),  # some come so late that they are test events alone
+            "action": rng.integers(0, 3, n),
+        }
+    )
+    people = pl.DataFrame({"user": 10 + 7 * np.arange(60), "age": rng.integers(18, 60, 60)})
+    return {"interactions": table, "users": people}
+
+
+SCHEMA = {"scale": SCALE, "time": "seconds", "features": (Feature(name="age", kind="numeric"),)}
+RANDOM = Options(
+    keep={"rating": (3, None), "action": (0, 1)}, core=25, last=20, train_share=0.8, valid_share=0.2, split_seed=3
+)
+
+
+def obvious(table: pl.DataFrame, options: Options) -> dict[int, list[tuple[int, int, bool]]]:
+    """User -> (item, time, test) in the order of the sequence, with published ids; step by step as METHODS words it."""
+    rows = [row for row in table.iter_rows(named=True) if row["rating"] >= 3 and row["action"] <= 1]
+    while True:
+        users, items = Counter(row["user"] for row in rows), Counter(row["item"] for row in rows)
+        left = [row for row in rows if min(users[row["user"]], items[row["item"]]) >= options.core]
+        if len(left) == len(rows):
+            break
+        rows = left
+    result = {}
+    for user in sorted({row["user"] for row in rows}):
+        mine = sorted((row["timestamp"], row["item"]) for row in rows if row["user"] == user)[-options.last :]
+        result[user] = [(item, time, n >= int(len(mine) * options.train_share)) for n, (time, item) in enumerate(mine)]
+    known = {item for mine in result.values() for item, _, test in mine if not test}
+    return {user: [event for event in mine if event[0] in known or not event[2]] for user, mine in result.items()}
+
+
+def test_sequences_are_those_of_the_obvious_way(tmp_path: Path, random_tables: dict[str, pl.DataFrame]) -> None:
+    prepared = prepare(stored(tmp_path / "raw", random_tables, **SCHEMA), RANDOM)
+    tables = as_published(prepared, tmp_path / "processed")
+    expected = obvious(random_tables["interactions"], RANDOM)
+    users, items = (tables[name]["original"].cast(pl.Int64).to_list() for name in ("user_ids", "item_ids"))
+    assert users == sorted(expected)
+    assert items == sorted({item for mine in expected.values() for item, _, _ in mine})
+    found = tables["interactions"]
+    assert found["user"].is_sorted()
+    for code, user in enumerate(users):
+        mine = found.filter(pl.col("user") == code)
+        rows = [
+            (items[item], time, split == "test")
+            for item, time, split in mine.select("item", "timestamp", "split").rows()
+        ]
+        assert rows == expected[user]
+    assert tables["users"]["age"].to_list() == [
+        random_tables["users"].filter(pl.col("user") == user)["age"].item() for user in users
+    ]
+    assert (prepared.n_users, prepared.n_items, prepared.repeats) == (len(users), len(items), True)
+
+
+def test_what_is_counted_is_what_each_step_left(tmp_path: Path, random_tables: dict[str, pl.DataFrame]) -> None:
+    prepared = prepare(stored(tmp_path, random_tables, **SCHEMA), RANDOM)
+    published, _, core, last, known = prepared.counts
+    assert published.interactions == 6000
+    sizes = [count.interactions for count in prepared.counts]
+    assert all(before > after for before, after in pairwise(sizes))
+    assert core.users == last.users == known.users == prepared.n_users
+    assert (known.items, known.interactions) == (prepared.n_items, len(prepared.tables["interactions"]))
+    assert last.interactions == 20 * last.users
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_the_rows_means_nothing(tmp_path: Path, random_tables: dict[str, pl.DataFrame], seed: int) -> None:
+    expected = prepare(stored(tmp_path / "one", random_tables, **SCHEMA), RANDOM)
+    assert_same(prepare(stored(tmp_path / "other", shuffled(random_tables, seed), **SCHEMA), RANDOM), expected)
+
+
+def test_where_the_order_of_the_file_is_the_time_it_decides(tmp_path: Path) -> None:
+    rows = interactions(*((1, item, None, None) for item in (5, 9, 7, 5, 8)))
+    rows = rows.with_columns(position=pl.int_range(pl.len()))
+    prepared = prepare(stored(tmp_path / "a", {"interactions": rows}, time="order"), ALL)
+    assert prepared.tables["interactions"]["item"].to_list() == [0, 2, 1, 0]  # 8 comes last, and is new
+    assert_same(prepare(stored(tmp_path / "b", {"interactions": rows.reverse()}, time="order"), ALL), prepared)
+
+
+def test_without_any_order_there_are_no_sequences(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing says which came first"):
+        prepare(stored(tmp_path, {"interactions": interactions((1, 1, 5, None))}), ALL)
+
+
+def test_an_empty_core_is_refused(tmp_path: Path) -> None:
+    rows = interactions((1, 1, 5, 1), (2, 1, 5, 2))
+    with pytest.raises(DataError, match="nobody is in the 2-core of 2 rows"):
+        prepare(stored(tmp_path, {"interactions": rows}, time="seconds"), ALL.model_copy(update={"core": 2}))
+
+
+def test_a_single_event_is_learnt_from_and_of_two_the_second_is_the_test(tmp_path: Path) -> None:
+    rows = interactions((1, 7, 5, 1), (2, 7, 5, 2), (2, 7, 5, 1), (3, 7, 1, 5), (3, 8, 1, 6))
+    prepared = prepare(stored(tmp_path, {"interactions": rows}, time="seconds"), ALL)
+    found = prepared.tables["interactions"].select("user", "timestamp", pl.col("split") == "test")
+    assert found.rows() == [(0, 1, False), (1, 1, False), (1, 2, True), (2, 5, False)]  # item 8 was not seen before
+    assert prepared.tables["item_ids"]["original"].to_list() == ["7"]
+
+
+def test_who_validates_changes_neither_test_nor_catalogue(
+    tmp_path: Path, random_tables: dict[str, pl.DataFrame]
+) -> None:
+    raw = stored(tmp_path, random_tables, **SCHEMA)
+    one, other = (
+        prepare(raw, RANDOM.model_copy(update={"split_seed": seed})).tables["interactions"] for seed in (0, 1)
+    )
+    assert one.drop("split").equals(other.drop("split"))
+    assert (one["split"] == "test").equals(other["split"] == "test")
+    validating = [set(table.filter(pl.col("split") == "valid")["user"]) for table in (one, other)]
+    assert validating[0] != validating[1]
+    for table, users in zip((one, other), validating, strict=True):
+        assert len(users) == round(0.2 * table["user"].n_unique())
+        assert not users & set(table.filter(pl.col("split") == "train")["user"])
+        assert users <= set(table.filter(pl.col("split") == "test")["user"])
+
+
+@pytest.fixture(scope="module")
+def ml_1m(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """ML-1M without time stamps: the order of the file stands for them, which changes no count before the split."""
+    with zipfile.ZipFile(mirror / "ml-1m" / "ml-1m-no-timestamps.zip") as archive:
+        text = archive.read("ml-1m/ratings.dat").replace(b"::", b",")
+    columns = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32}
+    rows = pl.read_csv(text, has_header=False, schema=columns)
+    rows = rows.with_columns(timestamp=pl.lit(None, pl.Int64), position=pl.int_range(pl.len()))
+    folder = tmp_path_factory.mktemp("ml-1m")
+    raw = stored(folder, {"interactions": rows}, time="order", scale=SCALE)
+    return prepare(raw, ALL.model_copy(update={"keep": {"rating": (4, None)}, "core": 10}))
+
+
+def test_ml_1m_has_the_paper_s_items_and_interactions(ml_1m: Prepared) -> None:
+    """Table 1: 2,810 items and 365,535 interactions; its 5,945 users are 5,949 here, as in the paper's released code.
+
+    Its items and its average length of 96.07 are those before the cut to 100, its interactions those after it.
+    """
+    published, kept, core, last, known = ml_1m.counts
+    assert (published.users, published.items, published.interactions) == (6040, 3706, 1_000_209)
+    assert kept.interactions == 348_971 + 226_310
+    assert (core.users, core.items, core.interactions) == (5949, 2810, 571_531)
+    assert round(core.interactions / core.users, 2) == 96.07
+    assert (last.users, last.interactions) == (5949, 365_535)
+    assert known.users == 5949
+
+
+def test_ml_1m_learns_from_four_fifths(ml_1m: Prepared) -> None:
+    rows = ml_1m.tables["interactions"]
+    first = rows.filter(pl.col("split") != "test")
+    length = ml_1m.counts[3].interactions
+    assert 0.78 * length < first.height <= 0.8 * length
+    validating = rows.filter(pl.col("split") == "valid")["user"].n_unique()
+    assert validating == 595
+    assert set(rows["item"]) == set(first["item"])
