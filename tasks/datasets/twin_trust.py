@@ -1,9 +1,10 @@
 """Synthetic twins of Ciao and Epinions (Tang et al., 2012): their files, their sizes, their traps, at any scale.
 
 Ratings depend on a user's taste, on the product, and on what those whom the user trusts have rated and how, so that
-social recommendation has something to find. Two things are not as published. In the twin of Epinions with time slots
-trust and ratings name the same users, while in the published release they are numbered apart. And everything that is
-not a size or a trap (tails, shares of categories, dates) is of the same kind as published, not equal to it.
+social recommendation has something to find. Three things are not as published. Users agree far more with those whom
+they trust than Ciao's do once product and user are accounted for. In the twin of Epinions with time slots trust and
+ratings name the same users, while in the published release they are numbered apart. And everything that is not a size
+or a trap (tails, shares of categories, dates) is of the same kind as published, not equal to it.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ def social(ciao: RawTables) -> tuple[pl.DataFrame, csr_array, csr_array, NDArray
     ratings = ciao.scan("interactions").filter(pl.col("rating") > 0).unique(["user", "item"], keep="first").collect()
     edges = ciao.scan("social").select("source", "target").collect().sample(20_000, seed=0).to_numpy()
     chance = np.stack([edges[:, 0], np.random.default_rng(0).permutation(edges[:, 1])], axis=1)
+    chance = chance[chance[:, 0] != chance[:, 1]]  # users agree with themselves
 
     def damped(column: str) -> pl.Expr:
         return (pl.col("residual").sum() / (pl.len() + 5)).over(column)
