@@ -2,6 +2,7 @@
 
 SOURCES = {
     "ciao": "tasks.datasets.ciao",
+    "custom": "tasks.datasets.custom",
     "demo": "tasks.datasets.demo",
     "epinions": "tasks.datasets.epinions",
     "ml_100k": "tasks.datasets.ml_100k",
@@ -15,6 +16,7 @@ SOURCES = {
 }
 FORMATS = {
     "ciao": "tasks.datasets.ciao",
+    "custom": "tasks.datasets.custom",
     "epinions": "tasks.datasets.epinions",
     "ml_100k": "tasks.datasets.ml_100k",
     "ml_1m": "tasks.datasets.ml_1m",

@@ -1,0 +1,398 @@
+"""A user's own data: tables as CSV or Parquet, and in params.yaml which of their columns mean what.
+
+What cannot be meant is refused with the file, its line (of a Parquet file: its row, from 1) and the column. Columns
+that params.yaml does not name are not read. docs/custom-data.md is the guide.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+import pyarrow.parquet as pq
+from pydantic import Field, model_validator
+
+from tasks.contracts import Feature, RatingScale
+from tasks.datasets.fetch import Places, Source
+from tasks.datasets.options import Options
+from tasks.datasets.tables import Column, batches, first_line, in_seconds
+from tasks.datasets.text import allow, once
+from tasks.errors import DataError
+from tasks.raw import RawSchema, write_raw_schema
+
+TABLES = ("interactions", "users", "social")
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
+MOST_LEVELS = 100_000
+"""Ratings of a finer scale are not told from numbers of any kind."""
+OLDEST = pl.CompatLevel.oldest()  # text as Parquet files have it
+NO_ID = r"^(?i:nan|null|none|<na>)$|^-[0-9]"
+"""What other programs write where there is nothing, and negative numbers, which often stand for it."""
+UNCLEAN = r"^\s|\s$|\p{Cc}"
+"""Blanks around a text, or control characters in it."""
+RELATION = "link"
+"""What a social link is called where no column says it."""
+
+SOURCE = Source(
+    name="custom",
+    address="files that params.yaml names",
+    synthetic=False,
+    holds="your own interactions, users and social links: docs/custom-data.md",
+    size=0,
+    entry=(
+        "{source: custom, obtain: {interactions: ratings.csv, synthetic: false, licence: who may see it}, format: "
+        "custom, read: {separator: ',', interactions: {user: user, item: item, rating: null, timestamp: null}, "
+        "rating_scale: null, time: none}}"
+    ),
+    licence="Whatever you agreed to when you got them.",
+)
+
+
+class ObtainOptions(Options):
+    """Where the files are; a path is relative to the project's root, or absolute."""
+
+    interactions: str
+    users: str | None = None
+    social: str | None = None
+    synthetic: bool
+    """Whether the people in them are invented: said in every report."""
+    licence: str = Field(min_length=1)
+    """Who may see and share the data: printed on download and kept in the record."""
+
+
+class _Columns(Options):
+    @model_validator(mode="after")
+    def _each_column_once(self) -> _Columns:
+        given = [value for value in self.__dict__.values() if isinstance(value, str)]
+        if repeated := [name for name in given if given.count(name) > 1]:
+            raise ValueError(f"column {repeated[0]!r} is named twice")
+        return self
+
+
+class Interactions(_Columns):
+    """Columns of the interactions."""
+
+    user: str
+    item: str
+    rating: str | None
+    timestamp: str | None
+
+
+class Scale(Options):
+    """The ratings that users can give: `low`, `low + step`, ..., `high`."""
+
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+    step: float = Field(gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Scale:
+        steps = (self.high - self.low) / self.step
+        if not 1 <= round(steps) < MOST_LEVELS or abs(steps - round(steps)) > 1e-6:
+            raise ValueError(f"{self.low:g} to {self.high:g} in steps of {self.step:g} is no scale")
+        return self
+
+    @property
+    def as_contract(self) -> RatingScale:
+        """The same, as the contracts have it."""
+        return RatingScale(low=self.low, high=self.high, step=self.step)
+
+
+class UserFeature(Options):
+    """A column of the users that models may learn from."""
+
+    name: str = Field(min_length=1)
+    column: str
+    kind: Literal["numeric", "categorical"]
+    low: float | None = Field(None, allow_inf_nan=False)
+    high: float | None = Field(None, allow_inf_nan=False)
+    """Bounds that are known without the data (numeric). Without them the data's own are taken, which leaks them."""
+    categories: list[str] | None = None
+    """All categories there are (categorical). Without them those that occur are taken, in alphabetical order: that a
+    category is there then tells that somebody has it, a leak that no mechanism accounts for."""
+    sensitive: bool
+    """Whether attacks try to infer it."""
+    unknown: str | None = None
+    """The category that stands for a missing value (categorical); without it, a missing value is refused."""
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> UserFeature:
+        if self.name == "user":
+            raise ValueError("'user' is the id's name; choose another")
+        if self.kind == "numeric":
+            if self.categories is not None or self.unknown is not None:
+                raise ValueError("a number has no categories and no `unknown`")
+            if (self.low is None) != (self.high is None):
+                raise ValueError("give both `low` and `high`, or neither")
+            if self.low is not None and self.high is not None and self.low >= self.high:
+                raise ValueError(f"`low` {self.low:g} is not below `high` {self.high:g}")
+        elif self.low is not None or self.high is not None:
+            raise ValueError("a category has no `low` and `high`")
+        elif self.categories is not None:
+            if len(set(self.categories)) < len(self.categories) or not self.categories or "" in self.categories:
+                raise ValueError("categories must be there, not empty, and each named once")
+            if self.unknown is not None and self.unknown not in self.categories:
+                raise ValueError(f"`unknown` {self.unknown!r} is not among the categories")
+        return self
+
+
+class Users(Options):
+    """Columns of the users."""
+
+    user: str
+    features: list[UserFeature]
+
+    @model_validator(mode="after")
+    def _each_name_once(self) -> Users:
+        names = [feature.name for feature in self.features]
+        columns = [self.user, *(feature.column for feature in self.features)]
+        for what, given in (("feature", names), ("column", columns)):
+            if repeated := [name for name in given if given.count(name) > 1]:
+                raise ValueError(f"{what} {repeated[0]!r} is named twice")
+        return self
+
+
+class Social(_Columns):
+    """Columns of the social links."""
+
+    source: str
+    """The user who trusts or follows."""
+    target: str
+    relation: str | None
+
+
+class ReadOptions(Options):
+    """Which columns mean what."""
+
+    separator: str | None
+    """Between the fields of text tables: one character; null where all tables are Parquet."""
+    interactions: Interactions
+    rating_scale: Scale | None
+    """Null where there are no ratings."""
+    time: Literal["seconds", "milliseconds", "iso", "order", "none"]
+    """What time stamps are: numbers since 1970, dates and times as ISO 8601 writes them (UTC where no zone is given),
+    or not there, and then whether the order of the rows is the order in time."""
+    users: Users | None = None
+    social: Social | None = None
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> ReadOptions:
+        text = self.separator
+        if text is not None and (len(text) != 1 or not text.isascii() or text.isalnum() or text in '"\r\n.-+_'):
+            raise ValueError(f"separator: {text!r} is not one character that separates")
+        if (self.interactions.rating is None) != (self.rating_scale is None):
+            raise ValueError("rating_scale: give it with the column of ratings, and null without one")
+        if (self.interactions.timestamp is None) != (self.time in ("order", "none")):
+            raise ValueError("time: say what the column of time stamps holds, and `order` or `none` without one")
+        return self
+
+
+def source(options: ObtainOptions) -> Source:
+    """What is said about these files; their folders are not, since records and reports are handed on."""
+    named = [Path(path).name for _, path in _given(options)]
+    return replace(
+        SOURCE, address=f"own files ({', '.join(named)})", synthetic=options.synthetic, licence=options.licence
+    )
+
+
+def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+    """Copy the files into `folder`, named after their tables.
+
+    Raises:
+        DataError: a file is not there, or is of no kind that can be read.
+    """
+    del places
+    for table, path in _given(options):
+        if not path.is_file():
+            raise DataError(f"{path}: not found; correct `{table}` under `obtain` in params.yaml")
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"{path}: is none of {', '.join(SUFFIXES)}; save it as CSV or Parquet")
+        shutil.copyfile(path, folder / f"{table}{path.suffix.lower()}")
+
+
+def _given(options: ObtainOptions) -> list[tuple[str, Path]]:
+    paths = {"interactions": options.interactions, "users": options.users, "social": options.social}
+    return [(table, Path(path).expanduser()) for table, path in paths.items() if path is not None]
+
+
+@dataclass
+class _Ids:
+    """What is known of the ids of users (or of items) from what has been read."""
+
+    whole: bool = True
+    """Whether all of them are whole numbers, so that they can be kept as such."""
+    known: pl.Series | None = None
+    """All ids that may occur, None where any may."""
+    listed: str = ""
+    """Name of the file that lists them."""
+
+
+def convert(folder: Path, place: Path, options: ReadOptions) -> None:
+    """Write the raw tables: interactions, users with their features, social links.
+
+    Ids stay whole numbers where all of them are, in all tables; otherwise they are text. All rows are kept: repeated
+    interactions are the protocol's to judge.
+
+    Raises:
+        DataError: a file that `options` name is missing, or is there and not named; a column is missing; a value is
+            missing, malformed or not allowed; a user is listed twice; an interaction or a link names a user whom the
+            table of users does not have.
+    """
+    paths = {table: _find(folder, table, getattr(options, table) is not None) for table in TABLES}
+    people, items = _Ids(), _Ids()
+    users: pl.DataFrame | None = None
+    features: tuple[Feature, ...] = ()
+    if options.users is not None:
+        users = _users(paths["users"], options.users, options.separator, people)
+        people.known, people.listed = users[options.users.user], paths["users"].name
+        features = tuple(_feature(paths["users"], users, one) for one in options.users.features)
+        columns = {"user": options.users.user} | {one.name: one.column for one in options.users.features}
+        users = users.select(pl.col(column).alias(name) for name, column in columns.items())
+    parts = {"interactions": _interactions(paths["interactions"], options, people, items)}
+    if options.social is not None:
+        parts["social"] = _social(paths["social"], options.social, options.separator, people)
+    if users is not None:
+        parts["users"] = iter([users])
+    written = {table: _written(rows, place, table) for table, rows in parts.items()}
+    ids = {"user": people, "source": people, "target": people, "item": items}
+    kinds = {name: pl.Int64() if found.whole else pl.String() for name, found in ids.items()}
+    for table, files in written.items():
+        _settle(files, place / f"{table}.parquet", kinds)
+    scale = options.rating_scale.as_contract if options.rating_scale else None
+    time: Literal["seconds", "order", "none"] = options.time if options.time in ("order", "none") else "seconds"
+    write_raw_schema(RawSchema(tables=tuple(sorted(written)), features=features, scale=scale, time=time), place)
+
+
+def _find(folder: Path, table: str, named: bool) -> Path:
+    found = [path for suffix in SUFFIXES if (path := folder / f"{table}{suffix}").is_file()]
+    if named and len(found) != 1:
+        raise DataError(f"{folder}: no file of {table}; name one under `obtain` in params.yaml, or none under `read`")
+    if found and not named:
+        raise DataError(f"{found[0]}: `read` in params.yaml has no `{table}`; add it, or name no file under `obtain`")
+    return found[0] if found else folder / table
+
+
+def _written(parts: Iterator[pl.DataFrame], place: Path, table: str) -> list[Path]:
+    """Files of the parts, in their order: a new one wherever ids turn from numbers into text."""
+    files: list[Path] = []
+    for schema, rows in groupby((rows.to_arrow(compat_level=OLDEST) for rows in parts), lambda rows: rows.schema):
+        files.append(place / f"{table}.{len(files)}.part")
+        with pq.ParquetWriter(files[-1], schema, compression="zstd") as out:
+            for some in rows:
+                out.write_table(some)
+    return files
+
+
+def _settle(files: list[Path], path: Path, kinds: Mapping[str, pl.DataType]) -> None:
+    """Make one table of the files, with the columns of `kinds` as they are to be."""
+    tables = [pl.scan_parquet(file, glob=False) for file in files]
+    schemas = [table.collect_schema() for table in tables]
+    if len(files) == 1 and all(schemas[0].get(name, kind) == kind for name, kind in kinds.items()):
+        files[0].rename(path)
+        return
+    casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in schemas[0]]
+    pl.concat([table.with_columns(casts) for table in tables]).sink_parquet(path)
+    for file in files:
+        file.unlink()
+
+
+def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -> Iterator[pl.DataFrame]:
+    names, time, scale = options.interactions, options.time, options.rating_scale
+    columns = {names.user: Column("id"), names.item: Column("id")}
+    if names.rating is not None:
+        columns[names.rating] = Column("number")
+    if names.timestamp is not None:
+        columns[names.timestamp] = Column("time" if time == "iso" else "whole")
+    for line, rows in batches(path, options.separator, columns):
+        rows = _with_ids(path, rows, names.user, line, people)
+        rows = _with_ids(path, rows, names.item, line, items)
+        rating, timestamp = pl.lit(None, pl.Float32), pl.lit(None, pl.Int64)
+        if names.rating is not None and scale is not None:
+            rating = pl.col(names.rating).cast(pl.Float32)
+            on_scale = rating.is_in(pl.Series(scale.as_contract.levels, dtype=pl.Float32).implode())
+            words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
+            allow(path, rows, names.rating, on_scale, words, line, whole_file=False)
+        if names.timestamp is not None and time != "order" and time != "none":
+            rows = in_seconds(path, rows, names.timestamp, line, time)
+            timestamp = pl.col(names.timestamp)
+        table = rows.select(user=pl.col(names.user), item=pl.col(names.item), rating=rating, timestamp=timestamp)
+        if time == "order":
+            position = line - first_line(path)
+            table = table.with_columns(position=pl.int_range(position, position + len(rows), dtype=pl.Int64))
+        yield table
+
+
+def _users(path: Path, given: Users, separator: str | None, people: _Ids) -> pl.DataFrame:
+    columns = {given.user: Column("id")}
+    for one in given.features:
+        columns[one.column] = Column("number" if one.kind == "numeric" else "text", one.unknown is not None)
+    rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
+    rows = _with_ids(path, rows, given.user, first_line(path), people)
+    once(path, rows, [given.user], first_line(path))
+    return rows
+
+
+def _feature(path: Path, rows: pl.DataFrame, given: UserFeature) -> Feature:
+    def require(right: pl.Expr, words: str) -> None:
+        allow(path, rows, given.column, right, words, first_line(path))
+
+    column, categories = pl.col(given.column), given.categories
+    if given.kind == "numeric":
+        require(column.is_finite(), "a finite number")
+        if given.low is not None and given.high is not None:
+            require(column.is_between(given.low, given.high), f"{given.low:g} to {given.high:g}, as params.yaml says")
+    elif categories is None:
+        require(~column.str.contains(UNCLEAN), "a category (blanks around it, or a control character)")
+        found = {*rows[given.column].drop_nulls(), *([given.unknown] if given.unknown is not None else [])}
+        categories = sorted(found)
+    else:
+        shown = ", ".join(categories[:8]) + (", ..." if len(categories) > 8 else "")
+        require(column.is_in(categories), f"one of {shown}, as params.yaml says")
+    return Feature(
+        name=given.name,
+        kind=given.kind,
+        categories=tuple(categories or ()),
+        low=given.low,
+        high=given.high,
+        sensitive=given.sensitive,
+        unknown=given.unknown,
+    )
+
+
+def _social(path: Path, names: Social, separator: str | None, people: _Ids) -> Iterator[pl.DataFrame]:
+    columns = {names.source: Column("id"), names.target: Column("id")}
+    relation = pl.lit(RELATION)
+    if names.relation is not None:
+        columns[names.relation] = Column("text")
+        relation = pl.col(names.relation)
+    for line, rows in batches(path, separator, columns):
+        rows = _with_ids(path, rows, names.source, line, people)
+        rows = _with_ids(path, rows, names.target, line, people)
+        yield rows.select(source=pl.col(names.source), target=pl.col(names.target), relation=relation)
+
+
+def _with_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids) -> pl.DataFrame:
+    """The same rows, with whole numbers for ids as long as all have been such.
+
+    Raises:
+        DataError: a value is no id, or none of those that are known.
+    """
+    value, number = pl.col(column), pl.col(column).cast(pl.Int64, strict=False)
+    # 007 stays text, else it would be the same id as 7
+    whole = number.is_not_null() & (number >= 0) & ((value == "0") | ~value.str.contains("^[0+-]"))
+    if rows.select(whole.all()).item():
+        if ids.whole:
+            rows = rows.with_columns(number)
+    else:
+        ids.whole = False
+        words = "an id: a whole number from 0, or text without blanks around it (nan, null and none mean missing)"
+        allow(path, rows, column, ~value.str.contains(rf"{NO_ID}|{UNCLEAN}"), words, line, whole_file=False)
+    if ids.known is not None:
+        known = value.is_in(ids.known.cast(rows[column].dtype).implode())
+        words = f"a user of {ids.listed}: list the user there, or leave the line out"
+        allow(path, rows, column, known, words, line, whole_file=False)
+    return rows

@@ -1,0 +1,177 @@
+"""Tables with a header that a user brings, CSV or Parquet: the wanted columns, typed, some rows at a time.
+
+What is wrong is named with the file and its line (of a Parquet file: its row, counted from 1).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, allow_seconds, blocks, parse
+from tasks.errors import DataError
+
+PARQUET = ".parquet"
+BATCH = 1 << 20
+"""Rows of a Parquet file that are read at a time."""
+ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
+_TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is read.
+
+    Ids and text arrive as text, a number as float64, a whole one as int64, a time as text or, from Parquet, as it is.
+    """
+
+    kind: Literal["id", "text", "number", "whole", "time"]
+    may_be_empty: bool = False
+    """An empty field then reads as null; otherwise it is refused."""
+
+
+def first_line(path: Path) -> int:
+    """The number of the first row of a table."""
+    return 1 if path.suffix == PARQUET else 2
+
+
+def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The wanted columns of a table, some rows at a time, with the number of their first line.
+
+    Text is UTF-8 with one row per line, fields may be quoted with ", and every line has as many fields as the header.
+
+    Args:
+        separator: between the fields of text, one character; None where there is none.
+        columns: name in the header -> how to read it.
+
+    Raises:
+        DataError: the file is empty or malformed, lacks a column, or a field is missing or of another type.
+    """
+    read = _parquet(path, columns) if path.suffix == PARQUET else _text(path, separator, columns)
+    empty = True
+    for line, rows in read:
+        empty = False
+        yield line, rows
+    if empty:
+        raise DataError(f"{path}: has no rows")
+
+
+def in_seconds(
+    path: Path, rows: pl.DataFrame, column: str, line: int, kind: Literal["seconds", "milliseconds", "iso"]
+) -> pl.DataFrame:
+    """The same rows with int64 seconds since 1970, rounded down; times without a zone are UTC.
+
+    Raises:
+        DataError: a time is malformed, or not between 1970 and 2100.
+    """
+    value = pl.col(column)
+    if kind == "milliseconds":
+        right = value.is_between(0, 1000 * YEAR_2100 - 1)
+        allow(path, rows, column, right, "milliseconds between 1970 and 2100", line, whole_file=False)
+        return rows.with_columns(value // 1000)
+    if kind == "iso":
+        seconds = rows.select(_iso(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
+        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line, whole_file=False)
+        rows = rows.with_columns(seconds)
+    allow_seconds(path, rows, column, line, whole_file=False)
+    return rows
+
+
+def _iso(text: pl.Expr) -> pl.Expr:
+    """Null where the text is none of the three ways to write a time, each brought into the longest one."""
+    text = text.str.replace(r"^(\d{4}-\d{2}-\d{2}) ", "${1}T").str.replace(r"^(\d{4}-\d{2}-\d{2})$", "${1}T00:00")
+    text = text.str.replace("Z$", "+00:00").str.replace(r"(T\d{2}:\d{2})([+-]\d{2}:\d{2})?$", "${1}:00${2}")
+    text = text.str.replace(r"(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?)$", "${1}+00:00")
+    return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", strict=False, time_zone="UTC").dt.epoch("s")
+
+
+def _text(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+    if separator is None:
+        raise DataError(f"{path}: the separator is null in params.yaml; say which one the file has")
+    with path.open("rb") as file:
+        first = file.readline(LONGEST_LINE)
+    if not first.strip():
+        raise DataError(f"{path}: is empty, or its first line is")
+    header = _utf_8(path, first, 1).removesuffix("\n").removesuffix("\r")
+    names = _fields(header.removeprefix("\ufeff"), separator)
+    _require_columns(f"{path}:1", names, columns)
+    types = {name: _TYPES.get(columns[name].kind, pl.String) if name in columns else pl.String for name in names}
+    if len(types) < len(names):
+        raise DataError(f"{path}:1: two columns have the same name; give each its own")
+    may_be_empty = [name for name in names if name not in columns or columns[name].may_be_empty]
+    for line, lines in blocks(path, header=header):
+        text = _utf_8(path, lines, line)
+        quote = '"' if b'"' in lines else None
+        rows = parse(path, lines, separator, types, first_line=line, may_be_empty=may_be_empty, quote=quote)
+        # Where there are quotes, `parse` cannot tell a field that is missing at a line's end from an empty one.
+        if quote and re.sub('"[^"\n]*"', "", text).count(separator) != len(rows) * (len(names) - 1):
+            raise _complaint(path, text, separator, len(names), line)
+        yield line, rows.select(list(columns))
+
+
+def _utf_8(path: Path, lines: bytes, line: int) -> str:
+    try:
+        return lines.decode()
+    except UnicodeDecodeError as error:
+        at = line + lines.count(b"\n", 0, error.start)
+        raise DataError(f"{path}:{at}: byte 0x{lines[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line], delimiter=separator), [""])
+
+
+def _complaint(path: Path, text: str, separator: str, expected: int, line: int) -> DataError:
+    for number, one in enumerate(text.removesuffix("\n").split("\n"), start=line):
+        if (found := len(_fields(one.removesuffix("\r"), separator))) != expected:
+            return DataError(f"{path}:{number}: {found} fields instead of {expected}")
+    return DataError(f"{path}: has a quotation mark in the wrong place, on line {line} or later")
+
+
+def _require_columns(where: str, found: list[str], columns: Mapping[str, Column]) -> None:
+    shown = ", ".join(repr(name[:80]) for name in found[:8]) + (", ..." if len(found) > 8 else "")
+    for name in columns:
+        if (times := found.count(name)) != 1:
+            what = f"column {name!r} is there {times} times" if times else f"no column {name!r}"
+            raise DataError(f"{where}: {what} (has {shown}); correct `read` in params.yaml, or its separator")
+
+
+def _parquet(path: Path, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            _require_columns(str(path), file.schema_arrow.names, columns)
+            row = 1
+            for batch in file.iter_batches(BATCH, columns=list(columns)):
+                rows = pl.DataFrame(pl.from_arrow(batch))
+                yield row, rows.select(_typed(path, rows[name], column, row) for name, column in columns.items())
+                row += len(rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        why = " ".join(str(error).split())
+        raise DataError(f"{path}: not a readable Parquet file ({why}); save it again") from error
+
+
+def _typed(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
+    kind = values.dtype
+    text = kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum)
+    moment = kind == pl.Date or isinstance(kind, pl.Datetime)
+    right, wanted = {
+        "id": (text or kind.is_integer(), "whole numbers or text"),
+        "text": (text or kind.is_integer() or kind == pl.Boolean, "text"),
+        "number": (kind.is_numeric(), "numbers"),
+        "whole": (kind.is_integer(), "whole numbers"),
+        "time": (text or moment, "times or text"),
+    }[column.kind]
+    if not right and kind != pl.Null:
+        raise DataError(f"{path}: column {values.name!r} holds {kind}, not {wanted}; save it as such")
+    if not column.may_be_empty and values.null_count():
+        at = row + values.is_null().arg_true()[0]
+        raise DataError(f"{path}:{at}: {values.name} is empty")
+    return values if moment else values.cast(_TYPES.get(column.kind, pl.String))

@@ -1,0 +1,397 @@
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from tasks.datasets import custom
+from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain, source
+from tasks.datasets.encoding import encode
+from tasks.datasets.fetch import Places
+from tasks.errors import DataError
+from tasks.protocols import gerai
+from tasks.raw import RawTables, read_raw
+from tasks.stages.params import Params, check_configs, load
+
+ROOT = Path(__file__).resolve().parents[2]
+PROTOCOL = gerai.Options(split_seed=0, test_share=0.2, valid_share=0.05)
+READ: dict[str, Any] = {
+    "separator": ",",
+    "interactions": {"user": "who", "item": "what", "rating": "stars", "timestamp": "when"},
+    "rating_scale": {"low": 1, "high": 5, "step": 0.5},
+    "time": "seconds",
+    "users": {
+        "user": "id",
+        "features": [
+            {"name": "age", "column": "years", "kind": "numeric", "low": 0, "high": 120, "sensitive": False},
+            {
+                "name": "gender",
+                "column": "sex",
+                "kind": "categorical",
+                "categories": ["F", "M", "?"],
+                "unknown": "?",
+                "sensitive": True,
+            },
+        ],
+    },
+    "social": {"source": "from", "target": "to", "relation": "how"},
+}
+FILES = {
+    "interactions": "who,what,stars,when\n7,10,5,881250949\n8,10,3.5,881250950\n7,20,1,881250951\n7,10,4,881250952\n",
+    "users": "id,years,sex\n7,24,F\n8,53,\n9,31,M\n",
+    "social": "from,to,how\n7,8,trusts\n9,9,follows\n",
+}
+
+
+def options(**changes: Any) -> ReadOptions:
+    return ReadOptions.model_validate(copy.deepcopy(READ) | changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "tables").mkdir()
+    for table, content in FILES.items():
+        (tmp_path / "raw" / f"{table}.csv").write_text(content)
+    return tmp_path / "raw"
+
+
+def alone(folder: Path) -> dict[str, Any]:
+    """Leave the interactions alone, and say so."""
+    for table in ("users", "social"):
+        (folder / f"{table}.csv").unlink()
+    return {"users": None, "social": None}
+
+
+def converted(folder: Path, **changes: Any) -> RawTables:
+    place = folder.parent / "tables"
+    convert(folder, place, options(**changes))
+    raw = read_raw(place)
+    assert {path.name for path in place.iterdir()} == {
+        "schema.json",
+        *(f"{name}.parquet" for name in raw.schema.tables),
+    }
+    return raw
+
+
+def refused(folder: Path, match: str, **changes: Any) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        converted(folder, **changes)
+    assert str(caught.value).startswith(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+def test_every_column_that_is_named_arrives(folder: Path) -> None:
+    raw = converted(folder)
+    assert raw.schema.tables == ("interactions", "social", "users")
+    assert (raw.schema.time, raw.schema.scale and raw.schema.scale.levels[:2]) == ("seconds", (1, 1.5))
+    found = raw.scan("interactions").collect()
+    assert found.schema == {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
+    assert found.rows() == [
+        (7, 10, 5.0, 881250949), (8, 10, 3.5, 881250950), (7, 20, 1.0, 881250951), (7, 10, 4.0, 881250952),
+    ]  # fmt: skip
+    assert raw.scan("users").collect().rows() == [(7, 24.0, "F"), (8, 53.0, None), (9, 31.0, "M")]
+    assert raw.scan("social").collect().rows() == [(7, 8, "trusts"), (9, 9, "follows")]
+    age, gender = raw.schema.features
+    assert (age.low, age.high, age.bounds, age.sensitive) == (0, 120, "public", False)
+    assert (gender.categories, gender.unknown, gender.sensitive) == (("F", "M", "?"), "?", True)
+
+
+def test_parquet_gives_the_same_tables_as_text(folder: Path) -> None:
+    expected = converted(folder)
+    tables = {name: expected.scan(name).collect() for name in expected.schema.tables}
+    for name in FILES:
+        pl.read_csv(folder / f"{name}.csv").write_parquet(folder / f"{name}.parquet")
+        (folder / f"{name}.csv").unlink()
+    found = converted(folder, separator=None)
+    assert found.schema == expected.schema
+    for name, table in tables.items():
+        assert found.scan(name).collect().equals(table)
+
+
+def test_the_order_of_columns_and_files_of_other_kinds_change_nothing(folder: Path) -> None:
+    expected = converted(folder).scan("interactions").collect()
+    swapped = pl.read_csv(folder / "interactions.csv").select("when", "stars", pl.lit("x").alias("note"), "what", "who")
+    (folder / "interactions.csv").unlink()
+    swapped.write_csv(folder / "interactions.tsv")
+    assert converted(folder).scan("interactions").collect().equals(expected)
+
+
+def test_ids_are_text_in_all_tables_as_soon_as_one_is(folder: Path) -> None:
+    with (folder / "social.csv").open("a") as file:
+        file.write("007,8,trusts\n")
+    refused(folder, "social.csv:4: from is '007', not a user of users.csv")
+    with (folder / "users.csv").open("a") as file:
+        file.write("007,30,M\n")
+    raw = converted(folder)
+    assert raw.scan("interactions").collect()["user"].to_list() == ["7", "8", "7", "7"]
+    assert raw.scan("interactions").collect()["item"].to_list() == [10, 10, 20, 10]
+    assert raw.scan("users").collect()["user"].to_list() == ["7", "8", "9", "007"]
+    assert raw.scan("social").collect()["source"].to_list() == ["7", "9", "007"]
+
+
+def test_ids_that_turn_to_text_late_are_text_from_the_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.datasets.tables.BATCH", 10)
+    changes = alone(folder)
+    (folder / "interactions.csv").unlink()
+    ids = [*map(str, range(35)), "x35", *map(str, range(36, 50))]
+    table = pl.DataFrame({"who": ids, "what": range(50), "stars": 3, "when": range(50)})
+    table.write_parquet(folder / "interactions.parquet")
+    found = converted(folder, **changes).scan("interactions").collect()
+    assert found["user"].to_list() == ids
+    assert found["item"].to_list() == list(range(50))
+
+
+def test_links_without_a_kind_are_all_of_one(folder: Path) -> None:
+    raw = converted(folder, social={"source": "from", "target": "to", "relation": None})
+    assert raw.scan("social").collect()["relation"].to_list() == ["link", "link"]
+
+
+@pytest.mark.parametrize("time", ["order", "none"])
+def test_without_ratings_and_times_the_rows_remain(folder: Path, time: str) -> None:
+    columns = {"user": "who", "item": "what", "rating": None, "timestamp": None}
+    raw = converted(folder, interactions=columns, rating_scale=None, time=time, **alone(folder))
+    assert (raw.schema.scale, raw.schema.time, raw.schema.features) == (None, time, ())
+    found = raw.scan("interactions").collect()
+    assert found["rating"].null_count() == found["timestamp"].null_count() == 4
+    assert time == "none" or found["position"].to_list() == [0, 1, 2, 3]
+
+
+def test_the_place_in_a_parquet_file_is_counted_across_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.datasets.tables.BATCH", 7)
+    (folder / "interactions.csv").unlink()
+    pl.DataFrame({"who": range(30), "what": 1}).write_parquet(folder / "interactions.parquet")
+    columns = {"user": "who", "item": "what", "rating": None, "timestamp": None}
+    raw = converted(folder, interactions=columns, rating_scale=None, time="order", **alone(folder))
+    assert raw.scan("interactions").collect()["position"].to_list() == list(range(30))
+
+
+@pytest.mark.parametrize(
+    ("time", "text"), [("seconds", "881250949"), ("milliseconds", "881250949999"), ("iso", "1997-12-04T15:55:49Z")]
+)
+def test_times_become_seconds(folder: Path, time: str, text: str) -> None:
+    (folder / "interactions.csv").write_text(f"who,what,stars,when\n7,10,5,{text}\n")
+    raw = converted(folder, time=time)
+    assert raw.schema.time == "seconds"
+    assert raw.scan("interactions").collect()["timestamp"].to_list() == [881250949]
+
+
+def test_categories_that_are_not_listed_are_those_found(folder: Path) -> None:
+    feature = {"name": "g", "column": "sex", "kind": "categorical", "sensitive": True, "unknown": "unknown"}
+    raw = converted(folder, users={"user": "id", "features": [feature]})
+    assert raw.schema.features[0].categories == ("F", "M", "unknown")
+    assert raw.scan("users").collect().rows() == [(7, "F"), (8, None), (9, "M")]
+    feature = {"name": "age", "column": "years", "kind": "numeric", "sensitive": False}
+    raw = converted(folder, users={"user": "id", "features": [feature]})
+    assert (raw.schema.features[0].low, raw.schema.features[0].high) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "wrong", "match"),
+    [
+        ("interactions", 3, "8,10,3", "interactions.csv:3: 3 fields instead of 4"),
+        ("interactions", 5, "7,10", "interactions.csv:5: 2 fields instead of 4"),
+        ("interactions", 3, "8,10,6,881250950", "interactions.csv:3: stars is 6.0, not 1 to 5 in steps of 0.5"),
+        ("interactions", 3, "8,10,3.2,881250950", "interactions.csv:3: stars is 3.2, not 1 to 5 in steps of 0.5"),
+        ("interactions", 3, "8,10,0,881250950", "interactions.csv:3: stars is 0.0, not 1 to 5"),
+        ("interactions", 3, "8,10,nan,881250950", "interactions.csv:3: stars is nan, not 1 to 5"),
+        ("interactions", 3, "8,10,good,881250950", "interactions.csv:3: stars is 'good', not a number"),
+        ("interactions", 3, "8,10,,881250950", "interactions.csv:3: stars is empty"),
+        ("interactions", 3, "8,,4,881250950", "interactions.csv:3: what is empty"),
+        ("interactions", 3, "-8,10,4,881250950", "interactions.csv:3: who is '-8', not an id: a whole number from 0"),
+        ("interactions", 3, "8,NaN,4,881250950", "interactions.csv:3: what is 'NaN', not an id"),
+        ("interactions", 3, "8,None,4,881250950", "interactions.csv:3: what is 'None', not an id"),
+        ("interactions", 3, "8, 10,4,881250950", "interactions.csv:3: what is ' 10', not an id"),
+        ("interactions", 3, "6,10,4,881250950", "interactions.csv:3: who is 6, not a user of users.csv: list the user"),
+        ("interactions", 3, "8,10,4,881250950000", r"when is 881250950000, not seconds .* \(are these milliseconds"),
+        ("interactions", 3, "8,10,4,1997-12-04", "interactions.csv:3: when is '1997-12-04', not an integer"),
+        ("interactions", 1, "who,item,stars,when", r"interactions.csv:1: no column 'what' \(has 'who', 'item'"),
+        ("interactions", 1, "who;what;stars;when", r"no column 'who' \(has 'who;what;stars;when'\)"),
+        ("users", 3, "7,53,M", r"users.csv:3: id 7 is repeated \(first on line 2\)"),
+        ("users", 3, "8,530,M", "users.csv:3: years is 530.0, not 0 to 120, as params.yaml says"),
+        ("users", 3, "8,,M", "users.csv:3: years is empty"),
+        ("users", 3, "8,inf,M", "users.csv:3: years is inf, not a finite number"),
+        ("users", 3, "8,53,W", r"users.csv:3: sex is 'W', not one of F, M, \?, as params.yaml says"),
+        ("users", 3, "-8,53,M", "users.csv:3: id is '-8', not an id"),
+        ("users", 2, "6,24,F", "interactions.csv:2: who is 7, not a user of users.csv"),
+        ("social", 2, "7,5,trusts", "social.csv:2: to is 5, not a user of users.csv"),
+        ("social", 3, "5,7,trusts", "social.csv:3: from is 5, not a user of users.csv"),
+        ("social", 3, "9,7,", "social.csv:3: how is empty"),
+    ],
+)
+def test_a_bad_line_is_named(folder: Path, table: str, line: int, wrong: str, match: str) -> None:
+    lines = FILES[table].splitlines()
+    lines[line - 1] = wrong
+    (folder / f"{table}.csv").write_text("\n".join(lines) + "\n")
+    refused(folder, match)
+
+
+def test_a_number_with_the_value_of_a_row_is_named_in_parquet_too(folder: Path) -> None:
+    table = pl.read_csv(folder / "interactions.csv")
+    (folder / "interactions.csv").unlink()
+    table.with_columns(who=pl.Series([7, 8, -7, 7])).write_parquet(folder / "interactions.parquet")
+    refused(folder, "interactions.parquet:3: who is '-7', not an id")
+    table.with_columns(who=pl.Series([7, 8, 6, 7])).write_parquet(folder / "interactions.parquet")
+    refused(folder, "interactions.parquet:3: who is 6, not a user of users.csv")
+    table.with_columns(stars=pl.Series([1, None, 2, 3])).write_parquet(folder / "interactions.parquet")
+    refused(folder, "interactions.parquet:2: stars is empty")
+
+
+def test_a_category_with_blanks_is_refused_where_categories_are_those_found(folder: Path) -> None:
+    (folder / "users.csv").write_text("id,years,sex\n7,24,F\n8,53, F\n9,31,M\n")
+    feature = {"name": "g", "column": "sex", "kind": "categorical", "sensitive": True}
+    refused(folder, "users.csv:3: sex is ' F', not a category", users={"user": "id", "features": [feature]})
+
+
+@pytest.mark.parametrize("table", FILES)
+def test_an_empty_and_a_missing_file_are_named(folder: Path, table: str) -> None:
+    (folder / f"{table}.csv").write_text("")
+    refused(folder, f"{table}.csv: is empty")
+    (folder / f"{table}.csv").unlink()
+    refused(folder, f"no file of {table}; name one under `obtain` in params.yaml")
+
+
+def test_a_file_that_is_not_read_is_named(folder: Path) -> None:
+    refused(folder, "social.csv: `read` in params.yaml has no `social`", social=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"rating_scale": None}, "rating_scale: give it with the column of ratings"),
+        ({"time": "order"}, "time: say what the column of time stamps holds"),
+        ({"separator": "::"}, "separator: '::' is not one character"),
+        ({"separator": "x"}, "separator: 'x' is not one character"),
+        ({"rating_scale": {"low": 1, "high": 5, "step": 0.3}}, "1 to 5 in steps of 0.3 is no scale"),
+        ({"rating_scale": {"low": 5, "high": 1, "step": 1}}, "5 to 1 in steps of 1 is no scale"),
+        ({"rating_scale": {"low": 1, "high": 5, "step": 0}}, "greater than 0"),
+        ({"interactions": READ["interactions"] | {"item": "who"}}, "column 'who' is named twice"),
+        ({"social": {"source": "from", "target": "from", "relation": None}}, "column 'from' is named twice"),
+        ({"time": "days"}, "Input should be 'seconds'"),
+        ({"extra": 1}, "Extra inputs"),
+    ],
+)
+def test_options_that_contradict_one_another_are_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValidationError, match=match):
+        options(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"name": "user"}, "'user' is the id's name"),
+        ({"column": "id"}, "column 'id' is named twice"),
+        ({"categories": ["F", "F"]}, "each named once"),
+        ({"categories": []}, "each named once"),
+        ({"unknown": "x"}, "`unknown` 'x' is not among the categories"),
+        ({"low": 1.0}, "a category has no `low`"),
+        ({"kind": "numeric"}, "a number has no categories"),
+        ({"kind": "numeric", "categories": None, "unknown": None, "low": 1}, "give both `low` and `high`"),
+        ({"kind": "numeric", "categories": None, "unknown": None, "low": 2, "high": 1}, "is not below"),
+        ({"name": "age"}, "feature 'age' is named twice"),
+    ],
+)
+def test_features_that_make_no_sense_are_refused(changes: dict[str, Any], match: str) -> None:
+    age, gender = copy.deepcopy(READ["users"]["features"])
+    with pytest.raises(ValidationError, match=match):
+        options(users={"user": "id", "features": [age, gender | changes]})
+
+
+def test_the_files_are_copied_under_the_names_of_their_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "Ratings.CSV").write_text("a")
+    (tmp_path / "mine" / "people.parquet").write_text("b")
+    (tmp_path / "raw").mkdir()
+    monkeypatch.chdir(tmp_path)
+    given = {"interactions": "mine/Ratings.CSV", "users": str(tmp_path / "mine" / "people.parquet")}
+    chosen = ObtainOptions.model_validate(given | {"synthetic": True, "licence": "none"})
+    obtain(tmp_path / "raw", Places(None, tmp_path, tmp_path), chosen)
+    assert {path.name: path.read_text() for path in (tmp_path / "raw").iterdir()} == {
+        "interactions.csv": "a",
+        "users.parquet": "b",
+    }
+    described = source(chosen)
+    assert (described.synthetic, described.licence) == (True, "none")
+    assert described.address == "own files (Ratings.CSV, people.parquet)"
+    for path, match in (
+        ("mine/ratings.json", "is none of .csv"),
+        ("mine/no.csv", "no.csv: not found; correct `social`"),
+    ):
+        (tmp_path / "mine" / "ratings.json").write_text("{}")
+        with pytest.raises(DataError, match=match):
+            obtain(tmp_path / "raw", Places(None, tmp_path, tmp_path), chosen.model_copy(update={"social": path}))
+
+
+def ready(raw: RawTables) -> gerai.Prepared:
+    """Under GERAI's protocol; its features can be encoded."""
+    prepared = gerai.prepare(raw, PROTOCOL)
+    encode(prepared.tables["users"], prepared.features)
+    return prepared
+
+
+def test_ratings_with_users_run_under_gerai(folder: Path) -> None:
+    prepared = ready(converted(folder))
+    assert (prepared.n_users, prepared.n_items) == (2, 2)
+    assert prepared.tables["users"]["gender"].to_list() == ["F", "?"]
+    assert [feature.name for feature in prepared.features if feature.sensitive] == ["gender"]
+    assert prepared.tables["interactions"].filter(user=0, item=0)["rating"].to_list() == [4.0]
+
+
+def test_ratings_alone_run_under_gerai(folder: Path) -> None:
+    prepared = ready(converted(folder, **alone(folder)))
+    assert prepared.tables["user_ids"]["original"].to_list() == ["7", "8"]
+    assert "mean_rating" in prepared.tables["users"].columns
+
+
+def test_interactions_without_ratings_run_under_gerai(folder: Path) -> None:
+    columns = {"user": "who", "item": "what", "rating": None, "timestamp": None}
+    prepared = ready(converted(folder, interactions=columns, rating_scale=None, time="order"))
+    assert prepared.scale is None
+    assert prepared.tables["users"].columns == ["user", "n_ratings", "age", "gender"]
+
+
+def test_text_ids_run_under_gerai(folder: Path) -> None:
+    for table, columns in (("interactions", ["who", "what"]), ("users", ["id"]), ("social", ["from", "to"])):
+        frame = pl.read_csv(folder / f"{table}.csv", infer_schema=False)
+        frame.with_columns(pl.format("k-{}", name).alias(name) for name in columns).write_csv(folder / f"{table}.csv")
+    prepared = ready(converted(folder))
+    assert prepared.tables["user_ids"]["original"].to_list() == ["k-7", "k-8"]
+    assert prepared.tables["item_ids"]["original"].to_list() == ["k-10", "k-20"]
+    assert prepared.tables["users"]["age"].to_list() == [24.0, 53.0]
+
+
+def guide(language: str) -> list[str]:
+    text = (ROOT / "docs" / "custom-data.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop").mkdir()
+    for name, content in zip(("ratings", "people", "follows"), guide("csv"), strict=True):
+        (tmp_path / "shop" / f"{name}.csv").write_text(content)
+    shown = {table: entries for text in guide("yaml") for table, entries in yaml.safe_load(text).items()}
+    params = load(ROOT / "params.yaml").model_dump()
+    for table, entries in shown.items():
+        params[table] = params[table] | entries
+    checked = Params.model_validate(params)
+    check_configs(checked)
+
+    shop = checked.datasets["shop"]
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "tables").mkdir()
+    obtain(tmp_path / "raw", Places(None, tmp_path, tmp_path), ObtainOptions.model_validate(shop.obtain))
+    convert(tmp_path / "raw", tmp_path / "tables", ReadOptions.model_validate(shop.read))
+    prepared = ready(read_raw(tmp_path / "tables"))
+    assert (prepared.n_users, prepared.n_items) == (3, 3)
+    assert prepared.tables["users"]["plan"].to_list() == ["basic", "none", "premium"]
+
+
+def test_the_entry_of_the_source_is_an_entry_of_params() -> None:
+    entry = yaml.safe_load(custom.SOURCE.entry)
+    ObtainOptions.model_validate(entry["obtain"])
+    ReadOptions.model_validate(entry["read"])

@@ -1,0 +1,215 @@
+import functools
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+import pytest
+
+from tasks.datasets import tables
+from tasks.datasets.tables import Column, batches, in_seconds
+from tasks.errors import DataError
+
+COLUMNS = {"user": Column("id"), "n": Column("whole"), "x": Column("number"), "word": Column("text", may_be_empty=True)}
+HEADER = "user,note,n,word,x\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "table.csv"
+
+
+def read(path: Path, separator: str | None = ",") -> list[tuple[object, ...]]:
+    return [row for _, rows in batches(path, separator, COLUMNS) for row in rows.rows()]
+
+
+def refused(path: Path, match: str, separator: str | None = ",") -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        read(path, separator)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_wanted_columns_arrive_in_the_order_asked_for(path: Path) -> None:
+    path.write_text(HEADER + "7,,-3,good,1.5\nann,hello,9,,2\n")
+    assert read(path) == [("7", -3, 1.5, "good"), ("ann", 9, 2.0, None)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_line_ends_and_a_byte_order_mark_change_nothing(path: Path, end: str, start: str) -> None:
+    path.write_bytes(f"{start}{HEADER}7,,3,é,1\n8,,4,,2".replace("\n", end).encode())
+    assert read(path) == [("7", 3, 1.0, "é"), ("8", 4, 2.0, None)]
+
+
+def test_quotes_protect_separators_and_are_doubled_inside(path: Path) -> None:
+    path.write_text(HEADER + '7,"a, b",3,"say ""yes""",1\n"8",,4,",",2\n')
+    assert read(path) == [("7", 3, 1.0, 'say "yes"'), ("8", 4, 2.0, ",")]
+
+
+@pytest.mark.parametrize("separator", ["\t", ";", "|", " "])
+def test_other_separators(path: Path, separator: str) -> None:
+    path.write_text((HEADER + "7,,3,w,1.5\n").replace(",", separator))
+    assert [row[0] for row in read(path, separator)] == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty, or its first line is"),
+        (HEADER, "has a header and nothing else"),
+        (HEADER + "\n", "has a header and nothing else"),
+        ("user,n,x\n1,2,3\n", r"table.csv:1: no column 'word' \(has 'user', 'n', 'x'\); correct `read`"),
+        ("user;n;x;word\n1;2;3;w\n", r"no column 'user' \(has 'user;n;x;word'\); correct `read` .* or its separator"),
+        ("user,n,x,word,user\n1,2,3,w,1\n", "table.csv:1: column 'user' is there 2 times"),
+        ("user,n,x,word,a,a\n1,2,3,w,,\n", "table.csv:1: two columns have the same name"),
+        (HEADER + "7,,3,w,1\n8,,3,w\n", "table.csv:3: 4 fields instead of 5"),
+        (HEADER + "7,,3,w,1\n8,a,b,3,w,1\n", "table.csv:3: 6 fields instead of 5"),
+        (HEADER + "7,,3,w,1\n\n8,,3,w,1\n", "table.csv:3: 1 fields instead of 5"),
+        (HEADER + '7,,3,"w",1\n8,,3,w\n', "table.csv:3: 4 fields instead of 5"),
+        (HEADER + "7,,3,w,1\n8,,3.0,w,1\n", "table.csv:3: n is '3.0', not an integer"),
+        (HEADER + "7,,3,w,1\n8,,3,w,1 5\n", "table.csv:3: x is '1 5', not a number"),
+        (HEADER + "7,,3,w,1\n,,3,w,1\n", "table.csv:3: user is empty"),
+        (HEADER + "7,,3,w,1\n8,,3,w,\n", "table.csv:3: x is empty"),
+        (HEADER + '7,"open,3,w,1\n8,,3,w,1\n', "table.csv:2: a quoted field does not end on its line"),
+        (HEADER + '7,"a\nb",3,w,1\n8,,3,w,1\n', "table.csv:2: a quoted field does not end on its line"),
+    ],
+)
+def test_a_malformed_table_is_named(path: Path, content: str, match: str) -> None:
+    path.write_text(content)
+    refused(path, match)
+
+
+def test_a_short_line_is_found_where_the_missing_field_may_be_empty(path: Path) -> None:
+    path.write_text('user,n,x,word\n7,3,1,"w"\n8,3,1\n')
+    refused(path, "table.csv:3: 3 fields instead of 4")
+    path.write_text("user,n,x,word\n7,3,1,w\n8,3,1")
+    refused(path, "table.csv:3: 3 fields instead of 4")
+
+
+def test_other_encodings_and_binary_rubbish_are_refused(path: Path) -> None:
+    path.write_bytes((HEADER + "7,,3,w,1\n8,,3,\xe9,1\n").encode("latin-1"))
+    refused(path, "table.csv:3: byte 0xe9 is not UTF-8; save the file as UTF-8")
+    path.write_bytes((HEADER + "7,,3,w,1\n").encode("utf-16"))
+    refused(path, "table.csv:1: byte 0xff is not UTF-8")
+    path.write_bytes(bytes(range(256)) * 20)
+    refused(path, "table.csv:1: no column 'user'|is not UTF-8")
+
+
+def test_without_a_separator_text_is_refused(path: Path) -> None:
+    path.write_text(HEADER + "7,,3,w,1\n")
+    refused(path, "the separator is null in params.yaml", separator=None)
+
+
+def test_lines_are_counted_across_blocks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "blocks", functools.partial(tables.blocks, size=50))
+    path.write_text(HEADER + "".join(f"{n},,3,w,1\n" for n in range(40)))
+    parts = list(batches(path, ",", COLUMNS))
+    assert len(parts) > 5
+    assert [user for line, rows in parts for user in zip(rows["user"], range(line, 99), strict=False)] == [
+        (str(n), n + 2) for n in range(40)
+    ]
+    with path.open("a") as file:
+        file.write("40,,3,w\n")
+    refused(path, "table.csv:42: 4 fields instead of 5")
+
+
+FRAME = pl.DataFrame({"user": [7, 8], "n": [3, 4], "x": [1, 2], "word": ["w", None], "other": [1.0, 2.0]})
+
+
+def test_parquet_gives_the_same_as_text(path: Path) -> None:
+    parquet = path.with_suffix(".parquet")
+    FRAME.write_parquet(parquet)
+    FRAME.write_csv(path)
+    assert read(parquet) == read(path) == [("7", 3, 1.0, "w"), ("8", 4, 2.0, None)]
+    FRAME.cast({"word": pl.Categorical}).write_parquet(parquet)
+    assert read(parquet) == read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "match"),
+    [
+        ("user", [1.0, 2.0], "column 'user' holds Float64, not whole numbers or text"),
+        ("user", [1, None], "table.parquet:2: user is empty"),
+        ("n", [1.0, 2.0], "column 'n' holds Float64, not whole numbers"),
+        ("n", [None, None], "table.parquet:1: n is empty"),
+        ("x", ["1", "2"], "column 'x' holds String, not numbers"),
+        ("word", [1.0, 2.0], "column 'word' holds Float64, not text"),
+        ("word", [[1], [2]], r"column 'word' holds List\(Int64\), not text"),
+    ],
+)
+def test_a_column_of_parquet_of_the_wrong_type_is_named(
+    path: Path, column: str, values: Sequence[object], match: str
+) -> None:
+    parquet = path.with_suffix(".parquet")
+    FRAME.with_columns(pl.Series(column, values)).write_parquet(parquet)
+    refused(parquet, match)
+
+
+def test_an_empty_broken_or_other_parquet_file_is_refused(path: Path) -> None:
+    parquet = path.with_suffix(".parquet")
+    FRAME.clear().write_parquet(parquet)
+    refused(parquet, "has no rows")
+    FRAME.drop("n").write_parquet(parquet)
+    refused(parquet, r"table.parquet: no column 'n' \(has 'user', 'x', 'word', 'other'\)")
+    parquet.write_bytes(parquet.read_bytes()[:-20])
+    refused(parquet, "not a readable Parquet file")
+    parquet.write_text(HEADER)
+    refused(parquet, "not a readable Parquet file")
+
+
+def seconds(values: Sequence[object], kind: Literal["seconds", "milliseconds", "iso"]) -> list[int]:
+    frame = pl.DataFrame({"when": values})
+    return in_seconds(Path("t.csv"), frame, "when", 2, kind)["when"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-05-31", datetime(2024, 5, 31, tzinfo=UTC)),
+        ("2024-05-31T18:30", datetime(2024, 5, 31, 18, 30, tzinfo=UTC)),
+        ("2024-05-31 18:30:05", datetime(2024, 5, 31, 18, 30, 5, tzinfo=UTC)),
+        ("2024-05-31T18:30:05.999", datetime(2024, 5, 31, 18, 30, 5, tzinfo=UTC)),
+        ("2024-05-31T18:30:05Z", datetime(2024, 5, 31, 18, 30, 5, tzinfo=UTC)),
+        ("2024-05-31T18:30+02:00", datetime(2024, 5, 31, 16, 30, tzinfo=UTC)),
+        ("2024-05-31T18:30:05.5-05:30", datetime(2024, 6, 1, 0, 0, 5, tzinfo=UTC)),
+    ],
+)
+def test_iso_times_become_seconds(text: str, moment: datetime) -> None:
+    assert seconds([text], "iso") == [int(moment.timestamp())]
+
+
+def test_times_of_parquet_become_seconds() -> None:
+    noon = datetime(2024, 5, 31, 12, tzinfo=UTC)
+    assert seconds([noon], "iso") == [int(noon.timestamp())]
+    assert seconds([noon.astimezone(timezone(timedelta(hours=2)))], "iso") == [int(noon.timestamp())]
+    assert seconds([noon.replace(tzinfo=None)], "iso") == [int(noon.timestamp())]
+    assert seconds([date(2024, 5, 31)], "iso") == [int(noon.timestamp()) - 43_200]
+
+
+def test_milliseconds_are_rounded_down() -> None:
+    assert seconds([1_717_180_200_999], "milliseconds") == [1_717_180_200]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "match"),
+    [
+        (1_717_180_200_000, "seconds", r"t.csv:3: when is 1717180200000, not seconds .* \(are these milliseconds\?\)"),
+        (-1, "seconds", "when is -1, not seconds between 1970 and 2100"),
+        (5_000_000_000_000, "milliseconds", "not milliseconds between 1970 and 2100"),
+        ("1969-12-31", "iso", "not seconds between 1970 and 2100"),
+        ("31.05.2024", "iso", "when is '31.05.2024', not a date and time as 2024-05-31T18:30:00"),
+        ("2024-02-30", "iso", "not a date and time"),
+        ("2024-05-31T25:00", "iso", "not a date and time"),
+        ("2024-05-31T18:30:05 Europe/Rome", "iso", "not a date and time"),
+        ("1717180200", "iso", "not a date and time"),
+    ],
+)
+def test_a_time_that_is_none_is_named(
+    value: object, kind: Literal["seconds", "milliseconds", "iso"], match: str
+) -> None:
+    right = {"seconds": 1, "milliseconds": 1, "iso": "2024-05-31"}[kind]
+    with pytest.raises(DataError, match=match):
+        seconds([right, value], kind)
