@@ -36,7 +36,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items with an interaction, numbered in the order of their original ids; one interaction per pair.
 
     Raises:
-        DataError: a rating is not on the scale, or a user has no profile.
+        DataError: a rating is not on the scale, a user has no profile, or a feature the name of a number about ratings.
     """
     published = raw.scan("interactions").collect()
     rows = latest(published)
@@ -53,6 +53,8 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     interactions = interactions.with_columns(split=pl.Series(split))
     people, attributes = profiles(raw, user_ids)
     numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
+    if taken := {one.name for one in features} & {one.name for one in attributes}:
+        raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
     return Prepared(
         tables={
             "interactions": interactions,

@@ -137,6 +137,16 @@ def test_a_user_without_a_profile_is_named(tmp_path: Path) -> None:
         prepare(raw(tmp_path, [*ROWS, (40, 7, 3.0, 1)]), OPTIONS)
 
 
+def test_a_feature_with_the_name_of_a_number_about_ratings_is_refused(tmp_path: Path) -> None:
+    raw(tmp_path, ROWS)
+    people = pl.read_parquet(tmp_path / "users.parquet").rename({"gender": "mean_rating"})
+    people.write_parquet(tmp_path / "users.parquet")
+    feature = Feature(name="mean_rating", kind="categorical", categories=("F", "M", "?"), unknown="?")
+    write_raw_schema(RawSchema(tables=("interactions", "users"), features=(feature,), scale=SCALE), tmp_path)
+    with pytest.raises(DataError, match="feature 'mean_rating' has the name of a number about ratings"):
+        prepare(read_raw(tmp_path), OPTIONS)
+
+
 def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) -> None:
     places = Places(str(mirror), tmp_path / "placed", tmp_path / "downloads")
     ml_100k.obtain(tmp_path, places, NoOptions())
