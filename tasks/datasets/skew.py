@@ -1,0 +1,302 @@
+"""Who has what in synthetic data: long tails, tastes, sittings, drawn in arrays at any scale.
+
+Items lie on shelves (a genre, a department, a town). How much a user likes each shelf is the user's taste; within a
+shelf what is popular is popular with everybody. So users times shelves is a factor model, which recommenders can
+learn, and where taste depends on attributes, interactions give these away.
+
+Weights are whole numbers held in float64. Their sums are exact, so nothing depends on how a processor adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+WHOLE = 2.0**24
+"""The largest weight of a row or a tail: sums of 2^29 of them are still exact in float64."""
+TOO_MANY = 6
+"""Users who have more than one in so many items are not drawn item by item but by a race of all items."""
+ROUNDS = 4
+"""Attempts at finding distinct items before those still without are raced too."""
+RACE = 1 << 22
+"""Users times items that are raced at a time: 32 MiB an array."""
+
+
+def scaled(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> int:
+    """A size of the published data at another scale: `number` itself at scale 1, never under `least`."""
+    return max(least, round(number * scale**power))
+
+
+def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Floats:
+    """Weights of n items in random order, (n,), whole numbers from 1: exp(-decay * x^bend) at rank share x.
+
+    This stretched exponential is the shape of the popularity of films, shops and goods (Laherrère & Sornette, 1998):
+    straighter than a power law at the head, and as long a tail. `bend` is about a half in the data sets that have
+    twins here; exp(decay) is how many times as popular the first item is as the last.
+    """
+    share = (np.arange(n) + 0.5) / n
+    return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * WHOLE)
+
+
+def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: int | Ints, spread: float) -> Ints:
+    """How often each of n users acts, (n,), with sum `total`: `least` and a log-normal surplus, cut at `most`.
+
+    spread: sigma of the surplus: its mean is exp(spread^2 / 2) times its median.
+
+    Raises:
+        ValueError: `total` is not between what all have at least and at most.
+    """
+    most = np.broadcast_to(np.asarray(most, dtype=np.int64), (n,))
+    room = most - least
+    if room.min(initial=0) < 0 or not 0 <= total - n * least <= room.sum():
+        raise ValueError(f"{n} users cannot have {total} in all with {least} to {most.max()} each")
+    share = np.round(rng.lognormal(0, spread, n), 6) + 1e-6
+
+    def surplus(factor: float) -> Ints:
+        return np.minimum(np.floor(factor * share), room).astype(np.int64)
+
+    low, high = 0.0, 1.0
+    while surplus(high).sum() < total - n * least:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if surplus(middle).sum() <= total - n * least else (low, middle)
+    result = surplus(low)
+    while (missing := total - n * least - int(result.sum())) > 0:
+        some = rng.permutation(np.flatnonzero(result < room))[:missing]
+        result[some] += 1
+    return least + result
+
+
+def whole(weights: NDArray[np.floating]) -> Floats:
+    """Rows of positive weights, (n, k), as whole numbers up to `WHOLE`; only proportions within a row count."""
+    return np.ceil(weights / weights.max(axis=1, keepdims=True) * WHOLE)
+
+
+def choose(rng: np.random.Generator, weights: Floats, rows: Ints) -> Ints:
+    """For each of `rows` one column of `weights` (whole numbers), in proportion to them; a row may be named often."""
+    columns = weights.shape[1]
+    ends = np.cumsum(weights)
+    starts = np.concatenate([[0.0], ends[columns - 1 :: columns]])
+    at = _between(rng, ends, starts[rows], starts[rows + 1])
+    return at - rows * columns
+
+
+def _between(rng: np.random.Generator, ends: Floats, low: Floats, high: Floats) -> Ints:
+    """Places in a running sum, drawn between two of its values."""
+    width = high - low
+    point = low + np.minimum(np.floor(rng.random(len(low)) * width), width - 1)
+    return np.searchsorted(ends, point, side="right")
+
+
+class Shelves:
+    """n_items items, each on one of n_shelves shelves; row i of `weight` and `shelf` is item i."""
+
+    def __init__(self, shelf: Ints, weight: Floats, n_shelves: int) -> None:
+        """shelf: (n_items,); weight: (n_items,) popularity, whole numbers from 1."""
+        self.shelf, self.weight, self.n_shelves = shelf, weight, n_shelves
+        self._order = np.argsort(shelf, kind="stable")
+        self._ends = np.cumsum(weight[self._order])
+        self._begins = np.searchsorted(shelf[self._order], np.arange(n_shelves + 1))
+        self._marks = np.concatenate([[0.0], self._ends])[self._begins]
+
+    def __len__(self) -> int:
+        return len(self.shelf)
+
+    @property
+    def mass(self) -> Floats:
+        """(n_shelves,) popularity of each shelf; 0 where it is empty."""
+        return np.diff(self._marks)
+
+    @property
+    def sizes(self) -> Ints:
+        """(n_shelves,) items on each shelf."""
+        return np.diff(self._begins)
+
+    def pick(self, rng: np.random.Generator, shelves: Ints) -> Ints:
+        """For each of `shelves` (none empty) an item on it, in proportion to popularity."""
+        return self._order[_between(rng, self._ends, self._marks[shelves], self._marks[shelves + 1])]
+
+    def member(self, shelves: Ints, place: Ints) -> Ints:
+        """The item at a place (from 0) on each of `shelves`."""
+        return self._order[self._begins[shelves] + place]
+
+
+class Deal:
+    """Items for rows whose shelves are known, repeats welcome: every item `least` times, the rest by popularity.
+
+    Rows come in as many calls as is convenient; what every item must have is spread over all of them.
+    """
+
+    def __init__(self, items: Shelves, rows: Ints, least: int) -> None:
+        """rows: (n_shelves,) how many rows each shelf will have in all: `least` times its items or more.
+
+        Raises:
+            ValueError: a shelf has too few rows.
+        """
+        self.items, self.rows, self.due = items, rows, least * items.sizes
+        if (self.due > rows).any():
+            raise ValueError("a shelf has too few rows for each of its items")
+        self._seen = np.zeros(items.n_shelves, dtype=np.int64)
+
+    def __call__(self, rng: np.random.Generator, shelves: Ints) -> Ints:
+        """The next rows' items."""
+        order = np.argsort(shelves, kind="stable")
+        ordered = shelves[order]
+        counts = np.bincount(shelves, minlength=self.items.n_shelves)
+        turn = np.empty(len(shelves), dtype=np.int64)
+        turn[order] = np.arange(len(shelves)) - (np.cumsum(counts) - counts)[ordered] + self._seen[ordered]
+        self._seen += counts
+        due, rows = self.due[shelves], self.rows[shelves]
+        done = turn * due // rows
+        item = self.items.pick(rng, shelves)
+        must = np.flatnonzero((turn + 1) * due // rows > done)
+        item[must] = self.items.member(shelves[must], done[must] % self.items.sizes[shelves[must]])
+        return item
+
+
+def everything_once(rng: np.random.Generator, n_items: int, quota: Ints) -> tuple[Ints, Ints]:
+    """One user for every item, as (users ascending, items): each user at most `quota` times, the active more often."""
+    ticket = np.sort(rng.choice(int(quota.sum()), n_items, replace=False, shuffle=False))
+    return np.searchsorted(np.cumsum(quota), ticket, side="right"), rng.permutation(n_items)
+
+
+def draw_pairs(
+    rng: np.random.Generator, taste: Floats, items: Shelves, quota: Ints, certain: tuple[Ints, Ints]
+) -> tuple[Ints, Ints]:
+    """Distinct (user, item), in no order that means anything: `quota[u]` of each user, by taste times popularity.
+
+    Args:
+        taste: (n_users, n_shelves) positive; fewer than 2^17 users.
+        quota: (n_users,) at most as many as there are items.
+        certain: (users, items) distinct pairs that are among them (`everything_once`).
+    """
+    n_users, bits = len(quota), len(items).bit_length()
+    weights = whole(taste * items.mass)
+    chances = weights / weights.sum(axis=1, keepdims=True)
+    sure = np.sort(_key(*certain, bits))
+    raced = quota > len(items) // TOO_MANY
+    pool = sure[~raced[sure >> bits]]
+    for attempt in range(ROUNDS):
+        short = np.where(raced, 0, quota - np.bincount(pool >> bits, minlength=n_users))
+        some = np.flatnonzero(short > 0)
+        if not len(some):
+            break
+        draws = (short[some] * (5 + 3 * attempt) >> 2) + 4
+        counts = rng.multinomial(draws, chances[some])
+        shelves = np.repeat(np.tile(np.arange(items.n_shelves), len(some)), counts.ravel())
+        new = _key(np.repeat(some, draws), items.pick(rng, shelves), bits)
+        pool = _distinct(np.concatenate([pool, new]))
+    raced |= np.bincount(pool >> bits, minlength=n_users) < quota
+    pool = _cut(rng, pool[~raced[pool >> bits]], quota, sure[~raced[sure >> bits]], bits)
+    pool = np.concatenate([pool, *_races(rng, taste, items, quota, np.flatnonzero(raced), sure, bits)])
+    return pool >> bits, pool & ((1 << bits) - 1)
+
+
+def _key(users: Ints, items: Ints, bits: int) -> Ints:
+    return (users << bits) | items
+
+
+def _distinct(keys: Ints) -> Ints:
+    keys.sort()
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+
+
+def _cut(rng: np.random.Generator, pool: Ints, quota: Ints, sure: Ints, bits: int) -> Ints:
+    """Of each user's pairs (ascending) a random `quota[u]`, the sure ones among them."""
+    chance = rng.integers(1, 1 << 24, len(pool))
+    chance[np.searchsorted(pool, sure)] = 0
+    item = pool & ((1 << bits) - 1)
+    keys = (((pool >> bits) << 24 | chance) << bits) | item
+    keys.sort()
+    users = keys >> (24 + bits)
+    counts = np.bincount(users, minlength=len(quota))
+    place = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = place < quota[users]
+    return _key(users[kept], keys[kept] & ((1 << bits) - 1), bits)
+
+
+def _races(
+    rng: np.random.Generator, taste: Floats, items: Shelves, quota: Ints, users: Ints, sure: Ints, bits: int
+) -> Iterator[Ints]:
+    """Pairs of users who have so many items that drawing one by one would mostly repeat.
+
+    Each item arrives after an exponential time, sooner the more it is liked, and the first `quota[u]` are taken: the
+    same law as drawing one after the other without replacement.
+    """
+    at_a_time = max(1, RACE // len(items))
+    for first in range(0, len(users), at_a_time):
+        some = users[first : first + at_a_time]
+        arrival = rng.standard_exponential((len(some), len(items)))
+        arrival /= whole(taste[some])[:, items.shelf] * items.weight
+        mine = sure[np.isin(sure >> bits, some)]
+        arrival[np.searchsorted(some, mine >> bits), mine & ((1 << bits) - 1)] = 0
+        last = np.take_along_axis(np.sort(arrival, axis=1), quota[some][:, None] - 1, axis=1)
+        row, item = np.nonzero(arrival <= last)
+        yield _key(some[row], item, bits)
+
+
+def blocks(quota: Ints, rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of users with about `rows` rows together, and fewer than 2^17 users: what is worked on at a time."""
+    ends = np.cumsum(quota)
+    first, done = 0, 0
+    while first < len(quota):
+        last = min(max(first + 1, int(np.searchsorted(ends, done + rows))), first + (1 << 17) - 1, len(quota))
+        yield first, last
+        first, done = last, int(ends[last - 1])
+
+
+class Grades:
+    """Scores cut into rating levels with given shares. The first scores set the thresholds for all."""
+
+    def __init__(self, shares: Sequence[float]) -> None:
+        """shares: of the levels, lowest first, in any unit."""
+        self.shares = np.cumsum(shares)[:-1] / np.sum(shares)
+        self._thresholds: NDArray[np.float64] | None = None
+
+    def __call__(self, scores: NDArray[np.floating]) -> NDArray[np.int8]:
+        """Levels from 0."""
+        scores = np.round(scores, 6)
+        if self._thresholds is None:
+            self._thresholds = np.quantile(scores, self.shares)
+        return np.searchsorted(self._thresholds, scores, side="right").astype(np.int8)
+
+
+def phases(rng: np.random.Generator, users: Ints, shelves: Ints, n_users: int, n_shelves: int) -> Floats:
+    """When in a user's time each row is, (n_rows,) in 0..1: a user goes through shelves one after another, roughly.
+
+    So what follows an item is more often of its shelf than chance has it.
+    """
+    when = rng.random((n_users, n_shelves))[users, shelves] + 0.04 * rng.random(len(users))
+    return when % 1.0
+
+
+def sittings(
+    rng: np.random.Generator, quota: Ints, users: Ints, phase: Floats, *, rows: float, spans: Floats
+) -> tuple[Floats, Floats]:
+    """Times of rows that come in sittings: (begin of the row's sitting, place within it).
+
+    Args:
+        quota: (n_users,) rows of each user. users, phase: (n_rows,) of each row (`phases`).
+        rows: about how many rows a sitting has.
+        spans: (n_users,) time from a user's first sitting to the last, in any unit.
+
+    Returns:
+        begin: (n_rows,) since the user's first sitting, 0..span. place: (n_rows,) 0..1.
+    """
+    number = 1 + rng.poisson(quota / rows)
+    ends = np.cumsum(number)
+    first = ends - number
+    gap = np.round(rng.standard_exponential(ends[-1]), 6)
+    gap[first] = 0
+    until = np.cumsum(gap)
+    whole_gap = np.maximum(until[ends - 1] - until[first], 1e-6)
+    at = phase * number[users]
+    sitting = np.minimum(at.astype(np.int64), number[users] - 1)
+    begin = (until[first[users] + sitting] - until[first[users]]) / whole_gap[users] * spans[users]
+    return begin, np.clip(at - sitting, 0, 1)
