@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
-from tasks.protocols.dpvae import Options, bounds, enough, in_order, merged, most_recent, prepare, sampled
+from tasks.protocols.dpvae import Options, ascending, bounds, enough, in_order, merged, most_recent, prepare, sampled
 from tests.protocols.tables import INTERACTIONS, as_published, assert_same, interactions, shuffled, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)
@@ -44,12 +44,20 @@ def test_better_accuracy_needs_more_and_the_lower_bound_is_a_share_of_the_upper(
 def table(rows: list[tuple[int, int, int | None, int]], timed: bool = True) -> pl.DataFrame:
     schema = {"user": pl.Int32, "item": pl.Int32, "rating": pl.Float32, "time": pl.Int64}
     frame = pl.DataFrame(rows, schema, orient="row")
-    return in_order(frame if timed else frame.drop("time"))
+    return in_order((frame if timed else frame.drop("time")).to_dict())
 
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5), st.integers(0, 4)), min_size=1, max_size=40
 )
+
+
+@given(key=st.lists(st.integers(0, 9)), step=st.sampled_from([1, 2**55, 2**59]))
+def test_places_are_in_the_order_of_their_numbers_and_then_their_own(key: list[int], step: int) -> None:
+    """However large the numbers: those that leave no room for places are sorted in another way."""
+    numbers = [number * step for number in key]
+    expected = sorted(range(len(key)), key=lambda place: (numbers[place], place))
+    assert ascending(np.array(numbers, dtype=np.int64)).tolist() == expected
 
 
 @given(rows=ROWS)
