@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.quality.rules import Table
-
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
 
@@ -26,11 +24,16 @@ SECTIONS = "{% for section in sections %}{% set section_loop = loop %}{% include
 
 
 def write_docs(
-    verdict: dict[str, Any], judged: Sequence[tuple[Table, ExpectationSuiteValidationResult]], folder: Path
+    verdict: dict[str, Any], judged: Sequence[tuple[str, int, ExpectationSuiteValidationResult]], folder: Path
 ) -> None:
     """Write index.html (the verdict, the failing rows, the files that were read) and one page per table.
 
     The same verdict gives the same bytes: run times and identifiers are left out.
+
+    Args:
+        verdict: as `tasks.quality.runner.run` returns it.
+        judged: name, number of rows and outcome of each table.
+        folder: an existing, empty one.
     """
     from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
     from great_expectations.render.view.view import DefaultJinjaPageView
@@ -40,15 +43,15 @@ def write_docs(
     layout = DefaultJinjaPageView().env.from_string(SECTIONS)
     title = f"{verdict['contract']}/{verdict['name']}"
     pages = []
-    for table, outcome in judged:
+    for table, rows, outcome in judged:
         sections = ValidationResultsPageRenderer().render(outcome).to_json_dict()["sections"]
         sections = [_escaped(section) for section in sections if section["section_name"] not in OWN_SECTIONS]
-        results = [result for result in verdict["results"] if result["table"] == table.name]
-        file = re.sub(r"[^A-Za-z0-9=.]+", "-", table.name) + ".html"
+        results = [result for result in verdict["results"] if result["table"] == table]
+        file = re.sub(r"[^A-Za-z0-9=.]+", "-", table) + ".html"
         page = {
-            "table": table.name,
+            "table": table,
             "file": file,
-            "rows": table.frame.height,
+            "rows": rows,
             "results": results,
             "failed": [result for result in results if not result["success"]],
         }

@@ -1,21 +1,19 @@
 """Rules about one table, as data: a suite is a list of them, and `tasks.quality.runner` has them judged.
 
-Every rule knows the rows that break it as a polars mask. Great Expectations gives the verdict; the masks name the
-failing rows, and stand in for it on tables too long to hand over (see `counted`). Tests hold the two to agree.
+Every rule knows the rows that break it as a polars expression. Great Expectations gives the verdict; the expressions
+name the failing rows, and stand in for it on tables too long to hand over (see `tasks.quality.counting`). Tests hold
+the two to agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
 
-FIRST_ROWS = 10
-"""How many failing rows a result names."""
-
-Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "row_count"]
+Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "holds", "row_count"]
 
 
 EXPECTATIONS: dict[Kind, str] = {
@@ -25,6 +23,7 @@ EXPECTATIONS: dict[Kind, str] = {
     "in_set": "expect_column_values_to_be_in_set",
     "unique": "expect_column_values_to_be_unique",
     "not_blank": "expect_column_values_to_match_regex",
+    "holds": "expect_column_values_to_be_in_set",
     "row_count": "expect_table_row_count_to_be_between",
 }
 VISIBLE = r"\S"
@@ -44,6 +43,8 @@ class Rule:
     low: float | None = None
     high: float | None = None
     values: tuple[str | bool | float, ...] = ()
+    test: pl.Expr | None = field(default=None, compare=False)
+    """Of `holds`: true for every row that is right, null for one that is not looked at."""
 
     @property
     def column(self) -> str | None:
@@ -53,15 +54,16 @@ class Rule:
     @property
     def expectation(self) -> str:
         """The name of the same rule in Great Expectations."""
-        return "expect_compound_columns_to_be_unique" if len(self.columns) > 1 else EXPECTATIONS[self.kind]
+        several = self.kind == "unique" and len(self.columns) > 1
+        return "expect_compound_columns_to_be_unique" if several else EXPECTATIONS[self.kind]
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of that expectation."""
+        """The arguments of that expectation. `holds` has none: a column that holds its test is judged in its place."""
+        if self.kind == "row_count":
+            return {"min_value": self.low, "max_value": self.high}
         columns = {"column_list": list(self.columns)} if len(self.columns) > 1 else {"column": self.column}
         match self.kind:
-            case "row_count":
-                return {"min_value": self.low, "max_value": self.high}
             case "between":
                 return columns | {"min_value": self.low, "max_value": self.high}
             case "in_set":
@@ -70,47 +72,42 @@ class Rule:
                 return columns | {"regex": VISIBLE}
         return columns
 
-    def broken(self, frame: pl.DataFrame) -> pl.Series:
-        """Which rows break the rule: (n_rows,) bool; for a rule about the number of rows, all False."""
-        if self.kind == "row_count":
-            return pl.repeat(False, frame.height, eager=True)
-        if self.kind == "unique":
-            keys = frame.select(self.columns)
-            return keys.is_duplicated() & ~keys.select(pl.all_horizontal(pl.all().is_null())).to_series()
-        column = frame[self.columns[0]]
+    def broken(self, types: Mapping[str, pl.DataType]) -> pl.Expr:
+        """Which rows break the rule, never null; not for `unique` and `row_count`, which no row breaks by itself.
+
+        Args:
+            types: of the table's columns.
+        """
+        if self.test is not None:
+            return ~self.test.fill_null(True)
+        [name] = self.columns
+        column = pl.col(name)
         missing = column.is_null()
-        if column.dtype.is_float():
-            missing |= column.is_nan().fill_null(False)
+        if types[name].is_float():
+            missing = missing | column.is_nan().fill_null(False)
         if self.kind == "not_null":
             return missing
         if self.kind == "null":
             return ~missing
-        return ~missing & ~self._holds(column).fill_null(True)
+        return ~missing & ~self._holds(column, types[name]).fill_null(True)
 
-    def _holds(self, column: pl.Series) -> pl.Series:
-        if self.kind == "in_set":
-            return column.is_in(pl.Series(self.values, dtype=column.dtype).implode())
-        if self.kind == "not_blank":
-            return column.str.contains(VISIBLE)
-        inside = pl.repeat(True, len(column), eager=True)
-        if self.low is not None:
-            inside &= column >= self.low
-        if self.high is not None:
-            inside &= column <= self.high
-        return inside
-
-    def count(self, frame: pl.DataFrame) -> int:
-        """How many rows break the rule; for `row_count`, how many rows are too few or too many."""
-        if self.kind != "row_count":
-            return int(self.broken(frame).sum())
-        assert self.low is not None
-        too_many = 0 if self.high is None else max(0, frame.height - int(self.high))
-        return max(0, int(self.low) - frame.height) + too_many
+    def _holds(self, column: pl.Expr, kind: pl.DataType) -> pl.Expr:
+        match self.kind:
+            case "in_set":
+                return column.is_in(pl.Series(self.values, dtype=kind).implode())
+            case "not_blank":
+                return column.str.contains(VISIBLE)
+            case "between":
+                inside = pl.lit(True)
+                if self.low is not None:
+                    inside = inside & (column >= self.low)
+                return inside if self.high is None else inside & (column <= self.high)
+        raise ValueError(f"{self.kind} is not about single rows")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table and what must hold for it.
+    """A table and what must hold for it; a lazy one may be of any length, and is never held in memory whole.
 
     ids: the columns that say which row is meant when one fails.
     A column named `row`, where there is one, is the row's number in the file it came from; otherwise rows are numbered
@@ -118,7 +115,7 @@ class Table:
     """
 
     name: str
-    frame: pl.DataFrame
+    frame: pl.LazyFrame | pl.DataFrame
     rules: tuple[Rule, ...]
     ids: tuple[str, ...] = ()
 
@@ -135,7 +132,7 @@ def null(column: str, words: str) -> Rule:
 
 def between(column: str, low: float | None, high: float | None, words: str = "") -> Rule:
     """Every number is at least `low` and at most `high`; None leaves that side open."""
-    return Rule("between", (column,), words or _range_words(low, high), low=low, high=high)
+    return Rule("between", (column,), words or range_words(low, high), low=low, high=high)
 
 
 def in_set(column: str, values: Iterable[str | float], words: str = "") -> Rule:
@@ -145,9 +142,20 @@ def in_set(column: str, values: Iterable[str | float], words: str = "") -> Rule:
     return Rule("in_set", (column,), words or f"must be one of: {listed}", values=values)
 
 
-def holds(column: str, words: str) -> Rule:
-    """Every value of a boolean column is true; `words` say what the column tells."""
-    return Rule("in_set", (column,), words, values=(True,))
+def holds(columns: str | tuple[str, ...], test: pl.Expr, words: str) -> Rule:
+    """`test` is true, or null, for every row. It looks at one row at a time; `columns` are shown when it is false."""
+    return Rule("holds", (columns,) if isinstance(columns, str) else columns, words, test=test)
+
+
+def finite(column: str) -> Rule:
+    """No number is NaN or infinite; it may be null."""
+    return holds(column, pl.col(column).is_finite(), "must be a finite number")
+
+
+def known(column: str, values: pl.Series, words: str, where: pl.Expr | None = None) -> Rule:
+    """Every value occurs among `values`, which may be many; `where` says in which rows, if not in all."""
+    found = pl.col(column).is_in(values.drop_nulls().unique().implode())
+    return holds(column, found if where is None else pl.when(where).then(found), words)
 
 
 def unique(*columns: str) -> Rule:
@@ -170,31 +178,8 @@ def row_count(low: int, high: int | None = None) -> Rule:
     return Rule("row_count", (), words, low=low, high=high)
 
 
-def counted(table: Table) -> Table:
-    """A table of one row that holds, for each rule of `table` in order, how many rows break it: all must be 0.
-
-    This is what is judged instead of a table so long that handing it over whole would cost more than it tells.
-    """
-    names = [f"{number}. {rule.column or 'table'} {rule.words}" for number, rule in enumerate(table.rules, start=1)]
-    counts = {name: [rule.count(table.frame)] for name, rule in zip(names, table.rules, strict=True)}
-    return Table(table.name, pl.DataFrame(counts), tuple(between(name, 0, 0) for name in names))
-
-
-def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
-    """The first rows that break `rule`: their numbers, and in words which they are and what they hold."""
-    wanted = rule.broken(table.frame).arg_true().head(FIRST_ROWS)
-    rows = table.frame if "row" in table.frame.columns else table.frame.with_row_index("row")
-    rows = rows[wanted.to_list()]
-    shown = [column for column in rule.columns if column not in table.ids]
-    texts = []
-    for row in rows.select("row", *table.ids, *shown).iter_rows(named=True):
-        which = ", ".join(f"{column}={row[column]}" for column in table.ids)
-        what = ", ".join(f"{column} is {row[column]!r}" for column in shown)
-        texts.append(f"row {row['row']}" + (f" ({which})" if which else "") + (f": {what}" if what else ""))
-    return rows["row"].to_list(), texts
-
-
-def _range_words(low: float | None, high: float | None) -> str:
+def range_words(low: float | None, high: float | None) -> str:
+    """`must be from 1 to 5`, or what there is of it."""
     if low is not None and high is not None:
         return f"must be {low:.10g}" if low == high else f"must be from {low:.10g} to {high:.10g}"
     return f"must be {low:.10g} or more" if low is not None else f"must be {high:.10g} or less"

@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.quality.rules import Table, counted, first_rows
+import polars as pl
+
+from tasks.quality.counting import Counts, count, counted, first_rows, height, label, misfit
+from tasks.quality.rules import Rule, Table, in_set
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
@@ -29,7 +32,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
     Args:
         contract: the layer, such as `raw`.
         name: what of that layer, such as `ml-100k`.
-        tables: the tables with their rules, as `tasks.quality.suites` gives them.
+        tables: the tables with their rules, as the modules beside this one give them.
         checked: file -> SHA-256 of what was read.
         docs: an existing, empty folder; gets index.html and one page per table.
 
@@ -41,14 +44,16 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
     from tasks.quality.docs import write_docs
 
     results: list[dict[str, Any]] = []
-    judged: list[tuple[Table, ExpectationSuiteValidationResult]] = []
+    judged: list[tuple[str, int, ExpectationSuiteValidationResult]] = []
     with _quiet():
         context = _context()
         for table in tables:
-            handed = counted(table) if table.frame.height > LONG_TABLE else table
+            rows = height(table.frame)
+            counts = count(table) if rows > LONG_TABLE else None
+            handed = plain(table) if counts is None else counted(table, counts)
             outcome = _validate(context, f"{contract}/{name}", handed)
-            judged.append((table, outcome))
-            results += _results(table, handed, outcome)
+            judged.append((table.name, rows, outcome))
+            results += _results(table, rows, counts, outcome)
         failed = sum(not result["success"] for result in results)
         verdict = {
             "contract": contract,
@@ -93,14 +98,29 @@ def _context() -> EphemeralDataContext:
     return gx.get_context(project_config=config, mode="ephemeral")
 
 
+def plain(table: Table) -> Table:
+    """The columns that rules are about, in memory; for a rule with a test of its own, a column that holds the test."""
+    columns: dict[str, pl.Expr] = {}
+    rules: list[Rule] = []
+    for number, rule in enumerate(table.rules):
+        if rule.test is None:
+            columns |= {column: pl.col(column) for column in rule.columns}
+            rules.append(rule)
+        else:
+            name = label(number, rule)
+            columns[name] = rule.test
+            rules.append(in_set(name, (True,)))
+    frame = table.frame.lazy().select(**columns) if columns else table.frame.lazy()
+    return Table(table.name, frame.collect(engine="streaming"), tuple(rules))
+
+
 def _validate(context: EphemeralDataContext, suite_name: str, table: Table) -> ExpectationSuiteValidationResult:
     from great_expectations import ExpectationSuite
 
+    assert isinstance(table.frame, pl.DataFrame)
     source = context.data_sources.add_or_update_pandas("tables")
     batches = source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe(table.name)
-    columns = list(dict.fromkeys(column for rule in table.rules for column in rule.columns))
-    frame = table.frame.select(columns) if columns else table.frame
-    batch = batches.get_batch({"dataframe": frame.to_pandas()})
+    batch = batches.get_batch({"dataframe": table.frame.to_pandas()})
     expectations = [
         {"type": rule.expectation, "kwargs": rule.arguments, "meta": {"rule": number}}
         for number, rule in enumerate(table.rules)
@@ -109,8 +129,10 @@ def _validate(context: EphemeralDataContext, suite_name: str, table: Table) -> E
     return batch.validate(suite, result_format="SUMMARY")
 
 
-def _results(table: Table, handed: Table, outcome: ExpectationSuiteValidationResult) -> list[dict[str, Any]]:
-    """Results of `table`, in the order of its rules, from the outcome of judging `handed` in its place."""
+def _results(
+    table: Table, height: int, counts: Counts | None, outcome: ExpectationSuiteValidationResult
+) -> list[dict[str, Any]]:
+    """Results of `table`, in the order of its rules, from the outcome of judging it whole, or by `counts`."""
     outcomes = {}
     for one in outcome.results:
         assert one.expectation_config is not None
@@ -120,13 +142,15 @@ def _results(table: Table, handed: Table, outcome: ExpectationSuiteValidationRes
         one = outcomes[number]
         if one.exception_info.get("raised_exception", True):
             raise RuntimeError(f"table {table.name}: {rule.column} {rule.words} was not judged: {one.exception_info}")
-        count, detail = 0, rule.words
+        broken, detail = 0, rule.words
         rows: list[int] = []
         if not one.success:
-            counts_rows = handed is table and "unexpected_count" in one.result
-            count = one.result["unexpected_count"] if counts_rows else rule.count(table.frame)
+            if counts is not None:
+                broken = counts.broken[number]
+            else:
+                broken = misfit(rule, height) if rule.kind == "row_count" else one.result["unexpected_count"]
             rows, texts = first_rows(table, rule)
-            where = f"{count} of {table.frame.height} rows: {'; '.join(texts)}" if rows else f"has {table.frame.height}"
+            where = f"{broken} of {height} rows: {'; '.join(texts)}" if rows else f"has {height}"
             detail = f"{rule.words}; {where}"
         results.append(
             {
@@ -134,7 +158,7 @@ def _results(table: Table, handed: Table, outcome: ExpectationSuiteValidationRes
                 "expectation": rule.expectation,
                 "column": rule.column,
                 "success": bool(one.success),
-                "unexpected_count": count,
+                "unexpected_count": broken,
                 "rows": rows,
                 "detail": detail,
             }

@@ -21,6 +21,9 @@ from tasks.raw import read_raw
 from tasks.stages.common import INTERIM, PERTURBED, PROCESSED, QUALITY, RUNS, file_digest, run_stage, whole, write_json
 from tasks.stages.params import Params, load
 
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What polars raises in the middle of a table whose pages are damaged."""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -56,7 +59,11 @@ def main(name: str) -> None:
     docs = QUALITY / layer / key
     with whole(QUALITY / layer / f"{key}.json") as verdict_file, whole(docs) as place:
         place.mkdir()
-        verdict = run(layer, key, [suites.files(problems), *tables], checked, place)
+        try:
+            verdict = run(layer, key, [suites.files(problems), *tables], checked, place)
+        except UNREADABLE as error:
+            problems |= unreadable(subject.files, error)
+            verdict = run(layer, key, [suites.files(problems)], checked, place)
         write_json(verdict_file, verdict)
     if not verdict["success"]:
         raise DataError(f"{first_failure(verdict, problems)}; see {docs / 'index.html'}")
@@ -73,6 +80,28 @@ def read(subject: Subject, name: str) -> tuple[dict[str, str | None], list[Table
         return problems, subject.tables()
     except DataError as error:
         return problems | {name: str(error)}, []
+    except UNREADABLE as error:
+        return problems | unreadable(subject.files, error), []
+
+
+def unreadable(files: list[Path], error: BaseException) -> dict[str, str | None]:
+    """What is wrong with the Parquet files that cannot be read to their end, after an error that looks like it.
+
+    Raises:
+        BaseException: that error, if all can be read: it has another cause.
+    """
+    problems: dict[str, str | None] = {}
+    for file in files:
+        if file.suffix != ".parquet":
+            continue
+        try:
+            for _ in pl.scan_parquet(file).collect_batches(engine="streaming"):
+                pass
+        except UNREADABLE as damage:
+            problems[file.as_posix()] = f"cannot be read ({damage}); delete it and run its stage again"
+    if not problems:
+        raise error
+    return problems
 
 
 def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tasks.contracts import Feature, Schema
+from tasks.contracts import Feature, RatingScale, Schema
 from tasks.datasets.encoding import encode
 from tasks.privacy import multidimensional
 from tasks.quality import suites
 from tasks.quality.rules import Table
+from tasks.raw import RawSchema
 
 N_USERS, N_ITEMS, K = 12, 40, 5
 EPSILON = 7.5  # 4 features: 3 of them are sampled
@@ -23,26 +25,71 @@ FEATURES = (
     Feature(name="gender", kind="categorical", categories=("F", "M"), sensitive=True),
     Feature(name="occupation", kind="categorical", categories=OCCUPATIONS, sensitive=True),
 )
-SCHEMA = Schema(dataset="tiny", protocol="gerai", synthetic=True, n_users=N_USERS, n_items=N_ITEMS, features=FEATURES)
+SCALE = RatingScale(low=1, high=5, step=1)
+SCHEMA = Schema(
+    dataset="tiny",
+    protocol="gerai",
+    synthetic=True,
+    n_users=N_USERS,
+    n_items=N_ITEMS,
+    features=FEATURES,
+    scale=SCALE,
+)
 SPLIT = ("train", "train", "train", "valid", "test", "test")
+PEOPLE = (
+    Feature(name="age", kind="numeric", low=1, high=120),
+    Feature(name="fans", kind="numeric"),
+    Feature(name="gender", kind="categorical", categories=("F", "M"), sensitive=True),
+    Feature(name="occupation", kind="categorical", categories=OCCUPATIONS, unknown="other", sensitive=True),
+)
+RAW_SCHEMA = RawSchema(
+    tables=("interactions", "items", "users"), features=PEOPLE, scale=SCALE, unique_pairs=True, time="seconds"
+)
+LOG_SCHEMA = RawSchema(tables=("interactions", "social"), scale=SCALE, unrated=0, time="order")
+NETWORK_SCHEMA = RawSchema(tables=("labels", "posts", "social", "users", "vectors"), labels=("films", "music"))
+PAIR_SCHEMA = RawSchema(tables=("anchors",), networks=("left", "right"))
+ABOUT = {"dataset": "tiny", "protocol": "crosue", "synthetic": True, "features": ()}
+N_WORDS = 4
+
+
+@dataclass(frozen=True)
+class Held:
+    """Raw or processed tables in memory, with what suites ask of those in a folder."""
+
+    schemas: dict[str, Any]
+    """Name of a network ("" for the whole) -> schema."""
+    frames: dict[str, pl.DataFrame]
+    """`interactions`, or `left/social` for a table of a network."""
+    prefix: str = ""
+
+    @property
+    def schema(self) -> Any:
+        return self.schemas[self.prefix]
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        return self.frames[f"{self.prefix}/{table}" if self.prefix else table].lazy()
+
+    def network(self, name: str) -> Held:
+        return Held(self.schemas, self.frames, name)
 
 
 def raw_tables() -> dict[str, pl.DataFrame]:
-    """Ratings, users and items with original ids from 1; every user rates 6 items."""
+    """Interactions, users and items with original ids from 1; every user rates 6 items."""
     user = np.repeat(np.arange(1, N_USERS + 1), len(SPLIT))
     item = (user * 3 + np.tile(np.arange(len(SPLIT)), N_USERS)) % N_ITEMS + 1
     ids = np.arange(1, N_USERS + 1)
     return {
-        "ratings": pl.DataFrame(
+        "interactions": pl.DataFrame(
             {"user": user, "item": item, "rating": user % 5 + 1, "timestamp": 880_000_000 + user * 1000},
-            schema_overrides={"user": pl.Int32, "item": pl.Int32, "rating": pl.Int32},
+            schema_overrides={"rating": pl.Float32},
         ),
         "users": pl.DataFrame(
             {
                 "user": ids,
                 "age": 20 + ids,
+                "fans": [None, *np.linspace(0, 9, N_USERS - 1)],
                 "gender": [("F", "M")[i % 2] for i in ids],
-                "occupation": [OCCUPATIONS[i % 3] for i in ids],
+                "occupation": [(*OCCUPATIONS, None)[i % 4] for i in ids],
             }
         ),
         "items": pl.DataFrame(
@@ -51,17 +98,64 @@ def raw_tables() -> dict[str, pl.DataFrame]:
     }
 
 
+def log_tables() -> dict[str, pl.DataFrame]:
+    """A log whose order is all that says what came first, with text ids, repeats, zeros and columns of its own."""
+    rows = np.arange(20)
+    return {
+        "interactions": pl.DataFrame(
+            {
+                "user": [f"u{row % 4}" for row in rows],
+                "item": [f"i{row % 5}" for row in rows],
+                "rating": (rows % 6).astype(np.float32),
+                "timestamp": pl.Series([None] * 20, dtype=pl.Int64),
+                "position": rows,
+                "action": (rows % 4).astype(np.int8),
+                "day": (1001 + rows).astype(np.int32),
+                "slot": rows % 11 + 1,
+                "category": rows,
+                "seller": rows,
+                "brand": [None, *range(1, 20)],
+                "helpfulness": rows % 6,
+            }
+        ),
+        "social": pl.DataFrame({"source": ["u0", "u0", "u1"], "target": ["u1", "u1", "u1"], "relation": ["trust"] * 3}),
+    }
+
+
+def _vectors(column: str) -> pl.DataFrame:
+    vectors = pl.Series("vector", np.arange(6, dtype=np.float32).reshape(3, 2) - 2)
+    return pl.DataFrame({column: pl.Series([0, 1, 2], dtype=pl.Int32 if column == "node" else pl.Int64)}).with_columns(
+        vectors.cast(pl.Array(pl.Float32, 2))
+    )
+
+
+def network_tables(name: str) -> dict[str, pl.DataFrame]:
+    """One raw network of 5 users."""
+    tables = {
+        "users": pl.DataFrame({"user": [0, 1, 2, 3, 4]}),
+        "social": pl.DataFrame({"source": [0, 1, 1], "target": [1, 1, 4], "relation": ["follows"] * 3}),
+        "posts": pl.DataFrame({"user": [0, 0, 3], "text": ["a film", "", "good"]}),
+        "vectors": _vectors("user"),
+        "labels": pl.DataFrame({"user": [1, 2], "films": [1, None], "music": [0, 1]}).with_columns(
+            pl.col("films", "music").cast(pl.Int8)
+        ),
+    }
+    return {f"{name}/{table}": frame for table, frame in tables.items()}
+
+
+def raw_pair() -> dict[str, pl.DataFrame]:
+    """Two raw networks and the anchors between them."""
+    anchors = pl.DataFrame({"source": [0, 1], "target": [4, 1]})
+    return network_tables("left") | network_tables("right") | {"anchors": anchors}
+
+
 def processed_tables() -> dict[str, pl.DataFrame]:
     """Interactions, users and the two id maps."""
     tables = raw_tables()
     users = tables["users"]
     return {
-        "interactions": tables["ratings"].select(
-            pl.col("user") - 1,
-            pl.col("item") - 1,
-            pl.col("rating").cast(pl.Float32),
-            "timestamp",
-            split=pl.Series(SPLIT * N_USERS),
+        "interactions": tables["interactions"].select(
+            pl.col("user", "item").cast(pl.Int32) - 1, "rating", "timestamp", split=pl.Series(SPLIT * N_USERS)
         ),
         "users": pl.DataFrame(
             {
@@ -69,12 +163,62 @@ def processed_tables() -> dict[str, pl.DataFrame]:
                 "count": np.full(N_USERS, 3, np.float32),
                 "mean": np.linspace(1, 5, N_USERS, dtype=np.float32),
                 "gender": users["gender"],
-                "occupation": users["occupation"],
+                "occupation": users["occupation"].fill_null("other"),
             }
         ),
         "user_ids": id_map(N_USERS),
         "item_ids": id_map(N_ITEMS),
     }
+
+
+def sequences() -> dict[str, pl.DataFrame]:
+    """The same, but one event is repeated, and only items are tested that somebody learns from."""
+    tables = processed_tables()
+    events = tables["interactions"]
+    seen = events.filter(pl.col("split") != "test")["item"].unique()
+    events = events.filter(pl.col("item").is_in(seen.implode()))
+    return tables | {"interactions": pl.concat([events[:1], events])}
+
+
+def folds() -> pl.DataFrame:
+    """A fold in 0..4 for every processed interaction."""
+    pairs = processed_tables()["interactions"].select("user", "item").with_row_index("n")
+    return pairs.select(
+        "user", "item", fold=(pl.col("n") % 5).cast(pl.Int32), sensitivity=pl.col("n").cast(pl.Float32) / 100
+    )
+
+
+def processed_network(name: str, n_users: int) -> dict[str, pl.DataFrame]:
+    """One processed network."""
+    ints = {"user": pl.Int32, "source": pl.Int32, "target": pl.Int32}
+    tables = {
+        "social": pl.DataFrame({"source": [0, 1, 1], "target": [1, 0, 0], "relation": ["a", "a", "b"]}),
+        "posts": pl.DataFrame(
+            {"user": [0, 0, 2], "tokens": [[0, 3, 3], [1], [2, 0]]}, schema_overrides={"tokens": pl.List(pl.Int32)}
+        ),
+        "vocabulary": pl.DataFrame({"id": np.arange(N_WORDS, dtype=np.int32), "word": ["a", "film", "good", "not"]}),
+        "labels": pl.DataFrame({"user": [0, 2], "films": [1, None]}).with_columns(pl.col("films").cast(pl.Int8)),
+        "vectors": _vectors("node"),
+        "user_ids": id_map(n_users),
+    }
+    return {
+        f"{name}/{table}": frame.cast({column: kind for column, kind in ints.items() if column in frame.columns})
+        for table, frame in tables.items()
+    }
+
+
+def processed_pair() -> dict[str, pl.DataFrame]:
+    """Two processed networks, of 3 and of 4 users, and their anchors."""
+    anchors = pl.DataFrame({"source": [0, 2], "target": [3, 1]}, schema={"source": pl.Int32, "target": pl.Int32})
+    return processed_network("left", 3) | processed_network("right", 4) | {"anchors": anchors}
+
+
+def pair_schemas() -> dict[str, Schema]:
+    """Schemas of `processed_pair`."""
+    names = ("labels", "posts", "social", "user_ids", "vectors", "vocabulary")
+    one = ABOUT | {"n_items": 0, "tables": names, "labels": ("films",), "n_words": N_WORDS, "vector_size": 2}
+    whole = ABOUT | {"n_users": 0, "n_items": 0, "tables": ("anchors",), "networks": ("left", "right")}
+    return {"": Schema(**whole), "left": Schema(n_users=3, **one), "right": Schema(n_users=4, **one)}
 
 
 def id_map(n: int) -> pl.DataFrame:
@@ -114,23 +258,58 @@ def measured() -> pl.DataFrame:
     return expected_metrics().with_columns(value=pl.lit(0.25), **{key: pl.lit(value) for key, value in about.items()})
 
 
-def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[Table]:
-    """The tables of a contract with their rules; `changed` replaces some of the tables they are made from."""
-    changed = changed or {}
+def sources(name: str) -> dict[Any, pl.DataFrame]:
+    """The tables that a contract is judged by, before rules are added."""
     match name:
         case "raw":
-            return suites.raw(**raw_tables() | changed, occupations=OCCUPATIONS)
+            return raw_tables()
+        case "raw log":
+            return log_tables()
+        case "raw pair":
+            return raw_pair()
         case "processed":
-            tables = processed_tables() | changed
-            maps = {key: tables[key] for key in ("user_ids", "item_ids")}
-            return suites.processed(tables["interactions"], tables["users"], maps, SCHEMA)
+            return processed_tables()
+        case "processed sequences":
+            return sequences()
+        case "processed folds":
+            return processed_tables() | {"folds": folds()}
+        case "processed pair":
+            return processed_pair()
         case "perturbed":
-            return suites.perturbed(perturbed_tables() | changed, SCHEMA)
+            return perturbed_tables()
         case "recommendations":
-            lists = {("base", seed): recommended() for seed in SEEDS} | changed
-            return suites.recommendations(lists, processed_tables()["interactions"], SCHEMA, K)
+            return {("base", seed): recommended() for seed in SEEDS}
         case "metrics":
-            return suites.metrics(changed.get("metrics", measured()), expected_metrics())
+            return {"metrics": measured()}
+    raise KeyError(name)
+
+
+def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[Table]:
+    """The tables of a contract with their rules; `changed` replaces some of the tables they are made from."""
+    tables = sources(name) | (changed or {})
+    networks = dict.fromkeys(("left", "right"), NETWORK_SCHEMA)
+    match name:
+        case "raw":
+            return suites.raw(Held({"": RAW_SCHEMA}, tables))
+        case "raw log":
+            return suites.raw(Held({"": LOG_SCHEMA}, tables))
+        case "raw pair":
+            return suites.raw(Held({"": PAIR_SCHEMA} | networks, tables))
+        case "processed":
+            return suites.processed(Held({"": SCHEMA}, tables))
+        case "processed sequences":
+            return suites.processed(Held({"": SCHEMA.model_copy(update={"repeats": True})}, tables))
+        case "processed folds":
+            with_folds = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
+            return suites.processed(Held({"": with_folds}, tables))
+        case "processed pair":
+            return suites.processed(Held(pair_schemas(), tables))
+        case "perturbed":
+            return suites.perturbed(tables, SCHEMA)
+        case "recommendations":
+            return suites.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
+        case "metrics":
+            return suites.metrics(tables["metrics"], expected_metrics())
     raise KeyError(name)
 
 

@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 from tasks.quality import runner
-from tasks.quality.rules import FIRST_ROWS, Table, between, in_set, not_blank, not_null, row_count, unique
+from tasks.quality.counting import FIRST_ROWS
+from tasks.quality.rules import Table, between, in_set, not_blank, not_null, row_count, unique
 from tests.quality import tables
 
 RESULT = {

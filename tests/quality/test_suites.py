@@ -2,169 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 import pytest
 
+from tasks.contracts import RatingScale
+from tasks.errors import DataError
 from tasks.quality import runner, suites
-from tasks.quality.rules import Rule, Table, first_rows
+from tasks.quality.counting import count, first_rows
+from tasks.quality.raw import on_scale
+from tasks.quality.rules import Rule, Table
+from tasks.raw import RawSchema
 from tests.quality import tables
-from tests.quality.tables import EPSILON, N_USERS, K, drop, put, repeat
+from tests.quality.faults import FAULTS, JOINT, LIST, Fault, Joint
+from tests.quality.tables import Held, put
 
-CONTRACTS = ("raw", "processed", "perturbed", "recommendations", "metrics")
-IN_MS = 880_000_000_000
-RECS = "recommendations"
-RELEASE, LIST = (EPSILON, 1), ("base", 1)
-
-
-class Break(NamedTuple):
-    """One way to break one source table of a contract, and what must be found."""
-
-    contract: str
-    source: Any
-    change: Callable[[pl.DataFrame], pl.DataFrame]
-    table: str
-    column: str | None
-    kind: str
-    rows: list[int]
+CONTRACTS = (
+    "raw", "raw log", "raw pair", "processed", "processed sequences", "processed folds", "processed pair", "perturbed",
+    "recommendations", "metrics",
+)  # fmt: skip
+NAN = float("nan")
 
 
-def value(row: int, column: str, new: Any) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    return lambda frame: put(frame, row, column, new)
+@cache
+def source(contract: str) -> dict[Any, pl.DataFrame]:
+    return tables.sources(contract)
 
 
-def without(row: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    return lambda frame: drop(frame, row)
-
-
-def twice(row: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    return lambda frame: repeat(frame, row)
-
-
-def nobody(user: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    return lambda frame: frame.filter(pl.col("user") != user)
-
-
-def from_zero(frame: pl.DataFrame) -> pl.DataFrame:
-    """An item with id 0, which ids as published never have."""
-    return pl.concat([frame, put(frame[:1], 0, "item", 0)])
-
-
-def reported_everything(frame: pl.DataFrame) -> pl.DataFrame:
-    """User 3 gets a value in every feature, where at most 3 of the 4 are sampled."""
-    for column in tables.SCHEMA.columns:
-        frame = put(frame, 3, column, 1.0)
-    return frame
-
-
-def only_tested(frame: pl.DataFrame) -> pl.DataFrame:
-    """All interactions of user 4 are moved to the test."""
-    return frame.with_columns(split=pl.when(pl.col("user") == 4).then(pl.lit("test")).otherwise("split"))
-
-
-BREAKS = [
-    Break("raw", "ratings", lambda frame: frame[:0], "ratings", None, "row_count", []),
-    Break("raw", "ratings", value(5, "rating", None), "ratings", "rating", "not_null", [5]),
-    Break("raw", "ratings", value(5, "rating", 6), "ratings", "rating", "between", [5]),
-    Break("raw", "ratings", value(5, "rating", 0), "ratings", "rating", "between", [5]),
-    Break("raw", "ratings", value(7, "timestamp", IN_MS), "ratings", "timestamp", "between", [7]),
-    Break("raw", "ratings", value(7, "timestamp", None), "ratings", "timestamp", "not_null", [7]),
-    Break("raw", "ratings", twice(9), "ratings", "user, item", "unique", [9, 72]),
-    Break("raw", "ratings", value(8, "user", 99), "ratings", "user_known", "in_set", [8]),
-    Break("raw", "ratings", value(8, "item", 99), "ratings", "item_known", "in_set", [8]),
-    Break("raw", "users", twice(2), "users", "user", "unique", [2, 12]),
-    Break("raw", "users", value(2, "age", 0), "users", "age", "between", [2]),
-    Break("raw", "users", value(2, "age", 130), "users", "age", "between", [2]),
-    Break("raw", "users", value(2, "age", None), "users", "age", "not_null", [2]),
-    Break("raw", "users", value(3, "gender", "X"), "users", "gender", "in_set", [3]),
-    Break("raw", "users", value(3, "gender", None), "users", "gender", "not_null", [3]),
-    Break("raw", "users", value(3, "occupation", "spy"), "users", "occupation", "in_set", [3]),
-    Break("raw", "items", from_zero, "items", "item", "between", [40]),
-    Break("raw", "items", twice(4), "items", "item", "unique", [4, 40]),
-    Break("raw", "items", value(4, "title", " "), "items", "title", "not_blank", [4]),
-    Break("raw", "items", value(4, "title", None), "items", "title", "not_null", [4]),
-    Break("processed", "interactions", value(6, "user", N_USERS), "interactions", "user", "between", [6]),
-    Break("processed", "interactions", value(6, "item", -1), "interactions", "item", "between", [6]),
-    Break("processed", "interactions", value(6, "rating", 5.5), "interactions", "rating", "between", [6]),
-    Break("processed", "interactions", value(6, "timestamp", IN_MS), "interactions", "timestamp", "between", [6]),
-    Break("processed", "interactions", value(6, "split", "tain"), "interactions", "split", "in_set", [6]),
-    Break("processed", "interactions", twice(6), "interactions", "user, item", "unique", [6, 72]),
-    Break("processed", "interactions", only_tested, "users", "train_interactions", "between", [4]),
-    Break("processed", "users", without(11), "users", None, "row_count", []),
-    Break("processed", "users", value(0, "user", 1), "users", "user", "unique", [0, 1]),
-    Break("processed", "users", value(1, "mean", 5.001), "users", "mean", "between", [1]),
-    Break("processed", "users", value(1, "count", float("nan")), "users", "count", "not_null", [1]),
-    Break("processed", "users", value(1, "gender", "X"), "users", "gender", "in_set", [1]),
-    Break("processed", "user_ids", without(3), "user_ids", None, "row_count", []),
-    Break("processed", "item_ids", value(3, "id", 40), "item_ids", "id", "between", [3]),
-    Break("processed", "item_ids", value(3, "id", 4), "item_ids", "id", "unique", [3, 4]),
-    Break("processed", "item_ids", value(3, "original", "5"), "item_ids", "original", "unique", [3, 4]),
-    Break("perturbed", RELEASE, value(2, "count", 99.0), "epsilon=7.5", "count", "between", [2]),
-    Break("perturbed", RELEASE, value(2, "count", float("nan")), "epsilon=7.5", "count", "not_null", [2]),
-    Break("perturbed", RELEASE, value(2, "gender=F", 0.5), "epsilon=7.5", "gender=F", "in_set", [2]),
-    Break("perturbed", RELEASE, reported_everything, "epsilon=7.5", "features_released", "between", [3]),
-    Break("perturbed", RELEASE, without(5), "epsilon=7.5 per user", "rows", "between", [17]),
-    Break("perturbed", RELEASE, twice(5), "epsilon=7.5 per user", "rows", "between", [17]),
-    Break(RECS, LIST, value(7, "rank", K + 1), RECS, "rank", "between", [7]),
-    Break(RECS, LIST, value(7, "item", 40), RECS, "item", "between", [7]),
-    Break(RECS, LIST, value(7, "score", float("inf")), RECS, "score_finite", "in_set", [7]),
-    Break(RECS, LIST, value(7, "score", float("nan")), RECS, "score_finite", "in_set", [7]),
-    Break(RECS, LIST, value(0, "item", 3), RECS, "unseen", "in_set", [0]),  # trained on
-    Break(RECS, LIST, value(0, "item", 6), RECS, "unseen", "in_set", [0]),  # validated on
-    Break(RECS, LIST, value(1, "rank", 1), RECS, "setting, seed, user, rank", "unique", [0, 1]),
-    Break(RECS, LIST, value(1, "item", 10), RECS, "setting, seed, user, item", "unique", [0, 1]),
-    Break(RECS, LIST, without(9), f"{RECS} per user", "rows", "between", [13]),
-    Break(RECS, LIST, nobody(2), f"{RECS} per user", "rows", "between", [14]),
-    Break("metrics", "metrics", value(0, "value", 1.01), "metrics", "rate", "between", [0]),
-    Break("metrics", "metrics", value(0, "value", float("nan")), "metrics", "value", "not_null", [0]),
-    Break("metrics", "metrics", value(17, "value", -1.5), "metrics", "advantage", "between", [17]),
-    Break("metrics", "metrics", twice(4), "metrics", "experiment, setting, seed, metric, k", "unique", [4, 76]),
-    Break("metrics", "metrics", without(4), "metrics expected", "rows", "between", [4]),
-]  # fmt: skip
-
-
-def broken(case: Break) -> list[Table]:
-    good = {
-        "raw": tables.raw_tables,
-        "processed": tables.processed_tables,
-        "perturbed": tables.perturbed_tables,
-        "recommendations": lambda: {LIST: tables.recommended()},
-        "metrics": lambda: {"metrics": tables.measured()},
-    }
-    return tables.contract(case.contract, {case.source: case.change(good[case.contract]()[case.source])})
+def broken(case: Fault | Joint) -> list[Table]:
+    return tables.contract(case.contract, {case.source: case.change(source(case.contract)[case.source])})
 
 
 def failures(judged: list[Table]) -> list[tuple[Table, Rule]]:
-    return [(table, rule) for table in judged for rule in table.rules if rule.count(table.frame)]
+    return [(table, rule) for table in judged for rule, n in zip(table.rules, count(table).broken, strict=True) if n]
+
+
+def named(failed: list[tuple[Table, Rule]]) -> set[tuple[str, str | None, str]]:
+    return {(table.name, rule.column, rule.kind) for table, rule in failed}
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_good_tables_keep_every_rule(name: str) -> None:
-    assert failures(tables.contract(name)) == []
+    judged = tables.contract(name)
+    assert judged
+    assert failures(judged) == []
 
 
-@pytest.mark.parametrize("case", BREAKS, ids=lambda case: f"{case.contract}-{case.table}-{case.column}-{case.kind}")
-def test_one_fault_breaks_exactly_its_rule_and_names_its_rows(case: Break) -> None:
-    [(table, rule)] = failures(broken(case))
+@cache
+def failing(number: int) -> tuple[list[Table], list[tuple[Table, Rule]]]:
+    """The tables of a contract with one of FAULTS, and what is found."""
+    judged = broken(FAULTS[number])
+    return judged, failures(judged)
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)), ids=lambda number: "-".join(map(str, FAULTS[number][3:6])))
+def test_one_fault_breaks_exactly_its_rule_and_names_its_rows(number: int) -> None:
+    case = FAULTS[number]
+    [(table, rule)] = failing(number)[1]
     assert (table.name, rule.column, rule.kind) == (case.table, case.column, case.kind)
     assert first_rows(table, rule)[0] == case.rows
 
 
-def test_great_expectations_finds_each_fault_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", JOINT, ids=lambda case: f"{case.contract}-{case.source}")
+def test_some_faults_break_several_rules(case: Joint) -> None:
+    assert named(failures(broken(case))) == case.broken
+
+
+def test_every_rule_is_broken_by_some_fault() -> None:
+    """The second network of a pair is judged as the first one, and all processed interactions alike."""
+    found = [(case.contract, *failed) for number, case in enumerate(FAULTS) for failed in failing(number)[1]]
+    found += [(case.contract, *failed) for case in JOINT for failed in failures(broken(case))]
+    alike = {"processed sequences": "processed", "processed folds": "processed"}
+
+    def which(contract: str, table: Table, rule: Rule) -> tuple[str, str, str | None, str, str]:
+        return alike.get(contract, contract), table.name, rule.column, rule.kind, rule.words
+
+    rules = {
+        which(contract, table, rule)
+        for contract in CONTRACTS
+        for table in tables.contract(contract)
+        for rule in table.rules
+        if not table.name.startswith("right/")
+    }
+    left = {(table, kind) for _, table, _, kind, _ in rules - {which(*failed) for failed in found}}
+    assert left == {("recommendations", "row_count"), ("metrics expected", "row_count")}
+
+
+def test_nothing_recommended_and_nothing_expected_are_faults_too() -> None:
+    nothing = {LIST: tables.recommended()[:0]}
+    judged = suites.recommendations(nothing, tables.processed_tables()["interactions"], tables.SCHEMA, tables.K)
+    assert ("recommendations", None, "row_count") in named(failures(judged))
+    judged = suites.metrics(tables.measured(), tables.expected_metrics()[:0])
+    assert named(failures(judged)) == {("metrics expected", None, "row_count")}
+
+
+def test_great_expectations_finds_every_kind_of_fault(tmp_path: Path) -> None:
+    """One fault per kind of rule and table; the rules that hold are those of the tests of the stage."""
+    chosen = {(case.table.split("/")[-1], case.kind): number for number, case in enumerate(FAULTS)}
     faulty = []
-    for number, case in enumerate(BREAKS):
-        [table] = [table for table in broken(case) if table.name == case.table]
-        faulty.append(Table(f"{number} {table.name}", table.frame, table.rules, table.ids))
-    verdict = runner.run("raw", "broken", faulty, {}, tmp_path)
-    found = [result for result in verdict["results"] if not result["success"]]
-    assert [(int(result["table"].split()[0]), result["column"], result["rows"]) for result in found] == [
-        (number, case.column, case.rows) for number, case in enumerate(BREAKS)
-    ]
-    counts = [rule.count(table.frame) for table in faulty for rule in table.rules]
-    assert [result["unexpected_count"] for result in verdict["results"]] == counts
+    for number in chosen.values():
+        [(table, rule)] = failing(number)[1]
+        faulty.append(Table(f"{number} {table.name}", table.frame, (rule,), table.ids))
+    results = runner.run("raw", "broken", faulty, {}, tmp_path)["results"]
+    assert not any(result["success"] for result in results)
+    assert [result["rows"] for result in results] == [FAULTS[number].rows for number in chosen.values()]
+    assert [result["unexpected_count"] for result in results] == [count(table).broken[0] for table in faulty]
 
 
 def test_the_test_items_of_a_user_may_be_recommended() -> None:
@@ -177,17 +122,74 @@ def test_values_on_a_declared_bound_pass_though_float32_rounds_them() -> None:
     schema = tables.SCHEMA.model_copy(update={"features": features})
     good = tables.processed_tables()
     users = good["users"].select("user", count=pl.Series([0.1, 0.7] * 6, dtype=pl.Float32))
-    judged = suites.processed(good["interactions"], users, {}, schema)
+    assert failures(suites.processed(Held({"": schema}, good | {"users": users}))) == []
+
+
+def test_merged_ratings_lie_between_the_levels_of_the_scale_and_a_rounding_error_beyond() -> None:
+    good = tables.processed_tables()["interactions"]
+    merged = put(put(good, 0, "rating", 3.3333), 1, "rating", 5.0000005)
+    assert failures(tables.contract("processed", {"interactions": merged})) == []
+    assert failures(tables.contract("processed", {"interactions": put(good, 0, "rating", 5.0001)})) != []
+
+
+@pytest.mark.parametrize(
+    ("scale", "on", "off"),
+    [
+        (RatingScale(low=0.5, high=5, step=0.5), [0.5, 1, 4.5, 5, None], [0, 0.25, 4.75, 5.5, NAN, float("inf")]),
+        (RatingScale(low=0, high=1, step=0.1), [0, 0.1, 0.3, 0.7, 1], [0.05, 0.31, 1.1]),
+        (RatingScale(low=-10, high=10, step=0.25), [-10, -9.75, 0, 10], [-9.8, 10.25, 99]),
+    ],
+)
+def test_ratings_of_any_scale_are_told_from_others(scale: RatingScale, on: list[float], off: list[float]) -> None:
+    for kind in (pl.Float32, pl.Float64):
+        ratings = pl.DataFrame({"rating": pl.Series(on + off, dtype=kind)})
+        rows = ratings.select(on_scale(scale, None).broken(ratings.schema).arg_true()).to_series()
+        assert rows.to_list() == list(range(len(on), len(on + off)))
+        assert rows.len() - 1 == ratings.select(on_scale(scale, off[0]).broken(ratings.schema).sum()).item()
+
+
+def test_pairs_may_repeat_where_the_schema_does_not_say_that_they_are_unique() -> None:
+    schema = tables.RAW_SCHEMA.model_copy(update={"unique_pairs": False})
+    twice = tables.repeat(tables.raw_tables()["interactions"], 3)
+    judged = suites.raw(Held({"": schema}, tables.raw_tables() | {"interactions": twice}))
     assert failures(judged) == []
+
+
+def test_a_user_who_only_validates_has_something_to_learn_from() -> None:
+    interactions = tables.processed_tables()["interactions"]
+    moved = interactions.with_columns(split=pl.col("split").replace("train", "valid"))
+    assert failures(tables.contract("processed", {"interactions": moved})) == []
+
+
+def test_where_there_are_folds_a_user_need_not_have_training_data() -> None:
+    interactions = tables.processed_tables()["interactions"]
+    tested = interactions.with_columns(split=pl.when(pl.col("user") == 4).then(pl.lit("test")).otherwise("split"))
+    assert failures(tables.contract("processed folds", {"interactions": tested})) == []
+
+
+def test_ids_of_the_same_things_must_be_of_one_kind() -> None:
+    users = tables.raw_tables()["users"].with_columns(pl.col("user").cast(pl.String))
+    with pytest.raises(DataError, match="column users: user is String, column interactions: user is Int64"):
+        tables.contract("raw", {"users": users})
+    anchors = tables.raw_pair()["anchors"].with_columns(pl.col("target").cast(pl.String))
+    with pytest.raises(DataError, match="column anchors: target is String, column right/users: user is Int64"):
+        tables.contract("raw pair", {"anchors": anchors})
+
+
+def test_anchors_need_two_networks() -> None:
+    schema = RawSchema(tables=("anchors",), networks=("left",))
+    with pytest.raises(DataError, match=r"schema.json: anchors join two networks, not 1"):
+        suites.raw(Held({"": schema, "left": tables.NETWORK_SCHEMA}, tables.raw_pair()))
+
+
+def test_a_number_without_bounds_is_not_a_processed_feature() -> None:
+    features = (tables.FEATURES[0].model_copy(update={"high": None}),)
+    schema = tables.SCHEMA.model_copy(update={"features": features})
+    with pytest.raises(DataError, match=r"feature 'count' has no bounds; run preprocess again"):
+        suites.processed(Held({"": schema}, tables.processed_tables()))
 
 
 def test_a_failing_row_is_named_by_its_ids() -> None:
     table = tables.contract("recommendations", {LIST: put(tables.recommended(), 7, "rank", 9)})[0]
     [(_, rule)] = failures([table])
     assert first_rows(table, rule)[1] == ["row 7 (setting=base, seed=1, user=1, rank=9, item=15)"]
-
-
-def test_every_metric_has_a_range() -> None:
-    unknown = put(tables.measured(), 0, "metric", "sampled-100/surprise")
-    found = {(table.name, rule.column) for table, rule in failures(tables.contract("metrics", {"metrics": unknown}))}
-    assert found == {("metrics", "kind"), ("metrics expected", "rows")}

@@ -18,6 +18,8 @@ import pytest
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
+from tasks.quality.rules import Table, holds
+from tasks.raw import write_raw_schema
 from tasks.stages import check
 from tasks.stages.common import require_passed, write_json
 from tasks.stages.params import load
@@ -38,18 +40,12 @@ NAMES = {
 
 
 def write_raw() -> None:
-    folder = Path("data/raw/demo")
+    folder = Path("data/interim/demo")
     folder.mkdir(parents=True)
-    raw = tables.raw_tables()
-    write = {"include_header": False, "quote_style": "never"}
-    raw["ratings"].write_csv(folder / "u.data", separator="\t", **write)
-    raw["users"].with_columns(zip_code=pl.lit("00000")).write_csv(folder / "u.user", separator="|", **write)
-    items = raw["items"].with_columns(
-        date=pl.lit("01-Jan-1997"), video=pl.lit(""), url=pl.lit("http://example.org"), unknown=0, drama=1
-    )
-    items.write_csv(folder / "u.item", separator="|", **write)
-    (folder / "u.genre").write_text("unknown|0\ndrama|1\n", encoding="latin-1")
-    (folder / "u.occupation").write_text("\n".join(tables.OCCUPATIONS) + "\n", encoding="latin-1")
+    for name, table in tables.raw_tables().items():
+        table.write_parquet(folder / f"{name}.parquet")
+    write_raw_schema(tables.RAW_SCHEMA, folder)
+    write_json(folder / "source.json", {"synthetic": True})
 
 
 def write_processed() -> None:
@@ -178,17 +174,76 @@ def test_a_mended_table_replaces_the_failed_verdict() -> None:
     assert "failed</span>" not in Path("data/quality/processed/demo/index.html").read_text(encoding="utf-8")
 
 
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def overwrite_pages(path: Path) -> None:
+    """The file still begins and ends as Parquet does."""
+    content = bytearray(path.read_bytes())
+    content[40:120] = bytes(80)
+    path.write_bytes(content)
+
+
+def drop_column(path: Path) -> None:
+    frame = pl.read_parquet(path)
+    frame.drop(frame.columns[-1]).write_parquet(path)
+
+
 @pytest.mark.usefixtures("project")
-def test_a_file_that_cannot_be_read_fails_the_check_with_file_and_line() -> None:
-    path = Path("data/raw/demo/u.data")
-    lines = path.read_text().splitlines()
-    lines[16] = lines[16].replace("\t", " ")
-    path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(DataError, match=re.escape("data/raw/demo/u.data:17: ")):
-        check.main("raw/demo")
-    [result] = verdict("raw", "demo")["results"]
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (cut_in_half, "not a readable Parquet file"),
+        (overwrite_pages, "cannot be read"),
+        (drop_column, "column '(timestamp|split|occupation)' is missing"),
+        (Path.unlink, "no such table"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+@pytest.mark.parametrize("path", ["interim/demo/users", "interim/demo/interactions", "processed/demo/interactions"])
+def test_a_file_that_cannot_be_used_fails_the_check_with_its_name(
+    path: str, damage: Callable[[Path], None], message: str
+) -> None:
+    file = Path(f"data/{path}.parquet")
+    damage(file)
+    layer = {"interim": "raw", "processed": "processed"}[path.split("/")[0]]
+    with pytest.raises(DataError, match=re.escape(f"{file}: ") + message):
+        check.main(f"{layer}/demo")
+    found = verdict(layer, "demo")
+    [result] = found["results"]
     assert (result["table"], result["success"]) == ("files", False)
-    assert "u.data:17: " in result["detail"]
+    assert file.as_posix() in result["detail"]
+    assert found["checked"]
+
+
+@pytest.mark.usefixtures("project")
+def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table("t", pl.LazyFrame({"x": ["a"]}), (holds("x", pl.col("y").is_finite(), "must be right"),))
+    monkeypatch.setattr(suites, "raw", lambda _: [table])
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
+        check.main("raw/demo")
+    assert not Path("data/quality/raw/demo.json").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_both_networks_of_a_pair_are_checked() -> None:
+    shutil.rmtree("data/interim/demo")
+    folder = Path("data/interim/demo")
+    for name, table in tables.raw_pair().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        table.write_parquet(folder / f"{name}.parquet")
+    write_raw_schema(tables.PAIR_SCHEMA, folder)
+    for name in tables.PAIR_SCHEMA.networks:
+        write_raw_schema(tables.NETWORK_SCHEMA, folder / name)
+    check.main("raw/demo")
+    assert {"data/interim/demo/left/schema.json", "data/interim/demo/right/posts.parquet"} <= verdict("raw", "demo")[
+        "checked"
+    ].keys()
+    edit("data/interim/demo/right/labels.parquet", lambda frame: tables.put(frame, 0, "music", 2))
+    with pytest.raises(DataError, match=r"^table right/labels, column music must be 0 or 1; 1 of 2 rows: row 0"):
+        check.main("raw/demo")
+    assert Path("data/quality/raw/demo/right-labels.html").is_file()
 
 
 @pytest.mark.usefixtures("project")
@@ -214,7 +269,7 @@ def test_a_missing_metric_is_named() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
-    shutil.rmtree("data/raw/demo")
+    shutil.rmtree("data/interim/demo")
     with pytest.raises(DataError, match=r"nothing to check.*dvc repro check-raw@demo"):
         check.main("raw/demo")
     assert not Path("data/quality").exists()

@@ -1,0 +1,144 @@
+"""How many rows of a table break its rules, and which come first, however long the table is.
+
+Tables are gone through as streams: what stays in memory is one number per row for rules of uniqueness, and the values
+that a rule looks up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tasks.quality.rules import Rule, Table, between
+
+FIRST_ROWS = 10
+"""How many failing rows a result names."""
+
+SHOWN = 80
+"""Characters of a failing value that are shown."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """rows: of the table. broken: per rule, how many rows break it, or are too few or too many (`row_count`)."""
+
+    rows: int
+    broken: tuple[int, ...]
+
+
+def count(table: Table) -> Counts:
+    """Count the rows that break each rule: all rules in one pass, and one more for each rule of uniqueness."""
+    frame = table.frame.lazy()
+    types = frame.collect_schema()
+    sums = {
+        str(number): rule.broken(types).sum()
+        for number, rule in enumerate(table.rules)
+        if rule.kind not in ("unique", "row_count")
+    }
+    found = frame.select(pl.len().alias("rows"), **sums).collect(engine="streaming").row(0, named=True)
+    rows = found["rows"]
+
+    def broken(number: int, rule: Rule) -> int:
+        match rule.kind:
+            case "row_count":
+                return misfit(rule, rows)
+            case "unique":
+                return int(repeated(frame, rule.columns, rows)["rows"].sum())
+        return found[str(number)]
+
+    return Counts(rows, tuple(broken(number, rule) for number, rule in enumerate(table.rules)))
+
+
+def height(frame: pl.LazyFrame | pl.DataFrame) -> int:
+    """How many rows there are; a scan of Parquet need not be read for that."""
+    return frame.lazy().select(pl.len()).collect(engine="streaming").item()
+
+
+def misfit(rule: Rule, rows: int) -> int:
+    """How many rows are too few or too many for a rule about their number."""
+    assert rule.low is not None
+    return max(0, int(rule.low) - rows) + (0 if rule.high is None else max(0, rows - int(rule.high)))
+
+
+def repeated(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> pl.DataFrame:
+    """The values of `columns` that several rows have, and how many rows have them (`rows`).
+
+    Rows that have none of them are left out. Grouping a long table takes a hash table of all its rows; sorting one
+    64-bit hash per row takes a fraction of that, and only the rows whose hash is repeated are grouped then, so that a
+    collision of hashes is found out.
+
+    Args:
+        rows: how many `frame` has.
+    """
+    given = frame.select(columns).filter(~pl.all_horizontal(pl.col(columns).is_null()))
+    hashed = given.with_columns(_hash=pl.struct(columns).hash(0))
+    hashes = np.empty(rows, np.uint64)
+    end = 0
+    for batch in hashed.select("_hash").collect_batches(engine="streaming", maintain_order=False):
+        start, end = end, end + batch.height
+        hashes[start:end] = batch["_hash"].to_numpy()
+    hashes = hashes[:end]
+    hashes.sort()
+    doubtful = pl.LazyFrame({"_hash": np.unique(hashes[1:][hashes[1:] == hashes[:-1]])})
+    del hashes
+    groups = hashed.join(doubtful, on="_hash", how="semi").group_by(columns).len("rows")
+    return groups.filter(pl.col("rows") > 1).collect(engine="streaming")
+
+
+def counted(table: Table, counts: Counts) -> Table:
+    """A table of one row that holds, for each rule of `table` in order, how many rows break it: all must be 0.
+
+    This is what is judged instead of a table so long that handing it over whole would cost more than it tells.
+    """
+    names = [label(number, rule) for number, rule in enumerate(table.rules)]
+    frame = pl.DataFrame({name: [broken] for name, broken in zip(names, counts.broken, strict=True)})
+    return Table(table.name, frame, tuple(between(name, 0, 0) for name in names))
+
+
+def label(number: int, rule: Rule) -> str:
+    """A name for a column that stands for the rule at this place in its table."""
+    return f"{number + 1}. {rule.column or 'table'} {rule.words}"
+
+
+def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
+    """The first rows that break `rule`: their numbers, and in words which they are and what they hold."""
+    if rule.kind == "row_count":
+        return [], []
+    frame = table.frame.lazy()
+    types = frame.collect_schema()
+    numbered = frame if "row" in types else frame.with_row_index("row")
+    numbered = numbered.with_row_index("_place")
+    if rule.kind == "unique":
+        keys = repeated(frame, rule.columns, height(frame)).lazy()
+        failing = numbered.join(keys, on=rule.columns, how="semi", nulls_equal=True)
+    else:
+        failing = numbered.filter(rule.broken(types))
+    shown = [column for column in rule.columns if column not in table.ids]
+    failing = failing.select("_place", "row", *table.ids, *shown)
+    rows = failing.bottom_k(FIRST_ROWS, by="_place").sort("_place").collect(engine="streaming")
+    texts = []
+    for row in rows.iter_rows(named=True):
+        which = ", ".join(f"{column}={row[column]}" for column in table.ids)
+        what = ", ".join(f"{column} is {_short(row[column])}" for column in shown)
+        texts.append(f"row {row['row']}" + (f" ({which})" if which else "") + (f": {what}" if what else ""))
+    return rows["row"].to_list(), texts
+
+
+def rows_of(frame: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
+    """For each row of `frame`, how many of `rows` have the same `keys`: (n_rows,) uint32."""
+    counts = rows.group_by(keys).len("rows")
+    found = frame.select(keys).join(counts, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    return found["rows"].fill_null(0)
+
+
+def everyone(n_users: int) -> pl.DataFrame:
+    """One row per user, by id."""
+    return pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

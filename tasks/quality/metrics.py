@@ -1,0 +1,80 @@
+"""What the metrics of a suite must hold, and which metrics it must have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+import polars as pl
+
+from tasks.quality.counting import rows_of
+from tasks.quality.rules import Table, between, in_set, not_null, row_count, unique
+
+RANGES = {"hit": (0, 1), "ndcg": (0, 1), "recall": (0, 1), "mrr": (0, 1), "f1": (0, 1), "advantage": (-1, 1)}
+"""Range of a metric by the last part of its name (METHODS §8; advantage = F1 - majority, §7)."""
+
+
+def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
+    """All metrics of a suite (METRICS): each in the range of its kind, none missing, none repeated.
+
+    Args:
+        frame: METRICS of all experiments.
+        expected: experiment, setting, seed, metric, k of everything that had to be measured (see `measurements`).
+    """
+    keys = ["experiment", "setting", "seed", "metric", "k"]
+    kind = pl.col("metric").str.split("/").list.last()
+    rates = [name for name, limits in RANGES.items() if limits == (0, 1)]
+    frame = frame.with_columns(
+        kind=kind,
+        rate=pl.when(kind.is_in(rates)).then("value"),
+        advantage=pl.when(kind == "advantage").then("value"),
+    )
+    expected = expected.with_columns(rows=rows_of(expected, frame, keys))
+    return [
+        Table(
+            "metrics",
+            frame,
+            (
+                row_count(1),
+                *not_null("value"),
+                in_set("kind", RANGES),
+                between("rate", 0, 1),
+                between("advantage", -1, 1),
+                unique(*keys),
+            ),
+            ids=tuple(keys),
+        ),
+        Table(
+            "metrics expected",
+            expected,
+            (row_count(1), between("rows", 1, None, "must be 1 or more: the metric was measured")),
+            ids=tuple(keys),
+        ),
+    ]
+
+
+def measurements(
+    experiment: str, settings: Iterable[str], seeds: Iterable[int], names: Iterable[tuple[str, int]]
+) -> pl.DataFrame:
+    """Every combination of settings, seeds and (metric, k) of one experiment, as `metrics` expects them."""
+    rows = [(experiment, *which) for which in product(settings, seeds, names)]
+    flat = [(experiment, setting, seed, *name) for experiment, setting, seed, name in rows]
+    types = {"experiment": pl.String, "setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32}
+    return pl.DataFrame(flat, schema=types, orient="row")
+
+
+def ranking_metrics(ks: Sequence[int], negatives: int) -> list[tuple[str, int]]:
+    """(metric, k) of everything that training measures (METHODS §8)."""
+    names = [f"sampled-{negatives}/{kind}" for kind in ("hit", "ndcg", "mrr")]
+    names += [f"full/{kind}" for kind in ("hit", "ndcg", "recall", "mrr")]
+    return list(product(names, ks))
+
+
+def attack_metrics(ks: Sequence[int], attributes: Iterable[str], attackers: Sequence[str]) -> list[tuple[str, int]]:
+    """(metric, k) of everything that attribute inference measures (METHODS §7); k = 0 is the ratings-only attacker."""
+    result = []
+    for attribute in attributes:
+        result.append((f"attribute/{attribute}/majority/f1", 0))
+        names = [f"attribute/{attribute}/{attacker}/{kind}" for attacker in attackers for kind in ("f1", "advantage")]
+        result += list(product(names, [0, *ks]))
+    return result

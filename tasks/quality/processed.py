@@ -1,0 +1,219 @@
+"""What processed tables must hold (`tasks.contracts`), whatever protocol made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from tasks.contracts import SPLITS, Feature, ProcessedTables, Schema
+from tasks.errors import DataError
+from tasks.quality.counting import everyone, rows_of
+from tasks.quality.rules import (
+    Table,
+    between,
+    finite,
+    holds,
+    in_set,
+    known,
+    not_blank,
+    not_null,
+    range_words,
+    row_count,
+    unique,
+)
+from tasks.quality.values import FLOAT32_SLACK, LABELS, finite_vectors, seconds, two
+
+LEARNT = ("train", "valid")
+"""Splits that a model learns from. DIPSGNN validates on the whole first part of some users' sequences."""
+
+
+def processed(tables: ProcessedTables, prefix: str = "") -> list[Table]:
+    """The tables of `schema.tables`; a pair of networks is judged network by network, then its anchors.
+
+    Args:
+        tables: of a data set under a protocol, or of one network of a pair.
+        prefix: what the names of its tables begin with.
+    """
+    judged = []
+    for name in tables.schema.tables:
+        if name != "anchors":
+            judged += TABLES[name](tables, prefix + name)
+    for network in tables.schema.networks:
+        judged += processed(tables.network(network), f"{prefix}{network}/")
+    if "anchors" in tables.schema.tables:
+        judged.append(_anchors(tables, prefix))
+    return judged
+
+
+def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
+    schema, frame = tables.schema, tables.scan("interactions")
+    rules = [
+        row_count(1),
+        *not_null("user", "item", "split"),
+        between("user", 0, schema.n_users - 1),
+        between("item", 0, schema.n_items - 1),
+        seconds("timestamp"),
+        in_set("split", SPLITS),
+    ]
+    if schema.scale is not None:
+        low, high = schema.scale.low, schema.scale.high
+        slack = FLOAT32_SLACK * max(abs(low), abs(high))  # merged ratings are sums
+        rules += [between("rating", low - slack, high + slack, range_words(low, high)), finite("rating")]
+    learnt = frame.filter(pl.col("split").is_in(LEARNT))
+    if schema.repeats:
+        seen = learnt.select(pl.col("item").unique()).collect(engine="streaming").to_series()
+        words = "must be in training or validation data too"
+        rules.append(known("item", seen, words, where=pl.col("split") == "test"))
+    else:
+        rules.append(unique("user", "item"))
+    judged = [Table(name, frame, tuple(rules), ids=("user", "item"))]
+    if "folds" not in schema.tables:  # where there are folds, it is they that say what is learnt from
+        rows = learnt.group_by("user").agg(pl.len().alias("learnt")).collect(engine="streaming")
+        per_user = everyone(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
+        per_user = per_user.with_columns(pl.col("learnt").fill_null(0))
+        rule = between("learnt", 1, None, "must be 1 or more: every user has something to learn from")
+        judged.append(Table(f"{name} per user", per_user, (rule,), ids=("user",)))
+    return judged
+
+
+def _users(tables: ProcessedTables, name: str) -> list[Table]:
+    schema = tables.schema
+    rules = [
+        row_count(schema.n_users, schema.n_users),
+        *not_null("user", *(feature.name for feature in schema.features)),
+        between("user", 0, schema.n_users - 1),
+        unique("user"),
+    ]
+    for feature in schema.features:
+        low, high = _declared(feature)
+        if feature.kind == "categorical":
+            rules.append(in_set(feature.name, feature.categories))
+        elif low is None or high is None:
+            raise DataError(f"schema.json: feature {feature.name!r} has no bounds; run preprocess again")
+        else:
+            rules.append(between(feature.name, low, high))
+    return [Table(name, tables.scan("users"), tuple(rules), ids=("user",))]
+
+
+def _dense(table: str, column: str, size: Callable[[Schema], int]) -> Callable[[ProcessedTables, str], list[Table]]:
+    """Ids 0..n-1, each with its own value of `column`."""
+
+    def judged(tables: ProcessedTables, name: str) -> list[Table]:
+        n = size(tables.schema)
+        rules = (
+            row_count(n, n),
+            *not_null("id", column),
+            between("id", 0, n - 1),
+            unique("id"),
+            not_blank(column),
+            unique(column),
+        )
+        return [Table(name, tables.scan(table), rules, ids=("id",))]
+
+    return judged
+
+
+def _social(tables: ProcessedTables, name: str) -> list[Table]:
+    last = tables.schema.n_users - 1
+    rules = (
+        row_count(1),
+        *not_null("source", "target", "relation"),
+        between("source", 0, last),
+        between("target", 0, last),
+        not_blank("relation"),
+        holds(("source", "target"), pl.col("source") != pl.col("target"), "must be two users"),
+        unique("source", "target", "relation"),
+    )
+    return [Table(name, tables.scan("social"), rules, ids=("source", "target"))]
+
+
+def _posts(tables: ProcessedTables, name: str) -> list[Table]:
+    schema, tokens = tables.schema, pl.col("tokens")
+    inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
+    whole = tokens.list.drop_nulls().list.len() == tokens.list.len()
+    rules = (
+        row_count(1),
+        *not_null("user"),
+        between("user", 0, schema.n_users - 1),
+        holds("tokens", tokens.is_not_null(), "must not be missing"),
+        holds("tokens", tokens.list.len() > 0, "must have one word or more"),
+        holds("tokens", inside & whole, f"must be ids of words, from 0 to {schema.n_words - 1}"),
+    )
+    return [Table(name, tables.scan("posts"), rules, ids=("user",))]
+
+
+def _labels(tables: ProcessedTables, name: str) -> list[Table]:
+    schema = tables.schema
+    rules = (
+        row_count(1),
+        *not_null("user"),
+        between("user", 0, schema.n_users - 1),
+        unique("user"),
+        *(in_set(label, LABELS, "must be 0 or 1") for label in schema.labels),
+    )
+    return [Table(name, tables.scan("labels"), rules, ids=("user",))]
+
+
+def _vectors(tables: ProcessedTables, name: str) -> list[Table]:
+    last = tables.schema.n_users - 1
+    rules = (row_count(1), *not_null("node"), between("node", 0, last), unique("node"), *finite_vectors("vector"))
+    return [Table(name, tables.scan("vectors"), rules, ids=("node",))]
+
+
+def _folds(tables: ProcessedTables, name: str) -> list[Table]:
+    """One row per interaction; folds are numbered from 0 without gaps."""
+    schema, folds = tables.schema, tables.scan("folds")
+    pairs = tables.scan("interactions").select("user", "item").collect()
+    sensitivity = pl.col("sensitivity")
+    rules = (
+        row_count(pairs.height, pairs.height),
+        *not_null("user", "item", "fold", "sensitivity"),
+        between("user", 0, schema.n_users - 1),
+        between("item", 0, schema.n_items - 1),
+        between("fold", 0, None),
+        unique("user", "item"),
+        holds("sensitivity", (sensitivity >= 0) & (sensitivity < 1), "must be 0 or more and less than 1"),
+    )
+    per_pair = pairs.with_columns(rows=rows_of(pairs, folds.select("user", "item").collect(), ["user", "item"]))
+    numbers = folds.select(pl.col("fold").drop_nulls().unique()).collect().sort("fold").with_row_index("expected")
+    dense = holds("fold", pl.col("fold") == pl.col("expected"), "must be numbered from 0 without gaps")
+    return [
+        Table(name, folds, rules, ids=("user", "item")),
+        Table(f"{name} per interaction", per_pair, (between("rows", 1, 1),), ids=("user", "item")),
+        Table(f"{name} that occur", numbers, (row_count(2), dense)),
+    ]
+
+
+def _anchors(tables: ProcessedTables, prefix: str) -> Table:
+    first, second = (tables.network(network).schema.n_users for network in two(tables.schema.networks))
+    rules = (
+        row_count(1),
+        *not_null("source", "target"),
+        between("source", 0, first - 1),
+        between("target", 0, second - 1),
+        unique("source"),
+        unique("target"),
+    )
+    return Table(f"{prefix}anchors", tables.scan("anchors"), rules, ids=("source", "target"))
+
+
+TABLES: dict[str, Callable[[ProcessedTables, str], list[Table]]] = {
+    "interactions": _interactions,
+    "users": _users,
+    "user_ids": _dense("user_ids", "original", lambda schema: schema.n_users),
+    "item_ids": _dense("item_ids", "original", lambda schema: schema.n_items),
+    "social": _social,
+    "posts": _posts,
+    "vocabulary": _dense("vocabulary", "word", lambda schema: schema.n_words),
+    "labels": _labels,
+    "vectors": _vectors,
+    "folds": _folds,
+}
+
+
+def _declared(feature: Feature) -> tuple[float | None, float | None]:
+    """Declared bounds, rounded as float32 columns round what lies within them."""
+    low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
+    return low, high

@@ -1,0 +1,194 @@
+"""What raw tables must hold (`tasks.raw`), whatever format they were converted from."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Mapping
+
+import polars as pl
+
+from tasks.contracts import RatingScale
+from tasks.errors import DataError
+from tasks.quality.rules import (
+    Rule,
+    Table,
+    between,
+    finite,
+    holds,
+    in_set,
+    known,
+    not_blank,
+    not_null,
+    row_count,
+    unique,
+)
+from tasks.quality.values import LABELS, finite_vectors, seconds, two
+from tasks.raw import RAW_COLUMNS, RawSchema, RawTables
+
+Types = Mapping[str, pl.DataType]
+
+DAYS = tuple(100 * month + day for month in range(1, 13) for day in range(1, calendar.monthrange(2000, month)[1] + 1))
+"""All days of a leap year as mmdd."""
+
+OWN_RULES: dict[str, Rule] = {
+    "action": in_set("action", range(4), "must be 0 (click), 1 (cart), 2 (buy) or 3 (favourite)"),
+    "day": in_set("day", DAYS, "must be a month and a day (mmdd)"),
+    "slot": between("slot", 1, 11),
+    "category": between("category", 0, None),
+    "seller": between("seller", 0, None),
+    "brand": between("brand", 0, None),
+    "helpfulness": between("helpfulness", 0, None),
+}
+"""What Tmall, Epinions and Ciao add to interactions and social links; looked at where it is whole numbers."""
+
+IDS = {
+    "interactions": ("user", "item"),
+    "users": ("user",),
+    "items": ("item",),
+    "social": ("source", "target", "relation"),
+    "posts": ("user",),
+    "vectors": ("user",),
+    "labels": ("user",),
+}
+
+
+def raw(tables: RawTables, prefix: str = "") -> list[Table]:
+    """Raw tables, ids as published; a pair of networks is judged network by network, then its anchors.
+
+    Args:
+        tables: of a data set, or of one network of a pair.
+        prefix: what the names of its tables begin with.
+
+    Raises:
+        DataError: users, or items, are numbers in one table and text in another.
+    """
+    schema = tables.schema
+    frames = {name: tables.scan(name) for name in schema.tables}
+    types = {name: frame.collect_schema() for name, frame in frames.items()}
+    _require_one_kind(types)
+    listed = {
+        column: frames[table].select(column).collect().to_series()
+        for table, column in (("users", "user"), ("items", "item"))
+        if table in frames
+    }
+    judged = [
+        Table(f"{prefix}{name}", frame, tuple(_rules(name, schema, types[name], listed)), ids=IDS[name])
+        for name, frame in frames.items()
+        if name in IDS
+    ]
+    for network in schema.networks:
+        judged += raw(tables.network(network), f"{prefix}{network}/")
+    if "anchors" in frames:
+        judged.append(_anchors(tables, frames["anchors"], types["anchors"], prefix))
+    return judged
+
+
+def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.Series]) -> list[Rule]:
+    """All rules of one table; `listed` has the ids of the table of users and of the table of items, where they are."""
+    rules = [row_count(1), *_ids(name, types)]
+    for column in _users(name) if name != "users" else ():
+        if "user" in listed:
+            rules.append(known(column, listed["user"], "must be in the table of users"))
+    match name:
+        case "interactions":
+            if "item" in listed:
+                rules.append(known("item", listed["item"], "must be in the table of items"))
+            rules += _interactions(schema)
+        case "users":
+            rules += [unique("user"), *_features(schema, types)]
+        case "items":
+            rules.append(unique("item"))
+        case "social":
+            rules += [*not_null("relation"), not_blank("relation")]
+        case "posts":
+            rules.append(holds("text", pl.col("text").is_not_null(), "must not be missing"))
+        case "vectors":
+            rules += [unique("user"), *finite_vectors("vector")]
+        case "labels":
+            rules += [unique("user"), *(in_set(label, LABELS, "must be 0 or 1") for label in schema.labels)]
+    if name in ("interactions", "social"):
+        rules += [rule for column, rule in OWN_RULES.items() if column in types and types[column].is_integer()]
+    return rules
+
+
+def _ids(name: str, types: Types) -> list[Rule]:
+    rules = []
+    for column, kind in RAW_COLUMNS[name].items():
+        if kind == "id":
+            rules += not_null(column)
+            rules.append(between(column, 0, None) if types[column].is_integer() else not_blank(column))
+    return rules
+
+
+def _users(name: str) -> list[str]:
+    """The columns of a table that name a user."""
+    return [column for column in RAW_COLUMNS[name] if column in ("user", "source", "target")]
+
+
+def _interactions(schema: RawSchema) -> list[Rule]:
+    rules = []
+    if schema.scale is not None:
+        rules += [*not_null("rating"), on_scale(schema.scale, schema.unrated)]
+    if schema.time == "seconds":
+        rules += not_null("timestamp")
+    rules.append(seconds("timestamp"))
+    if schema.time == "order":
+        rules += [*not_null("position"), unique("position")]
+    if schema.unique_pairs:
+        rules.append(unique("user", "item"))
+    return rules
+
+
+def on_scale(scale: RatingScale, unrated: float | None) -> Rule:
+    """Ratings are levels of the scale, or what stands for none."""
+    rating = pl.col("rating")
+    steps = (rating - scale.low) / scale.step
+    level = rating.is_between(scale.low, scale.high) & ((steps - steps.round()).abs() < 1e-4)  # 0.1 is not exact
+    words = f"must be from {scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
+    if unrated is None:
+        return holds("rating", level, words)
+    return holds("rating", level | (rating == unrated), f"{words}, or {unrated:g} where none was given")
+
+
+def _features(schema: RawSchema, types: Types) -> list[Rule]:
+    rules = []
+    for feature in schema.features:
+        if feature.kind == "categorical":
+            rules.append(in_set(feature.name, feature.categories))
+            if feature.unknown is None:
+                rules += not_null(feature.name)
+            continue
+        if types[feature.name].is_float():
+            rules.append(finite(feature.name))
+        if feature.low is not None or feature.high is not None:
+            rules.append(between(feature.name, feature.low, feature.high))
+    return rules
+
+
+def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str) -> Table:
+    rules = [row_count(1), *_ids("anchors", types), unique("source"), unique("target")]
+    for side, network in zip(("source", "target"), two(tables.schema.networks), strict=True):
+        of_network = tables.network(network)
+        if "users" in of_network.schema.tables:
+            users = of_network.scan("users").select("user").collect().to_series()
+            _require_same(f"anchors: {side}", types[side], f"{network}/users: user", users.dtype)
+            rules.append(known(side, users, f"must be in the table of users of {network}"))
+    return Table(f"{prefix}anchors", anchors, tuple(rules), ids=("source", "target"))
+
+
+def _require_one_kind(types: Mapping[str, Types]) -> None:
+    for names in (("user", "source", "target"), ("item",)):
+        found = [
+            (f"{table}: {column}", types[table][column])
+            for table in IDS
+            if table in types
+            for column in RAW_COLUMNS[table]
+            if column in names
+        ]
+        for where, kind in found[1:]:
+            _require_same(where, kind, *found[0])
+
+
+def _require_same(where: str, kind: pl.DataType, other: str, expected: pl.DataType) -> None:
+    if kind != expected:
+        raise DataError(f"column {where} is {kind}, column {other} is {expected}; ids must be alike: convert again")

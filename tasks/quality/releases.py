@@ -1,0 +1,123 @@
+"""What perturbed features and recommendations must hold: what leaves the users, and what a system releases.
+
+Rules that span rows or tables (a user's number of rows, items seen in training) become columns computed here with
+polars; the rule is then a plain one about that column. Such a table per user also finds what is *absent*, which no
+rule about the rows that exist can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from tasks.contracts import Schema
+from tasks.privacy.multidimensional import bound, sampled_features
+from tasks.quality.counting import everyone, rows_of
+from tasks.quality.rules import Table, between, finite, holds, in_set, not_null, row_count, unique
+from tasks.quality.values import FLOAT32_SLACK
+
+BITS = (0.0, 1.0)
+
+
+def perturbed(tables: Mapping[tuple[float, int], pl.DataFrame], schema: Schema) -> list[Table]:
+    """Features under the multidimensional mechanism (METHODS §1): one table per epsilon, all seeds in it.
+
+    Numeric columns lie within ±C·d'/ζ with C of ε/ζ, categorical bits are 0 or 1, and at most ζ features of a user
+    are not zero. A second table has one row per seed and user, and finds users that are absent or repeated.
+
+    Args:
+        tables: (epsilon, seed) -> user and encoded columns.
+        schema: of the processed data; it names the columns of each feature.
+    """
+    result = []
+    for epsilon in dict.fromkeys(epsilon for epsilon, _ in tables):
+        of_epsilon = {(seed,): table for (other, seed), table in tables.items() if other == epsilon}
+        result += _perturbed(epsilon, _stack(of_epsilon, ("seed",)), [seed for (seed,) in of_epsilon], schema)
+    return result
+
+
+def _perturbed(epsilon: float, frame: pl.DataFrame, seeds: list[int], schema: Schema) -> list[Table]:
+    n_features = len(schema.features)
+    sampled = sampled_features(epsilon, n_features)
+    limit = bound(epsilon, n_features) * (1 + FLOAT32_SLACK)
+    numbers = [feature.name for feature in schema.features if feature.kind == "numeric"]
+    bits = [column for feature in schema.features if feature.kind == "categorical" for column in feature.columns]
+    released = [pl.any_horizontal(pl.col(feature.columns) != 0) for feature in schema.features]
+    frame = frame.with_columns(features_released=pl.sum_horizontal(released))
+    per_user = pl.DataFrame({"seed": seeds}).join(everyone(schema.n_users), how="cross")
+    per_user = per_user.with_columns(rows=rows_of(per_user, frame, ["seed", "user"]))
+    return [
+        Table(
+            f"epsilon={epsilon:g}",
+            frame,
+            (
+                *not_null("user", *schema.columns),
+                between("user", 0, schema.n_users - 1),
+                *(between(column, -limit, limit) for column in numbers),
+                *(in_set(column, BITS, "must be 0 or 1") for column in bits),
+                between("features_released", 0, sampled, f"must be {sampled} or less"),
+            ),
+            ids=("seed", "user"),
+        ),
+        Table(f"epsilon={epsilon:g} per user", per_user, (between("rows", 1, 1),), ids=("seed", "user")),
+    ]
+
+
+def recommendations(
+    lists: Mapping[tuple[str, int], pl.DataFrame], interactions: pl.DataFrame | pl.LazyFrame, schema: Schema, k: int
+) -> list[Table]:
+    """Released top-K lists (RECOMMENDATIONS) of one experiment, all settings and seeds in one table.
+
+    Every user gets exactly K unique items with ranks 1..K and finite scores, none of which the user had in training
+    or validation. A second table has one row per setting, seed and user, and finds users with too few or no items.
+
+    Args:
+        lists: (setting, seed) -> user, rank, item, score.
+        interactions: the processed interactions the experiment learnt from.
+        schema: of those data.
+        k: K, the length of every list.
+    """
+    keys = ["setting", "seed"]
+    frame = _stack(lists, keys)
+    learnt = interactions.lazy().filter(pl.col("split").is_in(["train", "valid"])).select("user", "item").unique()
+    seen = learnt.collect(engine="streaming")
+    frame = frame.with_columns(unseen=rows_of(frame, seen, ["user", "item"]) == 0)
+    settings = pl.DataFrame(list(lists), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+    per_user = settings.join(everyone(schema.n_users), how="cross")
+    per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*keys, "user"]))
+    return [
+        Table(
+            "recommendations",
+            frame,
+            (
+                row_count(1),
+                *not_null("user", "rank", "item"),
+                between("user", 0, schema.n_users - 1),
+                between("item", 0, schema.n_items - 1),
+                between("rank", 1, k),
+                finite("score"),
+                holds("item", pl.col("unseen"), "must not be in the user's training or validation data"),
+                unique(*keys, "user", "rank"),
+                unique(*keys, "user", "item"),
+            ),
+            ids=(*keys, "user", "rank", "item"),
+        ),
+        Table(
+            "recommendations per user",
+            per_user,
+            (between("rows", k, k, f"must be {k}: every user gets {k} items"),),
+            ids=(*keys, "user"),
+        ),
+    ]
+
+
+def _stack(tables: Mapping[tuple, pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
+    """All tables below one another, with their key in columns `names` and the row number within each in `row`."""
+    return pl.concat(
+        table.with_row_index("row").with_columns(
+            pl.lit(value, dtype=pl.String if isinstance(value, str) else pl.Int64).alias(name)
+            for name, value in zip(names, key, strict=True)
+        )
+        for key, table in tables.items()
+    )
