@@ -1,0 +1,144 @@
+"""What formats of social networks have in common: SimHash of screen names, new numbers for users, labels given to them.
+
+Names and account ids tell who somebody is, so they stay in the raw files: raw tables have SimHash and numbers instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import md5
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tasks.contracts import Feature
+from tasks.datasets.text import allow, once, read_table
+from tasks.errors import DataError
+
+BITS = 32
+GRAM = 4
+"""Characters of the pieces that a screen name is cut into."""
+SIMHASH = tuple(Feature(name=f"simhash_{bit}", kind="numeric", low=0, high=1) for bit in range(BITS))
+UNKNOWN = "unknown"
+OCCUPATION = "occupation"
+SEVERAL = "several"
+"""The occupation of a user who is marked with more than one."""
+GENDER = Feature(name="gender", kind="categorical", categories=("0", "1", UNKNOWN), sensitive=True, unknown=UNKNOWN)
+"""0 and 1 as released: which is which is not said."""
+
+
+def occupation_feature(n: int) -> Feature:
+    """One of `n` occupations by their number, `several` or `unknown`."""
+    names = (*map(str, range(n)), SEVERAL, UNKNOWN)
+    return Feature(name=OCCUPATION, kind="categorical", categories=names, sensitive=True, unknown=UNKNOWN)
+
+
+def occupation(indicators: pl.Expr) -> pl.Expr:
+    """The category that a list of 0/1 stands for; null where there is no list."""
+    one = indicators.list.arg_max().cast(pl.String)
+    return pl.when(indicators.list.sum() > 1).then(pl.lit(SEVERAL)).otherwise(one)
+
+
+def simhash(names: pl.Series) -> pl.DataFrame:
+    """SimHash (Sadowski and Levin, 2007) of screen names, as the package simhash does it for DP-CroSUE's authors.
+
+    A name in lower case, without what is no letter, digit or underscore, is cut into its substrings of 4 characters (a
+    shorter one is left whole). The last 32 bits of each one's MD5 vote, as often as it occurs: a bit is 1 where more
+    than half of the votes are.
+
+    Args:
+        names: (n,) text, null where there is none.
+
+    Returns:
+        (n, 32) int8 0/1, null where there is no name; `simhash_0` is the lowest bit.
+    """
+    text = names.alias("text").str.to_lowercase().str.replace_all(r"[^\w]+", "")
+    rows = pl.DataFrame({"row": np.arange(len(names)), "text": text})
+    starts = pl.int_ranges(0, (pl.col("text").str.len_chars().cast(pl.Int64) - GRAM).clip(0) + 1)
+    grams = rows.drop_nulls().with_columns(start=starts).explode("start")
+    grams = grams.select("row", gram=pl.col("text").str.slice(pl.col("start"), GRAM))
+    distinct = grams["gram"].unique()
+    votes = pl.Series("votes", [_md5(gram, BITS) for gram in distinct], pl.UInt64)
+    for_one = [(pl.col("votes").floordiv(1 << bit) % 2).sum() for bit in range(BITS)]
+    bits = [(2 * ones > pl.len()).cast(pl.Int8).alias(SIMHASH[bit].name) for bit, ones in enumerate(for_one)]
+    found = grams.join(pl.DataFrame([distinct, votes]), on="gram").group_by("row").agg(bits)
+    return rows.select("row").join(found, on="row", how="left", maintain_order="left").drop("row")
+
+
+def numbered(ids: pl.Series, network: str) -> pl.DataFrame:
+    """Numbers for users whose ids must not go further than the raw files.
+
+    They tell nothing about the order of the ids, and one id's numbers in two networks have nothing to do with each
+    other: an alignment that breaks ties by number learns nothing. They do not depend on the order in the file.
+
+    Args:
+        ids: the users of `network`, each once.
+
+    Returns:
+        id, as given, and number (int64, from 0).
+    """
+    keys = pl.Series([f"{_md5(f'{network}/{one}', 128):032x}" for one in ids], dtype=pl.String)
+    return pl.DataFrame({"id": ids.gather(keys.arg_sort()), "number": np.arange(len(ids))})
+
+
+def renamed(table: pl.DataFrame, users: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The same rows with ids of users, all known, replaced by their numbers (`numbered`)."""
+    new = {column: pl.col(column).replace_strict(users["id"], users["number"]) for column in columns}
+    return table.with_columns(**new)
+
+
+def known(path: Path, table: pl.DataFrame, column: str, users: pl.Series, where: str, first_line: int = 1) -> None:
+    """Refuse a table that names a user who is none of `users`, the users of the file `where`.
+
+    Raises:
+        DataError: as `allow`.
+    """
+    allow(path, table, column, pl.col(column).is_in(users.implode()), f"a user of {where}", first_line)
+
+
+def read_labels(path: Path, groups: Mapping[str, int], users: pl.Series, where: str) -> pl.DataFrame:
+    """What was found out about users: a tab-separated table with a header.
+
+    Args:
+        groups: name -> how many 0/1 it has: the columns `name_0`, `name_1`, ..., or `name` if it is one.
+        users: the users of the file `where`.
+
+    Returns:
+        user (as in `users`) and a list of int8 per group, null where it is not known; one row per row of the file.
+
+    Raises:
+        DataError: as `read_table`; a value is not 0 or 1; a group has only some of its values, or an occupation group
+            no 1; a user is unknown or repeated.
+    """
+    names = {group: [f"{group}_{i}" for i in range(n)] if n > 1 else [group] for group, n in groups.items()}
+    columns = [name for group in names.values() for name in group]
+    types = {"user": type(users.dtype)} | dict.fromkeys(columns, pl.Int8)
+    table = read_table(path, "\t", types, may_be_empty=columns, header="\t".join(types))
+    for name in columns:
+        allow(path, table, name, pl.col(name).is_in([0, 1]), "0 or 1", 2)
+    for group, members in names.items():
+        _require_whole(path, table, group, members)
+    known(path, table, "user", users, where, 2)
+    once(path, table, ["user"], 2)
+    lists = [
+        pl.when(pl.col(members[0]).is_not_null()).then(pl.concat_list(members)).alias(group)
+        for group, members in names.items()
+    ]
+    return table.select("user", *lists)
+
+
+def _require_whole(path: Path, table: pl.DataFrame, group: str, members: list[str]) -> None:
+    filled = table.select(pl.sum_horizontal(pl.col(members).is_not_null()))[members[0]]
+    if len(partly := ((filled > 0) & (filled < len(members))).arg_true()):
+        line, some = partly[0] + 2, filled[partly[0]]
+        raise DataError(f"{path}:{line}: {some} of {len(members)} {group} fields are filled; fill all of them, or none")
+    if group == OCCUPATION:
+        none = table.select((pl.sum_horizontal(members) == 0) & pl.col(members[0]).is_not_null()).to_series().arg_true()
+        if len(none):
+            raise DataError(f"{path}:{none[0] + 2}: no occupation is marked; leave the fields empty if it is not known")
+
+
+def _md5(text: str, bits: int) -> int:
+    """The last bits of its MD5, which keeps no secret here: it only spreads texts evenly."""
+    return int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[-bits // 8 :])

@@ -1,0 +1,153 @@
+"""IONE's Twitter and Foursquare (Liu et al., 2016): who follows whom, and 1,609 people who are in both networks.
+
+Users are numbers. One who is in both networks has the same number in both; other numbers, though they occur in both,
+are different people: whoever aligns the networks must not look at the numbers. Never try to find out who somebody is,
+and never join this with other data about the networks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
+from tasks.datasets.options import NoOptions
+from tasks.datasets.text import allow, once, read_table
+from tasks.errors import DataError
+from tasks.raw import RawSchema, write_raw_schema
+
+PAGE = "https://github.com/ColaLL/IONE"
+NETWORKS = ("foursquare", "twitter")
+ANCHORS = "twitter_foursquare_groundtruth"
+TENTHS = range(1, 10)
+"""Of the anchors, about so many tenths are for training in the published splits."""
+
+
+def _file(name: str, size: int, sha256: str) -> FormFile:
+    return FormFile(
+        name=f"ione/{name}",
+        page=PAGE,
+        what=f"AcrossNetworkEmbeddingData/{name}",
+        mirror_path=f"foursquare-twitter/ione-topology/{name}",
+        size=size,
+        sha256=sha256,
+    )
+
+
+_FOLLOWS = {
+    "foursquare": (731_368, "a84dcaa22f1b13a3a4d94a6721a8171233f5f5fb41b0683e29598af5eb754f16"),
+    "twitter": (1_567_528, "f5d46a7d1b562d88cad72855145d6e4c995eedf58847959e068bb18dfaf87d13"),
+}
+_GROUNDTRUTH = {
+    "": (6_935, "aeb36e39855c980d891d5e6a6d8b1ef22f0107fc60e9e9f06cfe639a3cb3c434"),
+    "1.foldtrain.test.": (6_217, "5c77d2ed35edcf7a7dd4e94e7f8e3610bc7d4ec00639292f9e4b94a00095cc31"),
+    "1.foldtrain.train.": (718, "50efefe5c4cbee00a05137d5ab53622834b7b99c39b043eb2c9f19b0681a59a3"),
+    "2.foldtrain.test.": (5_430, "f0c2c595d5a378fbc98991cc73337ab3afa0bf7daae4010c88eb02cffd7f3a8b"),
+    "2.foldtrain.train.": (1_505, "50a317f60f882b51dbbfeb73f9bc9e068e50961ea565537b2756e4d57999f45d"),
+    "3.foldtrain.test.": (4_895, "e592c4172ebc43d28c0c60e9b4a8c6cde66120c296afc25d91dd51c0709a312d"),
+    "3.foldtrain.train.": (2_040, "e7914d9fcf0bcb45046f5364dff4f076712bd335639ec2f0ea714a0ec37f5bbc"),
+    "4.foldtrain.test.": (4_275, "f5553a4ddecc7f3c43de54f0a0e472d40053fadfd1deab4d3f8cef6ecd4cf775"),
+    "4.foldtrain.train.": (2_660, "d087ccbd529277f873326dbda9d8ffc4260ef93db44ffa770acedeae887f1d1b"),
+    "5.foldtrain.test.": (3_438, "086c0aba9a1c79612d51cb2c094420156ce8c1800ce7f52c4ec9a871a78e3213"),
+    "5.foldtrain.train.": (3_497, "012fcf791573599eda48bf9fff6034ae385f7b19adadef0c7dc44f274f7d6cac"),
+    "6.foldtrain.test.": (2_773, "d62e01a093aa63d61964eced42d2cea45467f53c3719ee695317ba4567c65941"),
+    "6.foldtrain.train.": (4_162, "8adf9a25766ce4d04388c7c8c90e6fc9bf76a36eee3037aee92ff96c9fd92f1d"),
+    "7.foldtrain.test.": (2_041, "d53b2589f8186e14458b8f9250477fc9483182098a4dffdad096b8ae8f32eba0"),
+    "7.foldtrain.train.": (4_894, "d06a24461d25b4590407685f097c3089a82ef14ab34e200371fad4907df66a20"),
+    "8.foldtrain.test.": (1_420, "b4f4af701230cf079c11e5c0893354a52390b276f9f1ea57e0d04792da29aaec"),
+    "8.foldtrain.train.": (5_515, "e3b6df0939975dd057c204bb96e75ae907d955c34db2d86884f2d4788d09cc4c"),
+    "9.foldtrain.test.": (681, "55a2ed44c5e75eefa1ec35ff0e689b0b457ef1ca353f0a8b3cb436efd26971c3"),
+    "9.foldtrain.train.": (6_254, "3d8d430b6ae0e093b80b373806afebbfa0b6d4829a873272a2e73e4427107afd"),
+}
+FILES = (
+    *(_file(f"{name}/following.number", *content) for name, content in _FOLLOWS.items()),
+    *(_file(f"{ANCHORS}/groundtruth.{name}number", *content) for name, content in _GROUNDTRUTH.items()),
+)
+SOURCE = Source(
+    name="ione",
+    address=PAGE,
+    synthetic=False,
+    holds="5,313 users of Foursquare with 76,972 follows, 5,120 of Twitter with 164,919; 1,609 are both",
+    size=2_368_246,
+    entry="{source: ione, obtain: {}, format: ione, read: {}}",
+    files=FILES,
+    licence=(
+        "For research only, as its page says; publications must cite J. Zhang and P. S. Yu, Integrated Anchor and "
+        "Social Link Predictions across Social Networks, IJCAI 2015, whose data these are, and should cite L. Liu et "
+        "al., Aligning Users across Social Networks Using Network Embedding, IJCAI 2016. Do not redistribute, and do "
+        "not try to identify anybody."
+    ),
+)
+ObtainOptions = ReadOptions = NoOptions
+
+
+def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+    """Fill `folder` with `FILES`, each in its sub-folder.
+
+    Raises:
+        DataError: a file cannot be had, or is not the published one.
+    """
+    del options
+    for file in FILES:
+        target = folder / Path(file.name).parent.name
+        target.mkdir(exist_ok=True)
+        verify(copy(file, target, places), file)
+
+
+def convert(folder: Path, place: Path, options: NoOptions) -> None:
+    """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `place`.
+
+    users: those who follow or are followed. anchors: the same number as source (Foursquare) and target (Twitter), and
+    `train_1` to `train_9`, whether an anchor is for training in the published split of so many tenths.
+
+    Raises:
+        DataError: a file is missing, empty or malformed; an anchor is repeated or follows nobody and is followed by
+            nobody in one of the networks; a split has an anchor twice, or not each of them (names file and line).
+    """
+    del options
+    follows = {name: _read(folder / name / "following.number", "follower", "followee") for name in NETWORKS}
+    users = {
+        name: pl.concat([table["follower"], table["followee"].alias("follower")]).unique().sort().alias("user")
+        for name, table in follows.items()
+    }
+    path = folder / ANCHORS / "groundtruth.number"
+    anchors = _read(path, "user")
+    once(path, anchors, ["user"])
+    for name in NETWORKS:
+        allow(path, anchors, "user", pl.col("user").is_in(users[name].implode()), f"in {name}/following.number")
+    splits = {f"train_{tenths}": _training(folder / ANCHORS, tenths, anchors["user"]) for tenths in TENTHS}
+
+    chosen = {name: pl.col("user").is_in(train.implode()) for name, train in splits.items()}
+    ordered = anchors.sort("user").select(source="user", target="user", **chosen)
+    ordered.write_parquet(place / "anchors.parquet")
+    write_raw_schema(RawSchema(tables=("anchors",), networks=NETWORKS), place)
+    for name in NETWORKS:
+        (place / name).mkdir()
+        users[name].to_frame().write_parquet(place / name / "users.parquet")
+        social = follows[name].select(source="follower", target="followee", relation=pl.lit("follow"))
+        social.write_parquet(place / name / "social.parquet")
+        write_raw_schema(RawSchema(tables=("social", "users")), place / name)
+
+
+def _training(folder: Path, tenths: int, anchors: pl.Series) -> pl.Series:
+    """The anchors for training of a split, which must have each of `anchors` on one of its sides."""
+    sides: list[pl.Series] = []
+    for side in ("train", "test"):
+        path = folder / f"groundtruth.{tenths}.foldtrain.{side}.number"
+        table = _read(path, "user")
+        once(path, table, ["user"])
+        allow(path, table, "user", pl.col("user").is_in(anchors.implode()), "in groundtruth.number")
+        if sides:
+            allow(path, table, "user", ~pl.col("user").is_in(sides[0].implode()), "only here: it is for training, too")
+        sides.append(table["user"])
+    if len(missing := anchors.filter(~anchors.is_in(pl.concat(sides).implode()))):
+        raise DataError(f"{path}: user {missing[0]} is neither here nor among those for training; get the files again")
+    return sides[0]
+
+
+def _read(path: Path, *columns: str) -> pl.DataFrame:
+    table = read_table(path, " ", dict.fromkeys(columns, pl.Int64))
+    for name in columns:
+        allow(path, table, name, pl.col(name) >= 0, "0 or more")
+    return table

@@ -1,0 +1,214 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.datasets import foursquare_twitter
+from tasks.datasets.accounts import SIMHASH
+from tasks.datasets.fetch import Places
+from tasks.datasets.foursquare_twitter import FILES, INTERESTS, LABELS, OCCUPATIONS, VECTOR, convert, obtain
+from tasks.datasets.options import NoOptions
+from tasks.errors import ByHandError, DataError
+from tasks.raw import RawTables, read_raw
+
+BITS = {feature.name: [0, 1, 1] for feature in SIMHASH}
+USERS, TWITTER = "foursquare_users.parquet", "twitter_users.parquet"
+FOLLOWS, VECTORS, ANCHORS = "foursquare_follows.parquet", "foursquare_text_vectors.parquet", "anchors.parquet"
+
+
+def marked(size: int, *which: int) -> list[int]:
+    return [int(number in which) for number in range(size)]
+
+
+SMALL = {
+    USERS: pl.DataFrame(
+        {
+            "user": [0, 1, 2],
+            **BITS,
+            "count_a": [None, 7, None],
+            "count_b": [1, 2, None],
+            "count_c": [0, None, None],
+            "tips": [5, 0, 1],
+            "gender": [0, None, 1],
+            "occupation": [marked(OCCUPATIONS, 17), marked(OCCUPATIONS, 0, 3), None],
+            "interests": [marked(INTERESTS, 0, 8), None, marked(INTERESTS, 1)],
+            "interests_joint": [marked(INTERESTS), marked(INTERESTS, 2), None],
+        }
+    ),
+    TWITTER: pl.DataFrame(
+        {"user": [0, 1, 3], **BITS, "tweets": [1, 2, 3], "following": [0, 0, 9], "followers": [4, 5, 6]}
+    ),
+    FOLLOWS: pl.DataFrame({"follower": [0, 1, 2], "followee": [1, 0, 0]}),
+    VECTORS: pl.DataFrame({"user": [0, 2]} | {f"v{number}": [number / 2, -1.0] for number in range(VECTOR)}).cast(
+        {f"v{number}": pl.Float32 for number in range(VECTOR)}
+    ),
+    ANCHORS: pl.DataFrame({"foursquare": [0, 2], "twitter": [3, 0]}),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, table in SMALL.items():
+        table.write_parquet(folder / name)
+    return folder
+
+
+def converted(folder: Path) -> RawTables:
+    place = folder.with_name("interim")
+    place.mkdir()
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    place = folder.with_name("interim")
+    place.mkdir(exist_ok=True)
+    with pytest.raises(DataError, match=match) as caught:
+        convert(folder, place, NoOptions())
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_every_value_arrives(folder: Path) -> None:
+    raw = converted(folder)
+    foursquare, twitter = raw.network("foursquare"), raw.network("twitter")
+    assert raw.scan("anchors").collect().rows() == [(0, 3), (2, 0)]
+    users = foursquare.scan("users").collect()
+    assert users.select("user", "count_a", "count_b", "count_c", "tips").rows() == [
+        (0, None, 1, 0, 5),
+        (1, 7, 2, None, 0),
+        (2, None, None, None, 1),
+    ]
+    assert users["gender"].to_list() == ["0", None, "1"]
+    assert users["occupation"].to_list() == ["17", "several", None]
+    assert users["occupations"].to_list() == SMALL[USERS]["occupation"].to_list()
+    assert users["simhash_31"].to_list() == [0, 1, 1]
+    labels = foursquare.scan("labels").collect()
+    assert labels.select("user", *LABELS).rows() == [(0, *marked(9, 0, 8)), (1, *[None] * 9), (2, *marked(9, 1))]
+    assert labels["joint_2"].to_list() == [0, 1, None]
+    assert foursquare.scan("social").collect().rows() == [(0, 1, "follow"), (1, 0, "follow"), (2, 0, "follow")]
+    vectors = foursquare.scan("vectors").collect()
+    assert vectors["user"].to_list() == [0, 2]
+    assert vectors["vector"].to_list() == [[number / 2 for number in range(VECTOR)], [-1.0] * VECTOR]
+    assert twitter.scan("users").collect().select("user", "tweets", "following", "followers").rows() == [
+        (0, 1, 0, 4),
+        (1, 2, 0, 5),
+        (3, 3, 9, 6),
+    ]
+
+
+def test_sensitive_attributes_are_said_to_be_where_they_are_known(folder: Path) -> None:
+    raw = converted(folder)
+    features = {name: raw.network(name).schema.features for name in raw.schema.networks}
+    assert [one.name for one in features["foursquare"] if one.sensitive] == ["gender", "occupation"]
+    assert all(one.unknown == "unknown" for one in features["foursquare"] if one.sensitive)
+    assert not [one.name for one in features["twitter"] if one.sensitive]
+    assert raw.network("foursquare").schema.labels == LABELS
+    assert {(one.low, one.high) for one in features["twitter"][:32]} == {(0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "match"),
+    [
+        (USERS, {"user": [0, 1, 1]}, r"users.parquet:3: user 1 is repeated \(first on line 2\)"),
+        (USERS, {"user": [0, 1, -2]}, "users.parquet:3: user is -2, not 0 or more"),
+        (USERS, {"user": [0, None, 2]}, "users.parquet:2: user is missing"),
+        (USERS, {"user": ["0", "1", "2"]}, "users.parquet: column 'user' is String, not Int64"),
+        (USERS, {"simhash_7": [0, 1, 2]}, "users.parquet:3: simhash_7 is 2, not 0 or 1"),
+        (USERS, {"simhash_7": [0, None, 1]}, "users.parquet:2: simhash_7 is missing"),
+        (USERS, {"gender": [0, 2, 1]}, "users.parquet:2: gender is 2, not 0 or 1"),
+        (USERS, {"count_b": [0, -2, 1]}, "users.parquet:2: count_b is -2, not 0 or more"),
+        (USERS, {"tips": [0, None, 1]}, "users.parquet:2: tips is missing"),
+        (
+            USERS,
+            {"occupation": [None, None, marked(17, 3)]},
+            "users.parquet:3: occupation is '00010000000000000', not 18 times 0 or 1",
+        ),
+        (
+            USERS,
+            {"occupation": [None, marked(18), None]},
+            "users.parquet:2: occupation is '0{18}', not .* 1 at least once",
+        ),
+        (USERS, {"interests": [None, None, [2] * 9]}, "users.parquet:3: interests is '222222222', not 9 times"),
+        (
+            USERS,
+            {"interests": [None, None, [None, *[1] * 8]]},
+            "users.parquet:3: interests is '11111111', not 9 times 0 or 1",
+        ),
+        (USERS, {"tips": None}, "users.parquet: column 'tips' is missing"),
+        (USERS, {"name": ["a", "b", "c"]}, "users.parquet: column 'name' is not expected"),
+        (TWITTER, {"tweets": [1, -1, 1]}, "twitter_users.parquet:2: tweets is -1, not 0 or more"),
+        (TWITTER, {"followers": [1.0, 1.0, 1.0]}, "twitter_users.parquet: column 'followers' is Float64, not Int64"),
+        (FOLLOWS, {"followee": [1, 0, 3]}, "follows.parquet:3: followee is 3, not a user of foursquare_users.parquet"),
+        (FOLLOWS, {"follower": [1, 9, 9]}, r"follows.parquet:2: follower is 9, not a user of .* \(2 such lines\)"),
+        (VECTORS, {"user": [0, 3]}, "vectors.parquet:2: user is 3, not a user of foursquare_users.parquet"),
+        (VECTORS, {"user": [2, 2]}, "vectors.parquet:2: user 2 is repeated"),
+        (VECTORS, {"v7": [0.5, float("nan")]}, "vectors.parquet:2: v7 is nan, not a finite number"),
+        (VECTORS, {"v299": [float("inf"), 0.5]}, "vectors.parquet:1: v299 is inf, not a finite number"),
+        (VECTORS, {"v3": [None, 0.5]}, "vectors.parquet:1: v3 is missing"),
+        (ANCHORS, {"twitter": [3, 2]}, "anchors.parquet:2: twitter is 2, not a user of twitter_users.parquet"),
+        (ANCHORS, {"foursquare": [3, 2]}, "anchors.parquet:1: foursquare is 3, not a user of foursquare_users.parquet"),
+        (ANCHORS, {"twitter": [3, 3]}, "anchors.parquet:2: twitter 3 is repeated"),
+        (ANCHORS, {"foursquare": [2, 2]}, "anchors.parquet:2: foursquare 2 is repeated"),
+    ],
+)
+def test_a_bad_row_is_named(folder: Path, name: str, change: dict[str, list[object] | None], match: str) -> None:
+    table = SMALL[name]
+    for column, values in change.items():
+        if values is None:
+            table = table.drop(column)
+        else:
+            floats = pl.Float32 if column.startswith("v") else None
+            table = table.with_columns(pl.Series(column, values, floats))
+    table.write_parquet(folder / name)
+    refused(folder, match)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_file_that_is_no_table_is_named(folder: Path, name: str) -> None:
+    whole = (folder / name).read_bytes()
+    SMALL[name].clear().write_parquet(folder / name)
+    refused(folder, f"{name}: has no rows")
+    (folder / name).write_bytes(b"")
+    refused(folder, f"{name}: not a readable Parquet file")
+    (folder / name).write_bytes(whole[: len(whole) // 2])
+    refused(folder, f"{name}: not a readable Parquet file")
+    (folder / name).write_bytes(bytes(range(256)) * 20)
+    refused(folder, f"{name}: not a readable Parquet file")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+    raw = converted(folder)
+    foursquare = raw.network("foursquare")
+    tables = {name: foursquare.scan(name).collect() for name in foursquare.schema.tables}
+    assert {name: table.height for name, table in tables.items()} == {
+        "labels": 5_392,
+        "social": 76_972,
+        "users": 5_392,
+        "vectors": 3_001,
+    }
+    assert raw.network("twitter").scan("users").collect().height == 5_223
+    assert raw.scan("anchors").collect().height == 3_282
+    users = tables["users"]
+    known = users.select(pl.col("gender", "occupation", "count_a", "count_b", "count_c").count()).row(0)
+    assert known == (2_224, 316, 242, 3_409, 3_007)
+    assert (users["occupation"] == "several").sum() == 85
+    assert tables["labels"].select(pl.col("interests_0", "joint_0").count()).row(0) == (3_637, 3_856)
+
+
+def test_without_a_mirror_the_user_is_told_that_only_a_mirror_has_it(tmp_path: Path) -> None:
+    with pytest.raises(ByHandError, match="the page has no pseudonymised copy"):
+        obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+
+
+def test_the_source_forbids_identifying_and_redistributing() -> None:
+    assert "do not redistribute" in foursquare_twitter.SOURCE.licence
+    assert "do not try to identify" in foursquare_twitter.SOURCE.licence
+    assert foursquare_twitter.SOURCE.size == sum(file.size or 0 for file in FILES)

@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.datasets import ione
+from tasks.datasets.fetch import Places
+from tasks.datasets.ione import ANCHORS, TENTHS, convert, obtain
+from tasks.datasets.options import NoOptions
+from tasks.errors import ByHandError, DataError
+from tasks.raw import RawTables, read_raw
+
+TRUTH = f"{ANCHORS}/groundtruth.number"
+
+
+def split(tenths: int, side: str) -> str:
+    return f"{ANCHORS}/groundtruth.{tenths}.foldtrain.{side}.number"
+
+
+SMALL = {
+    "foursquare/following.number": "0 1\n1 5\n5 0\n5 0\n5 5\n2 0\n",
+    "twitter/following.number": "2 0\n0 1\n1 2\n7 1\n",
+    TRUTH: "2\n0\n1\n",
+    **{split(tenths, "train"): "1\n" for tenths in TENTHS},
+    **{split(tenths, "test"): "0\n2\n" for tenths in TENTHS},
+    split(9, "train"): "1\n2\n",
+    split(9, "test"): "0\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    for name, content in SMALL.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def converted(folder: Path) -> RawTables:
+    place = folder.with_name("interim")
+    place.mkdir()
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    place = folder.with_name("interim")
+    place.mkdir(exist_ok=True)
+    with pytest.raises(DataError, match=match) as caught:
+        convert(folder, place, NoOptions())
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_published_arrives(folder: Path) -> None:
+    raw = converted(folder)
+    assert raw.schema.networks == ("foursquare", "twitter")
+    foursquare, twitter = (raw.network(name) for name in raw.schema.networks)
+    assert foursquare.scan("users").collect()["user"].to_list() == [0, 1, 2, 5]
+    assert twitter.scan("users").collect()["user"].to_list() == [0, 1, 2, 7]
+    follows = foursquare.scan("social").collect()
+    assert follows.select("source", "target").rows() == [(0, 1), (1, 5), (5, 0), (5, 0), (5, 5), (2, 0)]
+    assert follows["relation"].unique().to_list() == ["follow"]
+    anchors = raw.scan("anchors").collect()
+    assert anchors.select("source", "target", "train_1", "train_9").rows() == [
+        (0, 0, False, False),
+        (1, 1, True, True),
+        (2, 2, False, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("twitter/following.number", "2 0\n0\t1\n", "following.number:2: 1 fields instead of 2"),
+        ("twitter/following.number", "2 0\n0 1 1\n", "following.number:2: 3 fields instead of 2"),
+        ("twitter/following.number", "2 0\n0 1\n1", "following.number:3: 1 fields instead of 2"),
+        ("twitter/following.number", "2 0\n\n0 1\n", "following.number:2: 1 fields instead of 2"),
+        ("twitter/following.number", "2 0\n0 one\n", "following.number:2: followee is 'one', not an integer"),
+        ("twitter/following.number", "2 0\n0 \n", "following.number:2: followee is empty"),
+        ("twitter/following.number", "2 0\n-1 1\n", "following.number:2: follower is -1, not 0 or more"),
+        ("twitter/following.number", "2 0\n1 99999999999999999999\n", "following.number:2: followee is '9999"),
+        ("foursquare/following.number", "0 1\n1 5\n", "groundtruth.number:1: user is 2, not in foursquare/following"),
+        (TRUTH, "2\n0\n1\n0\n", r"groundtruth.number:4: user 0 is repeated \(first on line 2\)"),
+        (TRUTH, "2 2\n", "groundtruth.number:1: 2 fields instead of 1"),
+        (split(3, "train"), "1\n7\n", "groundtruth.3.foldtrain.train.number:2: user is 7, not in groundtruth.number"),
+        (split(3, "train"), "1\n1\n", "groundtruth.3.foldtrain.train.number:2: user 1 is repeated"),
+        (split(3, "train"), "0\n1\n", "groundtruth.3.foldtrain.test.number:1: user is 0, not only here"),
+        (split(3, "test"), "0\n", "groundtruth.3.foldtrain.test.number: user 2 is neither here nor among those"),
+    ],
+)
+def test_a_bad_line_is_named(folder: Path, name: str, content: str, match: str) -> None:
+    (folder / name).write_text(content)
+    refused(folder, match)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_empty_a_binary_and_a_missing_file_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"")
+    refused(folder, f"{name}: is empty")
+    (folder / name).write_bytes(bytes(range(256)))
+    refused(folder, f"{name}:2: byte 0x80 is not utf-8")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+    raw = converted(folder)
+    found = {
+        name: (raw.network(name).scan("users").collect().height, raw.network(name).scan("social").collect().height)
+        for name in raw.schema.networks
+    }
+    assert found == {"foursquare": (5_313, 76_972), "twitter": (5_120, 164_919)}
+    anchors = raw.scan("anchors").collect()
+    assert anchors.height == 1_609
+    training = anchors.select(pl.col("^train_.*$").sum()).row(0)
+    assert training == (168, 349, 470, 624, 812, 968, 1_135, 1_282, 1_451)
+
+
+def test_without_a_mirror_the_user_is_told_where_to_get_the_files(tmp_path: Path) -> None:
+    with pytest.raises(ByHandError, match=r"github.com/ColaLL/IONE") as caught:
+        obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+    assert f"put it at: {tmp_path / 'placed/ione/foursquare/following.number'}" in str(caught.value)
+
+
+def test_a_placed_file_of_other_content_is_refused(tmp_path: Path) -> None:
+    placed = tmp_path / "placed/ione/foursquare/following.number"
+    placed.parent.mkdir(parents=True)
+    placed.write_text("1 2\n")
+    with pytest.raises(DataError, match=r"following.number: size is 4 bytes, expected 731,368 bytes"):
+        obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+
+
+def test_the_source_says_who_must_be_cited() -> None:
+    assert "Zhang and P. S. Yu" in ione.SOURCE.licence
+    assert ione.SOURCE.size == sum(file.size or 0 for file in ione.FILES)
