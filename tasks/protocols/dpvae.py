@@ -1,9 +1,9 @@
 """DP-VAE's protocol (METHODS section 4): bounded contributions and a random split per user.
 
 **Lower bound.** The paper's section 4.1.1 omits users *and items* with fewer interactions than the bound (its Table 2:
-ML-20M goes from 26,744 to 11,210 items), once; so do we, on the counts before anything is omitted, not iterated. Yet
-the paper says that its bound of [3, 1772] preserves all of ML-100K (943 / 1,682 / 100,000), where 209 films have one or
-two ratings. Omitting both leaves 943 / 1,473 / 99,723 there; `omit: [users]` gives the published counts.
+ML-20M goes from 26,744 to 11,210 items). Here that is done once, on the counts before anything is omitted. Yet the
+paper says that its bound of [3, 1772] preserves all of ML-100K (943 / 1,682 / 100,000), where 209 films have one or two
+ratings. Omitting both leaves 943 / 1,473 / 99,723 there; `omit: [users]` gives the published counts.
 
 **Upper bound.** Users above it keep their most recent interactions; of those of the same time, the ones with the
 highest original item ids.
