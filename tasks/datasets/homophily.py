@@ -1,24 +1,22 @@
-"""Synthetic people: communities, taste, whom they follow, on one network or on two, what they are called and write.
+"""Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
 
-Friends are alike because they come from the same community, and a community shares its taste. Attributes and words
-depend on taste, so whatever a model or an attack is to find in a social network is there to be found.
+Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
+taste (and so do words, `tasks.datasets.writing`), so whatever a model or an attack is to find in a social network is
+there to be found.
 
-Everything is drawn in arrays: time and memory grow with people + edges + words, never with their product.
+Everything is drawn in arrays: time and memory grow with people + edges, never with their product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tasks.datasets.skew import Floats, Ints, choose, whole
 
 ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
 """Spread (sigma of a log-normal) of how many a user follows, and by how many a user is followed: the 99th percentile
@@ -258,110 +256,79 @@ def by_taste(rng: np.random.Generator, taste: NDArray[np.float32], shares: Seque
     for _ in range(20):  # raking: rows sum to 1, columns to their share
         chance *= goal / chance.mean(axis=0)
         chance /= chance.sum(axis=1, keepdims=True)
-    return pick(rng, chance)
-
-
-def pick(rng: np.random.Generator, chance: NDArray[np.floating], rows: Ints | None = None) -> Ints:
-    """One column for each of `rows` (default: each once) of `chance`; a row may be named often."""
-    n, columns = chance.shape
-    rows = np.arange(n) if rows is None else rows
-    cumulative = np.cumsum(chance, axis=1, dtype=np.float64)
-    cumulative /= cumulative[:, -1:]
-    cumulative += np.arange(n)[:, None]  # row i takes the numbers from i to i + 1: one search does for all rows
-    at = np.searchsorted(cumulative.ravel(), rows + rng.random(len(rows)), side="right")
-    return np.clip(at - rows * columns, 0, columns - 1)
+    return choose(rng, whole(chance), np.arange(len(taste)))
 
 
 @dataclass(frozen=True)
-class Words:
-    """A vocabulary in blocks (common words, a topic's, an attribute's): commoner words first in each."""
+class Crowd:
+    """People who are on the first of two networks, on the second, or on both."""
 
-    words: tuple[str, ...]
-    first: Ints
-    """(n_blocks,) where each block begins."""
-    size: Ints
-    """(n_blocks,)"""
-
-
-def vocabulary(blocks: Sequence[tuple[Sequence[str], int]]) -> Words:
-    """Each block is its given words and then invented ones, up to its size."""
-    words: list[str] = []
-    for given, size in blocks:
-        words += list(given)[:size]
-        words += _invented(np.arange(len(words), len(words) + size - min(len(given), size))).to_list()
-    sizes = np.array([size for _, size in blocks])
-    return Words(tuple(words), np.cumsum(sizes) - sizes, sizes)
+    people: People
+    members: tuple[Ints, Ints]
+    """Row numbers of `people`: user j of network k is person `members[k][j]`. The order says nothing."""
+    gender: Ints
+    """(n,) 0 or 1."""
+    occupation: Ints
+    """(n,) the main one."""
+    occupations: NDArray[np.int8]
+    """(n, n_occupations) 0 or 1: the main one, and a second one of few people."""
+    interests: NDArray[np.int8]
+    """(n, n_topics) 0 or 1: the topics that a person likes best."""
 
 
-def write_posts(
-    rng: np.random.Generator, words: Words, blocks: Ints, weights: Sequence[float], *, mean_words: float
-) -> pl.Series:
-    """Texts, one per row of `blocks`: words joined by blanks, at least three.
-
-    Args:
-        blocks: (n_posts, n_kinds) numbers of the blocks that a post's words come from.
-        weights: (n_kinds,) how often each of them is chosen; within a block word r is chosen in proportion to 1/r.
-    """
-    length = 3 + rng.poisson(mean_words - 3, len(blocks))
-    post = np.repeat(np.arange(len(blocks)), length)
-    kind = np.searchsorted(np.cumsum(weights)[:-1] / np.sum(weights), rng.random(len(post)), side="right")
-    block = blocks[post, kind]
-    size = words.size[block]
-    rank = np.minimum(((size + 1.0) ** rng.random(len(post))).astype(np.int64), size) - 1
-    chosen = pa.array(words.words).take(pa.array(words.first[block] + rank))
-    offsets = np.concatenate([[0], np.cumsum(length)]).astype(np.int32)
-    lists = pa.ListArray.from_arrays(pa.array(offsets), chosen)
-    return pl.Series("text", pc.binary_join(lists, " "))
+TASTE_IN_GENDER, TASTE_IN_OCCUPATION, TASTE_IN_INTERESTS = 1.0, 1.5, 2.0
+"""Weight of taste against chance in each."""
+HAVE_A_SECOND = 0.25
+"""Share of people with a second occupation; as in the labels of Foursquare's users, where known."""
 
 
-_SYLLABLES = np.array([one + two for one in "bcdfghjklmnprstvwxyz" for two in "aeiou"])
-_N_SYLLABLES = 4
-_SPREAD = 61_803_399  # odd and no multiple of 5, so numbers and names are one to one
-
-
-def _syllables(number: Ints) -> Ints:
-    """(n, 4) numbers of syllables; neighbours in number are far apart in sound."""
-    base = len(_SYLLABLES)
-    code = number * _SPREAD % base**_N_SYLLABLES
-    return code[:, None] // base ** np.arange(_N_SYLLABLES) % base
-
-
-def _sound(syllables: Ints) -> pl.Series:
-    parts = [pl.Series(f"{place}", _SYLLABLES[syllables[:, place]]) for place in range(syllables.shape[1])]
-    return pl.DataFrame(parts).select(pl.concat_str(pl.all()).alias("name"))["name"]
-
-
-def _invented(number: Ints) -> pl.Series:
-    return _sound(_syllables(number))
-
-
-def handles(rng: np.random.Generator, person: Ints, *, change: float = 0.25, unrelated: float = 0.08) -> pl.Series:
-    """Synthetic screen names of these persons, all different: drawn twice, a person has two similar names.
+def gather(
+    rng: np.random.Generator,
+    users: tuple[int, int],
+    anchors: int,
+    *,
+    interests: Sequence[float],
+    occupations: Sequence[float],
+    topics: Sequence[float],
+    community_size: int,
+) -> Crowd:
+    """Two networks with so many users, of whom `anchors` are on both.
 
     Args:
-        person: distinct numbers below 50 million.
-        change: share of names with one syllable replaced.
-        unrelated: share of names that have nothing to do with the person's other ones.
+        interests: shares of people with one interest, two, ...; no more than there are topics.
+        occupations: shares of people by main occupation.
+        topics: how common each topic is.
     """
-    syllables = _syllables(person)
-    other = rng.random(len(person))
-    changed = np.flatnonzero(other < change)
-    place = rng.integers(0, _N_SYLLABLES, len(changed))
-    syllables[changed, place] = rng.integers(0, len(_SYLLABLES), len(changed))
-    apart = np.flatnonzero(other >= 1 - unrelated)
-    syllables[apart] = _syllables(50_000_000 + rng.permutation(person)[apart])
-    names = _sound(syllables)
-    tail = rng.choice(4, len(person), p=(0.4, 0.3, 0.2, 0.1))
-    digits = pl.Series(rng.integers(10, 100, len(person))).cast(pl.String)
-    syllable = pl.Series(_SYLLABLES[rng.integers(0, len(_SYLLABLES), len(person))])
-    table = pl.DataFrame({"name": names, "tail": tail, "digits": digits, "syllable": syllable, "person": person})
-    name = pl.col("name")
-    drawn = (
-        pl.when(pl.col("tail") == 1).then(name + pl.col("digits"))
-        .when(pl.col("tail") == 2).then(name + "_" + pl.col("syllable"))
-        .when(pl.col("tail") == 3).then(name.str.slice(0, 1).str.to_uppercase() + name.str.slice(1))
-        .otherwise(name)
-    )  # fmt: skip
-    table = table.with_columns(name=drawn)
-    taken = name.str.to_lowercase().is_duplicated()
-    return table.select(pl.when(taken).then(name + "_" + pl.col("person").cast(pl.String)).otherwise(name))["name"]
+    n = sum(users) - anchors
+    people = populate(rng, n, topics, community_size=community_size)
+    order = rng.permutation(n)
+    first, second = order[: users[0]], np.concatenate([order[:anchors], order[users[0] :]])
+    gender = by_taste(rng, people.taste, (1, 1), strength=TASTE_IN_GENDER)
+    main = by_taste(rng, people.taste, occupations, strength=TASTE_IN_OCCUPATION)
+    does = np.zeros((n, len(occupations)), dtype=np.int8)
+    does[np.arange(n), main] = 1
+    more = np.flatnonzero(rng.random(n) < HAVE_A_SECOND)
+    does[more, rng.integers(0, len(occupations), len(more))] = 1
+    liking = np.round(TASTE_IN_INTERESTS * np.log(people.taste + 1e-3) + rng.gumbel(size=people.taste.shape), 6)
+    rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
+    number = 1 + choose(rng, whole(np.array([interests])), np.zeros(n, dtype=np.int64))
+    likes = (rank < number[:, None]).astype(np.int8)
+    return Crowd(people, (rng.permutation(first), rng.permutation(second)), gender, main, does, likes)
+
+
+def label_table(
+    rng: np.random.Generator, users: pl.Series, kinds: Mapping[str, tuple[NDArray[np.integer], int]]
+) -> pl.DataFrame:
+    """user, and for each kind a column (or kind_0, kind_1, ...) of 0 and 1, null of users of whom it is not known.
+
+    Args:
+        kinds: values, (n_users,) or (n_users, k), and of how many users they are known.
+    """
+    columns: dict[str, pl.Series] = {}
+    for kind, (values, number) in kinds.items():
+        hidden = np.ones(len(users), dtype=bool)
+        hidden[rng.permutation(len(users))[:number]] = False
+        names = [kind] if values.ndim == 1 else [f"{kind}_{place}" for place in range(values.shape[1])]
+        for name, column in zip(names, values.reshape(len(users), -1).T, strict=True):
+            columns[name] = pl.Series(column, dtype=pl.Int8).set(pl.Series(hidden), None)
+    return pl.DataFrame({"user": users, **columns}).filter(pl.any_horizontal(pl.exclude("user").is_not_null()))

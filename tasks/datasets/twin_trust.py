@@ -19,8 +19,9 @@ from pydantic import Field
 from scipy import io
 
 from tasks.datasets.fetch import Places, Source
-from tasks.datasets.homophily import Ints, People, follow, pick, populate
+from tasks.datasets.homophily import People, follow, populate
 from tasks.datasets.options import Options
+from tasks.datasets.skew import Floats, Grades, Ints, Shelves, choose, scaled, whole
 
 SOURCE = Source(
     name="twin_trust",
@@ -144,7 +145,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     del places
     known = LAYOUTS[options.layout]
     rng = np.random.default_rng(options.seed)
-    n_users = max(2, round(known.users * options.scale))
+    n_users = scaled(known.users, options.scale, least=2)
     popularity = [0.92**rank for rank in range(known.categories)]
     people = populate(rng, n_users, popularity, community_size=known.community_size)
     since = np.round(rng.beta(0.8, 2.5, n_users), 6)  # when each joined, as a share of the whole time
@@ -187,14 +188,12 @@ def _with_gaps(rng: np.random.Generator, n: int, last: int) -> Ints:
 
 def _network(rng: np.random.Generator, people: People, trust: Trust, scale: float) -> tuple[Ints, Ints]:
     """Distinct relations without loops, users from 0."""
-    some = people.some(np.arange(min(len(people), max(2, round(trust.users * scale)))))
-    number = max(1, round((trust.relations - trust.repeats - trust.loops) * scale))
+    some = people.some(np.arange(min(len(people), scaled(trust.users, scale, least=2))))
+    number = scaled(trust.relations - trust.repeats - trust.loops, scale)
     return follow(rng, some, number, reciprocity=trust.reciprocity)
 
 
-def _relations(
-    rng: np.random.Generator, trust: Trust, network: tuple[Ints, Ints], since: NDArray[np.float64], scale: float
-) -> Ints:
+def _relations(rng: np.random.Generator, trust: Trust, network: tuple[Ints, Ints], since: Floats, scale: float) -> Ints:
     """(n, 2 or 3) rows as published: with loops, repeats and slots."""
     rows = np.stack(network, axis=1)
     loops = rng.integers(0, rows.max() + 1, round(trust.loops * scale))
@@ -203,28 +202,20 @@ def _relations(
     if trust.slots:
         # A relation is there once both users are.
         when = np.maximum(since[rows[:, 0]], since[rows[:, 1]]) + np.round(rng.exponential(0.1, len(rows)), 6)
-        rows = np.column_stack([rows, 1 + _cut(when, trust.slots)])
+        rows = np.column_stack([rows, 1 + Grades(trust.slots)(when)])
     return rows[np.argsort(rows[:, 0], kind="stable")]
-
-
-def _cut(values: NDArray[np.float64], shares: tuple[float, ...]) -> Ints:
-    """Numbers 0..len(shares)-1, ascending with the values, in these shares."""
-    place = np.empty(len(values))
-    place[np.argsort(values, kind="stable")] = np.arange(len(values)) / len(values)
-    cumulative = np.cumsum(shares) / np.sum(shares)
-    return np.searchsorted(cumulative[:-1], place, side="right")
 
 
 def _ratings(
     rng: np.random.Generator,
     people: People,
-    since: NDArray[np.float64],
+    since: Floats,
     network: tuple[Ints, Ints],
     known: Figures,
     scale: float,
 ) -> Ints:
     """(n_ratings, 6): user from 0, product id, category, rating, helpfulness, time or slot; sorted by user."""
-    n_products = max(1, round(known.products * scale))
+    n_products = scaled(known.products, scale)
     repeats, zeros, moved = (round(number * scale) for number in (known.repeats, known.zeros, known.moved))
     n_distinct = min(round(known.ratings * scale) - repeats, len(people) * n_products // 2)
     n_distinct = max(n_products, n_distinct)
@@ -240,11 +231,10 @@ def _ratings(
     follows = np.flatnonzero(copied >= 0)
     noise[follows] = AGREEMENT * noise[copied[follows]] + np.sqrt(1 - AGREEMENT**2) * noise[follows]
     score = QUALITY * quality[product] + MOOD * mood[user] + LIKING * liking + noise
-    rating = 1 + _cut(np.round(score, 6), known.levels)
-    helpful = np.asarray(known.helpful) / np.sum(known.helpful)
-    helpfulness = 1 + pick(rng, helpful[None, :], np.zeros(n_distinct, dtype=np.int64))
+    rating = 1 + Grades(known.levels)(score)
+    helpfulness = 1 + choose(rng, whole(np.array([known.helpful])), np.zeros(n_distinct, dtype=np.int64))
     when = since[user] + (1 - since[user]) * np.round(rng.beta(0.7, 1.6, n_distinct), 6)
-    time = 1 + _cut(when, known.slots) if known.slots else _days(when)
+    time = 1 + Grades(known.slots)(when).astype(np.int64) if known.slots else _days(when)
 
     order = np.argsort(user, kind="stable")
     product = _by_appearance(product[order])
@@ -274,9 +264,12 @@ def _pairs(
     least = min(least, n_pairs // n)
     user = np.repeat(np.arange(n), least + rng.multinomial(n_pairs - n * least, drive / drive.sum()))
     user = rng.permutation(user)
-    category = pick(rng, people.taste, user)
+    category = choose(rng, whole(people.taste), user)
     # Every product is first rated by somebody, and is in the category that this user looked into.
-    shelves = _Shelves(rng, category[:n_products], people.taste.shape[1])
+    popularity = np.ceil(1024 * rng.lognormal(0, POPULARITY_TAIL, n_products))
+    shelves = Shelves(category[:n_products], popularity, people.taste.shape[1])
+    nothing = np.flatnonzero(shelves.mass[category] == 0)
+    category[nothing] = category[rng.integers(0, n_products, len(nothing))]
     product = np.concatenate([np.arange(n_products), np.full(n_pairs - n_products, -1)])
     copied = np.full(n_pairs, -1)
     settled = np.sort(user[:n_products] * n_products + product[:n_products])
@@ -285,7 +278,7 @@ def _pairs(
         friends = _Friends(network, user[: rows[0]], n) if len(rows) and rows[0] == own else None
         attempt = 0
         while len(rows):
-            product[rows] = shelves.draw(rng, category[rows])
+            product[rows] = shelves.pick(rng, category[rows])
             copied[rows] = -1
             if friends is not None and attempt < 4:
                 source = friends.draw(rng, user[rows])
@@ -301,23 +294,6 @@ def _pairs(
             rows = np.delete(rows, first[new])
             attempt += 1
     return user, product, category[product], copied
-
-
-class _Shelves:
-    """Draws products of a category in proportion to their popularity."""
-
-    def __init__(self, rng: np.random.Generator, category: Ints, n_categories: int) -> None:
-        self.products = np.argsort(category, kind="stable")
-        popularity = np.round(rng.lognormal(0, POPULARITY_TAIL, len(category)), 6) + 1e-6
-        self.cumulative = np.concatenate([[0], np.cumsum(popularity)])
-        self.begins = np.searchsorted(category[self.products], np.arange(n_categories + 1))
-
-    def draw(self, rng: np.random.Generator, category: Ints) -> Ints:
-        first, last = self.begins[category], self.begins[category + 1]
-        first, last = np.where(first < last, first, 0), np.where(first < last, last, len(self.products))  # empty shelf
-        low, high = self.cumulative[first], self.cumulative[last]
-        at = np.searchsorted(self.cumulative, low + rng.random(len(category)) * (high - low), side="right") - 1
-        return self.products[np.clip(at, first, last - 1)]
 
 
 class _Friends:
@@ -340,7 +316,7 @@ class _Friends:
         return np.where((self.degree[user] > 0) & (self.has[friend] > 0), row, -1)
 
 
-def _days(when: NDArray[np.float64]) -> Ints:
+def _days(when: Floats) -> Ints:
     """Ciao's times: days from the first to the last, both of them there."""
     day = np.round((when - when.min()) / max(when.max() - when.min(), 1e-9) * ((LAST_DAY - FIRST_DAY) // DAY))
     return FIRST_DAY + DAY * day.astype(np.int64)

@@ -1,26 +1,14 @@
 import tracemalloc
-from difflib import SequenceMatcher
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.stats import chisquare
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from tasks.datasets.homophily import (
-    People,
-    by_taste,
-    follow,
-    follow_twice,
-    handles,
-    pick,
-    populate,
-    vocabulary,
-    write_posts,
-)
+from tasks.datasets.homophily import Crowd, People, by_taste, follow, follow_twice, gather, label_table, populate
 
 N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -171,42 +159,39 @@ def test_attributes_have_their_shares_and_depend_on_taste_as_strongly_as_asked(p
         assert low - 0.01 < accuracy < high + 0.01
 
 
-def test_columns_are_picked_as_often_as_their_chance_says() -> None:
-    chance = np.array([[0.1, 0.2, 0.7], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
-    rows = np.repeat([2, 0, 1], 20_000)
-    picked = pick(np.random.default_rng(6), chance, rows)
-    assert chisquare(np.bincount(picked[rows == 0]), 20_000 * chance[0]).pvalue > 1e-4
-    assert chisquare(np.bincount(picked[rows == 1], minlength=3)[[0, 2]]).pvalue > 1e-4
-    assert (picked[rows == 2] == 2).all()
+@pytest.fixture(scope="module")
+def crowd() -> Crowd:
+    rng = np.random.default_rng(9)
+    sizes = {"interests": (0.5, 0.3, 0.2), "occupations": (4, 3, 2, 1), "topics": (3, 2, 2, 1, 1, 1)}
+    return gather(rng, (3000, 2500), 1500, **sizes, community_size=60)  # type: ignore[arg-type]
 
 
-def test_posts_have_words_of_their_blocks_commoner_ones_first() -> None:
-    words = vocabulary([(("the", "a"), 50), (("goal",), 40), ((), 30)])
-    assert len(set(words.words)) == 120
-    assert [words.words[first] for first in words.first[:2]] == ["the", "goal"]
-    blocks = np.stack([np.zeros(3000, dtype=int), np.repeat([1, 2], 1500)], axis=1)
-    texts = write_posts(np.random.default_rng(7), words, blocks, (0.5, 0.5), mean_words=8)
-    split = texts.str.split(" ")
-    assert split.list.len().min() >= 3
-    assert split.list.len().mean() == pytest.approx(8, abs=0.2)
-    second = set(split[:1500].explode())
-    assert second <= set(words.words[:90])
-    assert "goal" in second
-    assert not set(split[1500:].explode()) & set(words.words[50:90])
-    counts = pl.DataFrame({"word": split.explode()})["word"].value_counts()
-    often = dict(counts.iter_rows())
-    assert often["the"] > 1.5 * often["a"] > 3 * often[words.words[9]]
+def test_two_networks_share_as_many_people_as_asked_for_and_a_persons_place_tells_nothing(crowd: Crowd) -> None:
+    first, second = crowd.members
+    assert (len(np.unique(first)), len(np.unique(second)), len(crowd.people)) == (3000, 2500, 4000)
+    _, one, two = np.intersect1d(first, second, return_indices=True)
+    assert len(one) == 1500
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.1
 
 
-def test_a_persons_two_names_are_similar_but_mostly_not_equal_and_no_two_persons_share_one() -> None:
-    rng = np.random.default_rng(8)
-    person = np.arange(3000)
-    first, second = handles(rng, person), handles(rng, person)
-    assert first.str.to_lowercase().n_unique() == second.str.to_lowercase().n_unique() == 3000
-    assert 0.01 < (first == second).mean() < 0.2
+def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gender(crowd: Crowd) -> None:
+    number = crowd.interests.sum(axis=1)
+    np.testing.assert_allclose(np.bincount(number)[1:] / 4000, (0.5, 0.3, 0.2), atol=0.03)
+    favourite = crowd.people.taste.argmax(axis=1)
+    assert crowd.interests[np.arange(4000), favourite].mean() > 0.75
+    assert crowd.occupations[np.arange(4000), crowd.occupation].all()
+    assert set(crowd.occupations.sum(axis=1)) == {1, 2}
+    assert 0.47 < crowd.gender.mean() < 0.53
 
-    def likeness(one: pl.Series, two: pl.Series) -> float:
-        return float(np.median([SequenceMatcher(None, a, b).ratio() for a, b in zip(one, two, strict=True)]))
 
-    assert likeness(first[:500], second[:500]) > 0.7
-    assert likeness(first[:500], second[500:1000]) < 0.45
+def test_labels_are_known_of_so_many_users_and_are_whole_where_they_are() -> None:
+    users = pl.Series("user", np.arange(100, 200))
+    values = {"gender": (np.arange(100) % 2, 30), "interest": (np.arange(200).reshape(100, 2) % 2, 20)}
+    table = label_table(np.random.default_rng(0), users, values)
+    assert table.columns == ["user", "gender", "interest_0", "interest_1"]
+    assert table["gender"].count() == 30
+    assert table["interest_0"].count() == table["interest_1"].count() == 20
+    assert 30 <= len(table) <= 50
+    known = table.drop_nulls("gender")
+    assert (known["gender"] == known["user"] % 2).all()
+    assert set(table["interest_1"].drop_nulls()) == {1}

@@ -1,0 +1,85 @@
+from difflib import SequenceMatcher
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.datasets import writing
+from tasks.datasets.writing import (
+    HAN,
+    LATIN,
+    authors,
+    handles,
+    social_posts,
+    social_vocabulary,
+    vocabulary,
+    write_posts,
+)
+
+
+def test_posts_have_words_of_their_blocks_commoner_ones_first() -> None:
+    words = vocabulary([(("the", "a"), 50), (("goal",), 40), ((), 30)])
+    assert len(set(words.words)) == 120
+    assert [words.words[first] for first in words.first[:2]] == ["the", "goal"]
+    blocks = np.stack([np.zeros(3000, dtype=int), np.repeat([1, 2], 1500)], axis=1)
+    texts = write_posts(np.random.default_rng(7), words, blocks, (0.5, 0.5), mean_words=8)
+    split = texts.str.split(" ")
+    assert split.list.len().min() >= 3
+    assert split.list.len().mean() == pytest.approx(8, abs=0.2)
+    second = set(split[:1500].explode())
+    assert second <= set(words.words[:90])
+    assert "goal" in second
+    assert not set(split[1500:].explode()) & set(words.words[50:90])
+    counts = pl.DataFrame({"word": split.explode()})["word"].value_counts()
+    often = dict(counts.iter_rows())
+    assert often["the"] > 1.5 * often["a"] > 3 * often[words.words[9]]
+
+
+@pytest.mark.parametrize("sounds", [LATIN, HAN])
+def test_no_word_is_invented_twice(sounds: writing.Sounds) -> None:
+    assert len(set(sounds.parts)) == 100
+    words = vocabulary([((), 5_000), ((), 4_000)], sounds).words
+    assert len(set(words)) == 9_000
+
+
+def test_words_tell_topic_gender_and_occupation_of_a_post() -> None:
+    words = social_vocabulary(["the"], [["goal"], ["coffee"]], (["boy"], ["girl"]), 3)
+    assert len(words.first) == 1 + 2 + 2 + 3
+    one, other = np.zeros(2000, dtype=np.int64), np.ones(2000, dtype=np.int64)
+    rng = np.random.default_rng(10)
+    text = social_posts(
+        rng, words, 2, np.concatenate([one, other]), np.concatenate([other, one]), np.repeat([0, 2], 2000)
+    )
+    split = text.str.split(" ")
+    first, second = set(split[:2000].explode()), set(split[2000:].explode())
+    assert {"the", "goal", "girl"} <= first
+    assert not {"coffee", "boy"} & first
+    assert {"the", "coffee", "boy"} <= second
+    occupations = [set(words.words[start : start + 40]) for start in words.first[-3:]]
+    assert [len(some & first) > 0 for some in occupations] == [True, False, False]
+    assert [len(some & second) > 0 for some in occupations] == [False, False, True]
+
+
+def test_posts_come_in_blocks_that_fit_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "BLOCK", 4)
+    blocks = list(authors(np.array([3, 0, 5, 2])))
+    assert [len(post) for post, _ in blocks] == [4, 4, 2]
+    assert np.concatenate([post for post, _ in blocks]).tolist() == list(range(10))
+    assert np.concatenate([author for _, author in blocks]).tolist() == [0] * 3 + [2] * 5 + [3] * 2
+
+
+@pytest.mark.parametrize("sounds", [LATIN, HAN])
+def test_a_persons_two_names_are_similar_but_mostly_not_equal_and_no_two_persons_share_one(
+    sounds: writing.Sounds,
+) -> None:
+    rng = np.random.default_rng(8)
+    person = np.arange(3000)
+    first, second = handles(rng, person, sounds), handles(rng, person, sounds)
+    assert first.str.to_lowercase().n_unique() == second.str.to_lowercase().n_unique() == 3000
+    assert 0.01 < (first == second).mean() < 0.2
+
+    def likeness(one: pl.Series, two: pl.Series) -> float:
+        return float(np.median([SequenceMatcher(None, a, b).ratio() for a, b in zip(one, two, strict=True)]))
+
+    assert likeness(first[:500], second[:500]) > 0.6
+    assert likeness(first[:500], second[500:1000]) < 0.45
