@@ -1,8 +1,9 @@
 """DIPSGNN's protocol (METHODS section 3): sequences of events, of which the first part is learnt from.
 
 **The order of the rows is the order of the sequences**: rows are sorted by user, then from the first event to the last.
-Events of the same time are in the order of their items' original ids, so that the order of rows in the published file
-means nothing, except where that order is all there is (`RawSchema.time` is "order").
+Events of the same time are in a random order that `tie_seed` decides: the order of rows in the published file means
+nothing, except where that order is all there is (`RawSchema.time` is "order"). An order by item would be learnt: Tmall
+tells days only, so most transitions of a sequence are between events of the same time.
 
 The k-core counts events, not distinct items or users: a user who clicks one item ten times is in the 10-core. Every
 sequence keeps at least one event to learn from; a sequence of one event has no other, so it has no test.
@@ -56,6 +57,8 @@ class Options(BaseOptions):
     """Share of the users whose first parts select epochs and hyper-parameters."""
     split_seed: int = Field(ge=0)
     """Of the users who validate."""
+    tie_seed: int = Field(ge=0)
+    """Of the order of events of the same time."""
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
@@ -78,7 +81,9 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     require_some(rows, f"nobody is in the {options.core}-core of {counts[-1].interactions} rows")
     counts.append(counted(f"{options.core}-core", rows))
 
-    rows = rows.sort("user", time, "item", "rating")
+    rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows
+    ties = np.random.default_rng(options.tie_seed).random(rows.height)
+    rows = rows.with_columns(_tie=ties).sort("user", time, "_tie").drop("_tie")
     length = np.bincount(rows["user"])
     rows = rows.filter(positions(length) >= np.repeat(length - options.last, length))
     counts.append(counted(f"last {options.last} of each user", rows))
