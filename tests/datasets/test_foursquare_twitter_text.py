@@ -1,0 +1,248 @@
+from pathlib import Path
+from tempfile import mkdtemp
+
+import polars as pl
+import pytest
+
+from tasks.datasets.accounts import simhash
+from tasks.datasets.fetch import Places
+from tasks.datasets.foursquare_twitter_text import FILES, INTERESTS, LABELS, OCCUPATIONS, convert, obtain
+from tasks.datasets.options import NoOptions
+from tasks.errors import ByHandError, DataError
+from tasks.raw import RawTables, read_raw
+
+COUNTS = ["", "1", "2", "12,345", "", "7", "", "", "", "", "", "9"]  # fields 9 to 20
+
+
+def person(user: str, name: str, twitter: str) -> str:
+    url = f"https://foursquare.example/{user}"
+    fields = [user, url, name, "null", "Gotham/Ciudad", "3", "1,200", twitter, "https://fb.example/x", *COUNTS]
+    return "\t".join(fields)
+
+
+def labels(user: str, gender: str, occupation: str, interest: str) -> str:
+    many = [[*text] if text else [""] * size for text, size in ((occupation, OCCUPATIONS), (interest, INTERESTS))]
+    return "\t".join([user, gender, *many[0], *many[1]])
+
+
+HEADER = "\t".join(
+    ["user", "gender", *(f"occupation_{n}" for n in range(OCCUPATIONS)), *(f"interest_{n}" for n in range(INTERESTS))]
+)
+SHORT = "\t".join(person("33", "Zed Shortrow", "").split("\t")[:11])
+SMALL = {
+    "foursquare/users/user": [
+        person("11", "Ada Ex/ample", "http://twitter.com/AdaEx"),
+        SHORT,
+        person("user/22", "Bob Inv\u00e9nted", "https://twitter.com/nobody_here"),
+        person("44", "", "http://www.twitter.com/#!/cy_cy/"),
+    ],
+    "foursquare/users/user_following": ["11\tuser/22", "44\t11", "44\t44", "44\t11"],
+    "foursquare/tips/user_tip": ["11\tt1", "user/22\tt2", "11\tt3"],
+    "foursquare/tips/tipcleaned": ["t3\t\tNice\ttea", "t1\t\tGood coffee", "t9\t\tNobody's", "t2\t\t"],
+    "foursquare/labels.tsv": [HEADER, labels("11", "1", "0" * 17 + "1", ""), labels("44", "", "", "100000001")],
+    "twitter/user": [
+        "cy_cy\t900\tCy\rof Two Lines\tBio\rgraphy\tNowhere\thttp://cy.example\t1,234\t0\t12,345,678",
+        "adaex\t901\tAda\t\t\t\t5\t6\t7",
+    ],
+    "twitter/following": ["cy_cy\tadaex"],
+    "twitter/userTweet": ["adaex\t5001", "cy_cy\t5002"],
+    "twitter/tweetcleaned": ["5001\t\tcr\u00e8me\rbrul\u00e9e", "5002\t\t\u201chello\u201d"],
+    "twitter/labels.tsv": [HEADER, labels("adaex", "0", "11" + "0" * 16, "000000000")],
+}
+
+
+def write(folder: Path, name: str, lines: list[str]) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(("\n".join(lines) + "\n").encode())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, lines in SMALL.items():
+        write(tmp_path / "raw", name, lines)
+    return tmp_path / "raw"
+
+
+def converted(folder: Path, name: str = "interim") -> RawTables:
+    place = folder.with_name(name)
+    place.mkdir()
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    place = Path(mkdtemp(dir=folder.parent))
+    with pytest.raises(DataError, match=match) as caught:
+        convert(folder, place, NoOptions())
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
+    raw = converted(folder)
+    foursquare, twitter = raw.network("foursquare"), raw.network("twitter")
+    users = foursquare.scan("users").collect()
+    assert sorted(users["user"].to_list()) == [0, 1, 2, 3]
+    shown = users.select("count_a", "count_b", "count_c", "tips", "gender", "occupation").rows()
+    assert sorted(shown, key=str) == sorted(
+        [
+            (12_345, None, 7, 2, "1", "17"),
+            (None, None, None, 0, None, None),
+            (12_345, None, 7, 1, None, None),
+            (12_345, None, 7, 0, None, None),
+        ],
+        key=str,
+    )
+    [ada] = users.filter(pl.col("gender") == "1")["user"].to_list()
+    [bob] = users.filter(pl.col("tips") == 1)["user"].to_list()
+    [zed] = users.filter(pl.col("count_a").is_null())["user"].to_list()
+    [cy] = {0, 1, 2, 3} - {ada, bob, zed}
+    follows = foursquare.scan("social").collect()
+    expected = [(ada, bob, "follow"), (cy, ada, "follow"), (cy, ada, "follow"), (cy, cy, "follow")]
+    assert follows.rows() == sorted(expected)
+    assert foursquare.scan("posts").collect().rows() == [(ada, "Good coffee"), (ada, "Nice\ttea")]
+    interests = foursquare.scan("labels").collect().filter(pl.col(LABELS[0]).is_not_null())
+    assert interests.rows() == [(cy, 1, 0, 0, 0, 0, 0, 0, 0, 1)]
+
+    accounts = twitter.scan("users").collect().sort("tweets")
+    assert accounts.select("tweets", "following", "followers", "gender", "occupation").rows() == [
+        (5, 6, 7, "0", "several"),
+        (1_234, 0, 12_345_678, None, None),
+    ]
+    tweeter, teller = accounts["user"].to_list()
+    assert twitter.scan("social").collect().rows() == [(teller, tweeter, "follow")]
+    assert twitter.scan("posts").collect().sort("text").rows() == [
+        (tweeter, "cr\u00e8me\rbrul\u00e9e"),
+        (teller, "\u201chello\u201d"),
+    ]
+    assert raw.scan("anchors").collect().rows() == sorted([(ada, tweeter), (cy, teller)])
+
+
+def test_simhash_is_of_the_name_and_of_the_screen_name(folder: Path) -> None:
+    raw = converted(folder)
+    for network, names in (
+        ("foursquare", ["Ada Ex/ample", "Bob Inv\u00e9nted", "Zed Shortrow", None]),
+        ("twitter", ["adaex", "cy_cy"]),
+    ):
+        found = raw.network(network).scan("users").select("^simhash_.*$").collect()
+        assert sorted(found.rows(), key=str) == sorted(simhash(pl.Series(names)).rows(), key=str)
+
+
+def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> None:
+    write(folder, "foursquare/tips/tipcleaned", ["t1\t\ttext"])
+    converted(folder)
+    kept = [pl.read_parquet(path) for path in folder.with_name("interim").rglob("*.parquet")]
+    texts = {name for table in kept for name, kind in table.schema.items() if kind == pl.String}
+    assert texts == {"relation", "text", "gender", "occupation"}
+    numbers = {value for table in kept for value in table.select(pl.col("^(user|source|target)$")).to_numpy().flat}
+    assert numbers <= {0, 1, 2, 3}
+
+
+def test_the_order_of_lines_changes_nothing(folder: Path) -> None:
+    first = converted(folder, "first")
+    for name, lines in SMALL.items():
+        header = 1 if name.endswith("labels.tsv") else 0
+        write(folder, name, lines[:header] + lines[header:][::-1])
+    again = converted(folder, "again")
+    for network in (first.network("foursquare"), first.network("twitter"), first):
+        for table in network.schema.tables:
+            other = again.folder / (network.folder / f"{table}.parquet").relative_to(first.folder)
+            assert network.scan(table).collect().equals(pl.read_parquet(other)), (network.folder, table)
+
+
+def test_windows_line_ends_change_nothing(folder: Path) -> None:
+    first = converted(folder, "first").network("foursquare").scan("users").collect()
+    for name in ("foursquare/users/user", "foursquare/users/user_following"):
+        (folder / name).write_bytes((folder / name).read_bytes().replace(b"\n", b"\r\n"))
+    assert converted(folder, "again").network("foursquare").scan("users").collect().equals(first)
+
+
+def test_texts_may_be_latin_1(folder: Path) -> None:
+    (folder / "twitter/tweetcleaned").write_bytes("5001\t\tcr\u00e8me\n".encode("latin-1"))
+    assert converted(folder).network("twitter").scan("posts").collect()["text"].to_list() == ["cr\u00e8me"]
+
+
+ADA, BOB, CY = (SMALL["foursquare/users/user"][line] for line in (0, 2, 3))
+TWEETERS = SMALL["twitter/user"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "match"),
+    [
+        (
+            "foursquare/users/user",
+            [ADA, SHORT, SHORT.replace("33", "34")],
+            "user:3: 11 fields instead of 21, as line 2",
+        ),
+        ("foursquare/users/user", [ADA, CY.rpartition("\t")[0]], "user:2: 20 fields instead of 21"),
+        ("foursquare/users/user", [ADA, CY + "\t"], "user:2: 22 fields instead of 21"),
+        ("foursquare/users/user", [ADA, ""], "user:2: 1 fields instead of 21"),
+        ("foursquare/users/user", [ADA.replace("\t", ",")], "user:1: 1 fields instead of 21"),
+        ("foursquare/users/user", [ADA, ADA], r"user:2: user 11 is repeated \(first on line 1\)"),
+        ("foursquare/users/user", [ADA, CY.replace("44", "", 1)], "user:2: user is empty"),
+        ("foursquare/users/user", [ADA.replace("null", "no")], "user:1: always_null is 'no', not null"),
+        ("foursquare/users/user", [ADA.replace("12,345", "12,34")], "user:1: count_12 is '12,34', not a count"),
+        ("foursquare/users/user", [ADA.replace("1,200", "-4")], "user:1: count_6 is '-4', not a count"),
+        ("foursquare/users/user", [ADA.replace("1,200", "1.2")], "user:1: count_6 is '1.2', not a count"),
+        ("foursquare/users/user", [ADA.replace("12,345", "9" * 19)], "user:1: count_12 is '9{19}', not a count"),
+        (
+            "foursquare/users/user",
+            [ADA, BOB.replace("nobody_here", "ADAEX"), SHORT, CY],
+            r"user:2: twitter adaex is repeated \(first on line 1\)",
+        ),
+        ("foursquare/users/user_following", ["11\t44", "11\t99"], "following:2: followee is '99', not a user of"),
+        ("foursquare/users/user_following", ["99\t44"], "following:1: follower is '99', not a user of"),
+        ("foursquare/users/user_following", ["11 44"], "following:1: 1 fields instead of 2"),
+        ("foursquare/tips/user_tip", ["11\tt1", "99\tt2"], "user_tip:2: user is '99', not a user of users/user"),
+        ("foursquare/tips/user_tip", ["11\tt1", "44\tt1"], r"user_tip:2: post t1 is repeated \(first on line 1\)"),
+        ("foursquare/tips/tipcleaned", ["t1\t\ta", "t2\tb"], "tipcleaned:2: 1 fields instead of 2"),
+        ("foursquare/tips/tipcleaned", ["t1\t\ta", "t2\t\tb\t\tc"], "tipcleaned:2: 3 fields instead of 2"),
+        ("foursquare/tips/tipcleaned", ["t1\t\ta", "t1\t\tb"], "tipcleaned:2: post t1 is repeated"),
+        ("foursquare/tips/tipcleaned", ["t1\t\ta\x1fb"], "tipcleaned:1: holds a control character"),
+        ("foursquare/labels.tsv", [HEADER, labels("99", "1", "", "")], "labels.tsv:2: user is '99', not a user of"),
+        ("twitter/user", [TWEETERS[1], TWEETERS[0].replace("1,234\t", "")], "user:2: 8 fields instead of 9"),
+        ("twitter/user", [TWEETERS[0].replace("1,234", "")], "user:1: tweets is empty"),
+        ("twitter/user", [TWEETERS[0].replace("1,234", "12,34")], "user:1: tweets is '12,34', not a count"),
+        ("twitter/user", [TWEETERS[0].replace("900", "9e5")], "user:1: id is '9e5', not a whole number"),
+        ("twitter/user", [*TWEETERS, TWEETERS[1].replace("adaex", "ada")], "user:3: id 901 is repeated"),
+        (
+            "twitter/user",
+            [*TWEETERS, "AdaEx\t7\t\t\t\t\t1\t2\t3"],
+            r"user:3: user adaex is repeated \(first on line 2\)",
+        ),
+        ("twitter/following", ["cy_cy\tadaex", "cy_cy\tADAEX"], "following:2: followee is 'ADAEX', not a user of user"),
+        ("twitter/userTweet", ["bob\t1"], "userTweet:1: user is 'bob', not a user of user"),
+        ("twitter/userTweet", ["adaex\t1", "adaex"], "userTweet:2: 1 fields instead of 2"),
+    ],
+)
+def test_a_bad_line_is_named(folder: Path, name: str, lines: list[str], match: str) -> None:
+    write(folder, name, lines)
+    refused(folder, match)
+
+
+def test_mixed_encodings_are_named(folder: Path) -> None:
+    (folder / "twitter/tweetcleaned").write_bytes("1\t\tcr\u00e8me\n".encode() + "2\t\tcr\u00e8me\n".encode("latin-1"))
+    refused(folder, "tweetcleaned:2: is Latin-1, line 1 is not")
+    (folder / "foursquare/users/user").write_bytes("\n".join([ADA, BOB]).encode("latin-1"))
+    refused(folder, "users/user:2: byte 0xe9 is not utf-8")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_empty_a_binary_and_a_missing_file_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\n")
+    refused(folder, f"{name}: is empty")
+    (folder / name).write_bytes(bytes(range(256)) * 20)
+    refused(folder, f"{name}:")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_files_that_the_user_placed_are_taken(folder: Path, tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    with pytest.raises(ByHandError, match="foursquare-twitter-text/foursquare/users/user has to be fetched by hand"):
+        obtain(tmp_path, places, NoOptions())
+    places.placed.mkdir()
+    folder.rename(places.placed / "foursquare-twitter-text")
+    folder.mkdir()
+    obtain(folder, places, NoOptions())
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == set(FILES)
