@@ -14,6 +14,7 @@ SOURCES = {
     "netflix": "tasks.datasets.netflix",
     "tmall": "tasks.datasets.tmall",
     "twin_foursquare_twitter": "tasks.datasets.twin_foursquare_twitter",
+    "twin_movielens": "tasks.datasets.twin_movielens",
     "twin_trust": "tasks.datasets.twin_trust",
     "twin_weibo": "tasks.datasets.twin_weibo",
     "yelp": "tasks.datasets.yelp",

@@ -16,8 +16,10 @@ BLOCK = 1 << 18
 """Posts that are written at a time."""
 N_COMMON, N_TOPIC, N_ATTRIBUTE = 2_000, 400, 40
 """Words that everybody uses, that belong to a topic, to an attribute."""
-COMMON, TOPIC, GENDER, OCCUPATION = 0.5, 0.37, 0.05, 0.08
+COMMON, TOPIC, GENDER, OCCUPATION = 0.54, 0.41, 0.02, 0.03
 """Shares of a post's words that tell nothing, its topic, its author's gender and occupation."""
+BORROWED = 0.4
+"""Share of posts in which words of a gender, or of an occupation, are anybody's: few words give anybody away."""
 MEAN_WORDS = 11
 
 
@@ -116,6 +118,10 @@ def social_posts(
     rng: np.random.Generator, words: Words, n_topics: int, topic: Ints, gender: Ints, occupation: Ints
 ) -> pl.Series:
     """Texts, one for each topic, by people of such a gender and occupation, (n_posts,) each."""
+    n_occupations = len(words.first) - 3 - n_topics
+    anybodys = rng.random((2, len(topic))) < BORROWED
+    gender = np.where(anybodys[0], rng.integers(0, 2, len(topic)), gender)
+    occupation = np.where(anybodys[1], rng.integers(0, n_occupations, len(topic)), occupation)
     blocks = np.stack([np.zeros_like(topic), 1 + topic, 1 + n_topics + gender, 3 + n_topics + occupation], axis=1)
     return write_posts(rng, words, blocks, (COMMON, TOPIC, GENDER, OCCUPATION), mean_words=MEAN_WORDS)
 
