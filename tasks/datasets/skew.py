@@ -32,6 +32,12 @@ def scaled(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> 
     return max(least, round(number * scale**power))
 
 
+def ids(rng: np.random.Generator, n: int, last: int) -> Ints:
+    """n ids from 1 to `last`, ascending, with gaps in places drawn at random; `last` is one of them."""
+    missing = rng.choice(max(last, n) - 1, max(last - n, 0), replace=False)
+    return np.delete(np.arange(1, max(last, n) + 1), missing)
+
+
 def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Floats:
     """Weights of n items in random order, (n,), whole numbers from 1: exp(-decay * x^bend) at rank share x.
 
@@ -265,6 +271,39 @@ class Grades:
         if self._thresholds is None:
             self._thresholds = np.quantile(scores, self.shares)
         return np.searchsorted(self._thresholds, scores, side="right").astype(np.int8)
+
+
+class Opinions:
+    """Ratings: of a better item higher, of what a user likes higher, and what else user and item have in common."""
+
+    QUALITY, FAME, MOOD, LIKING, AFFINITY, N_FACTORS = 0.5, 0.3, 0.5, 0.5, 0.7, 4
+    """Weights against standard normal noise. FAME: popular items are better; AFFINITY: of hidden factors."""
+
+    def __init__(self, rng: np.random.Generator, weight: Floats, shares: Sequence[float]) -> None:
+        """weight: (n_items,) popularity; shares: of the rating levels, lowest first (`Grades`)."""
+        fame = np.log(weight)
+        fame = (fame - fame.mean()) / max(fame.std(), 1e-6)
+        self._quality = self.FAME * fame + self.QUALITY * rng.standard_normal(len(weight))
+        self._style = rng.standard_normal((len(weight), self.N_FACTORS), dtype=np.float32)
+        self._grades = Grades(shares)
+
+    def __call__(
+        self, rng: np.random.Generator, users: Ints, items: Ints, liking: NDArray[np.floating], n_users: int
+    ) -> NDArray[np.int8]:
+        """Levels from 0 of rows of some users, all of whose rows these are.
+
+        Args:
+            users, items: (n_rows,) users from 0 to `n_users` - 1.
+            liking: (n_rows,) of the item's shelf, about standard normal.
+        """
+        mood = self.MOOD * rng.standard_normal(n_users)
+        likes = rng.standard_normal((n_users, self.N_FACTORS), dtype=np.float32) * (
+            self.AFFINITY / np.sqrt(self.N_FACTORS)
+        )
+        scores = mood[users] + self._quality[items] + self.LIKING * liking
+        scores += np.einsum("ij,ij->i", likes[users], self._style[items])
+        scores += rng.standard_normal(len(users))
+        return self._grades(scores)
 
 
 def phases(rng: np.random.Generator, users: Ints, shelves: Ints, n_users: int, n_shelves: int) -> Floats:
