@@ -17,6 +17,7 @@ SOURCES = {
     "twin_movielens": "tasks.datasets.twin_movielens",
     "twin_trust": "tasks.datasets.twin_trust",
     "twin_weibo": "tasks.datasets.twin_weibo",
+    "weibo": "tasks.datasets.weibo",
     "yelp": "tasks.datasets.yelp",
     "yelp_hin": "tasks.datasets.yelp_hin",
 }
@@ -32,6 +33,7 @@ FORMATS = {
     "ml_20m": "tasks.datasets.ml_20m",
     "netflix": "tasks.datasets.netflix",
     "tmall": "tasks.datasets.tmall",
+    "weibo": "tasks.datasets.weibo",
     "yelp": "tasks.datasets.yelp",
     "yelp_hin": "tasks.datasets.yelp_hin",
 }

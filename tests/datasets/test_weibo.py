@@ -1,0 +1,230 @@
+import io
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.datasets.accounts import simhash
+from tasks.datasets.fetch import Places
+from tasks.datasets.options import NoOptions
+from tasks.datasets.weibo import COLUMNS, FILES, INTERESTS, LABELS, OCCUPATIONS, SOURCE, convert, obtain
+from tasks.errors import ByHandError, DataError
+from tasks.raw import RawTables, read_raw
+
+HEADER = f",Unnamed: 0,{','.join(COLUMNS)}"
+KNOWN = "\t".join(
+    ["user", *(f"occupation_{n}" for n in range(OCCUPATIONS)), *(f"interest_{n}" for n in range(INTERESTS))]
+)
+
+
+def person(user: str, name: str, gender: str, counts: str, brief: str = "无") -> str:
+    return f"0,7,{user},{name},{gender},北京,海淀,{brief},1990-01-01,1,,http://x.example/{user},{counts},,"
+
+
+def labels(user: str, occupation: str, interest: str) -> str:
+    many = [[*text] if text else [""] * size for text, size in ((occupation, OCCUPATIONS), (interest, INTERESTS))]
+    return "\t".join([user, *many[0], *many[1]])
+
+
+def array(*pairs: tuple[int, int], kind: type[np.generic] = np.int64) -> bytes:
+    out = io.BytesIO()
+    np.save(out, np.array(pairs, dtype=kind))
+    return out.getvalue()
+
+
+ADA = person("1001", "小明在北京", "女", "12,3.0,4")
+BOB = person("1002", "bob", "男", ",,", '"two\nlines, a comma and a ""mark"""')
+CY = person("1003", "", "", "1,2,3")
+SMALL: dict[str, list[str] | bytes] = {
+    "user_info1.csv": [HEADER, ADA, BOB, CY],
+    "user_info2.csv": [HEADER.replace(",Unnamed: 0", "a,b"), person("1003", "cy", "男", "1,2,3"), ADA],
+    "newrel1.npy": array((1001, 1002), (1003, 1001), (1003, 1001), (1002, 1002)),
+    "newrel2.npy": array((1001, 1003), kind=np.int32),
+    "cleaned_blog1.csv": [",user_id,con", "0,1002,你好", '1,1001,"一, 二\n三"', "2,1003,"],
+    "cleaned_blog2.csv": ["con,x,user_id", "好,,1003"],
+    "labels1.tsv": [KNOWN, labels("1001", "1" + "0" * 13, "0" * 9 + "1"), labels("1002", "", "1" * 10)],
+    "labels2.tsv": [KNOWN, labels("1003", "11" + "0" * 12, "")],
+}
+
+
+def write(folder: Path, name: str, what: list[str] | bytes) -> None:
+    (folder / name).write_bytes(what if isinstance(what, bytes) else ("\n".join(what) + "\n").encode())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, what in SMALL.items():
+        write(folder, name, what)
+    return folder
+
+
+def converted(folder: Path, name: str = "interim") -> RawTables:
+    place = folder.with_name(name)
+    place.mkdir()
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
+def refused(folder: Path, match: str) -> None:
+    place = Path(mkdtemp(dir=folder.parent))
+    with pytest.raises(DataError, match=match) as caught:
+        convert(folder, place, NoOptions())
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
+    raw = converted(folder)
+    first, second = (raw.network(name) for name in ("weibo1", "weibo2"))
+    users = first.scan("users").collect()
+    [ada], [bob], [cy] = (
+        users.filter(condition)["user"].to_list()
+        for condition in (pl.col("tweets") == 12, pl.col("tweets").is_null(), pl.col("tweets") == 1)
+    )
+    assert sorted([ada, bob, cy]) == [0, 1, 2]
+    shown = users.select("user", "tweets", "follows", "fans", "gender", "occupation").rows()
+    assert shown == sorted([(ada, 12, 3, 4, "女", "0"), (bob, None, None, None, "男", None), (cy, 1, 2, 3, None, None)])
+    bits = users.filter(pl.col("user") == ada).select("^simhash_.*$")
+    assert bits.equals(simhash(pl.Series(["小明在北京"])))
+    follows = [(ada, bob, "follow"), (cy, ada, "follow"), (cy, ada, "follow"), (bob, bob, "follow")]
+    assert first.scan("social").collect().rows() == sorted(follows)
+    assert first.scan("posts").collect().rows() == sorted([(bob, "你好"), (ada, "一, 二\n三")])
+    interests = {user: values for user, *values in first.scan("labels").select("user", *LABELS).collect().rows()}
+    assert interests == {ada: [0] * 9 + [1], bob: [1] * 10, cy: [None] * 10}
+
+    others = second.scan("users").collect()
+    [ada2], [cy2] = (others.filter(pl.col("tweets") == tweets)["user"].to_list() for tweets in (12, 1))
+    assert others.filter(pl.col("user") == cy2)["occupation"].to_list() == ["several"]
+    assert second.scan("social").collect().rows() == [(ada2, cy2, "follow")]
+    assert second.scan("posts").collect().rows() == [(cy2, "好")]
+    assert raw.scan("anchors").collect().rows() == sorted([(ada, ada2), (cy, cy2)])
+
+
+def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> None:
+    converted(folder)
+    kept = [pl.read_parquet(path) for path in folder.with_name("interim").rglob("*.parquet")]
+    texts = {name for table in kept for name, kind in table.schema.items() if kind == pl.String}
+    assert texts == {"relation", "text", "gender", "occupation"}
+    numbers = {value for table in kept for value in table.select(pl.col("^(user|source|target)$")).to_numpy().flat}
+    assert numbers <= {0, 1, 2}
+
+
+def test_the_order_of_records_changes_nothing(folder: Path) -> None:
+    first = converted(folder, "first")
+    for name, what in SMALL.items():
+        if isinstance(what, list):
+            write(folder, name, what[:1] + what[1:][::-1])
+    write(folder, "newrel1.npy", array((1002, 1002), (1003, 1001), (1001, 1002), (1003, 1001)))
+    again = converted(folder, "again")
+    for network in (first.network("weibo1"), first.network("weibo2"), first):
+        for table in network.schema.tables:
+            other = again.folder / (network.folder / f"{table}.parquet").relative_to(first.folder)
+            assert network.scan(table).collect().equals(pl.read_parquet(other)), (network.folder, table)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing(folder: Path) -> None:
+    first = converted(folder, "first").network("weibo1").scan("users").collect()
+    plain = (folder / "user_info1.csv").read_bytes()
+    (folder / "user_info1.csv").write_bytes(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n"))
+    assert converted(folder, "again").network("weibo1").scan("users").collect().equals(first)
+
+
+BLOG = ",user_id,con"
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "match"),
+    [
+        ("user_info1.csv", [HEADER, BOB, ADA + ","], "user_info1.csv:4: 18 fields instead of 17"),
+        ("user_info1.csv", [HEADER, BOB, ADA, ADA.removesuffix(",")], "user_info1.csv:5: 16 fields instead of 17"),
+        ("user_info1.csv", [HEADER, ADA, "", BOB], "user_info1.csv:3: 0 fields instead of 17"),
+        (
+            "user_info1.csv",
+            [HEADER, ADA, BOB.replace('"""', '""')],
+            "user_info1.csv:3: a quotation mark is in the wrong",
+        ),
+        ("user_info1.csv", [HEADER, ADA.replace(",", "\t")], "user_info1.csv:2: 1 fields instead of 17"),
+        ("user_info1.csv", [HEADER, BOB, ADA, ADA], r"user_info1.csv:5: _id 1001 is repeated \(first on line 4\)"),
+        (
+            "user_info1.csv",
+            [HEADER, BOB, ADA.replace("1001", "")],
+            "user_info1.csv:4: _id is empty, not a whole number",
+        ),
+        ("user_info1.csv", [HEADER, BOB, ADA.replace("1001", "1e3")], "user_info1.csv:4: _id is '1e3', not a whole"),
+        ("user_info1.csv", [HEADER, ADA.replace("1001", "9" * 19)], "user_info1.csv:2: _id is '9{19}', not a whole"),
+        ("user_info1.csv", [HEADER, BOB, ADA.replace("女", "f")], "user_info1.csv:4: Gender is 'f', not 女 or 男"),
+        ("user_info1.csv", [HEADER, BOB, ADA.replace(",12,", ",-1,")], "csv:4: Num_Tweets is '-1', not a count"),
+        ("user_info1.csv", [HEADER, BOB, ADA.replace(",12,", ",NaN,")], "csv:4: Num_Tweets is 'NaN', not a count"),
+        ("user_info1.csv", [HEADER, BOB, ADA.replace("3.0", "3.5")], "csv:4: Num_Follows is '3.5', not a count"),
+        ("user_info1.csv", [HEADER.replace("Gender", "Sex"), ADA], "user_info1.csv:1: the header is .*, not 2 index"),
+        ("user_info1.csv", [HEADER.removeprefix(","), ADA], "user_info1.csv:1: the header is .*, not 2 index columns"),
+        ("user_info1.csv", [HEADER], "user_info1.csv: has a header and nothing else"),
+        ("user_info2.csv", [HEADER, person("7", "x", "", ",,")], "newrel2.npy:1: source is 1001, not a user of"),
+        (
+            "cleaned_blog1.csv",
+            [BLOG, '0,1001,"a\nb"', "1,99,x"],
+            "blog1.csv:4: user_id is 99, not a user of user_info1",
+        ),
+        ("cleaned_blog1.csv", [BLOG, "0,1001,a", "1,,x"], "cleaned_blog1.csv:3: user_id is empty, not a whole number"),
+        ("cleaned_blog1.csv", [BLOG, "0,x,a", "1,y,x"], r"blog1.csv:2: user_id is 'x', .* \(2 such records\)"),
+        ("cleaned_blog1.csv", [BLOG, "0,1001,a", "1,1001"], "cleaned_blog1.csv:3: 2 fields instead of 3"),
+        ("cleaned_blog1.csv", [",user_id,text", "0,1001,a"], "blog1.csv:1: the header is ',user_id,text', not user_id"),
+        ("cleaned_blog1.csv", ["con,user_id,con", "0,1001,a"], "cleaned_blog1.csv:1: the header is"),
+        ("newrel1.npy", array((1001, 1002), (1001, 99)), "newrel1.npy:2: target is 99, not a user of user_info1.csv"),
+        ("newrel1.npy", array((1001, 1002), (-1, 1002)), "newrel1.npy:2: source is -1, not a user of"),
+        (
+            "newrel1.npy",
+            array((1001, 1002), kind=np.float64),
+            r"newrel1.npy: holds float64 of shape \(1, 2\), not whole",
+        ),
+        ("newrel1.npy", array((1001, 1002, 3)), r"newrel1.npy: holds int64 of shape \(1, 3\), not whole"),  # type: ignore[arg-type]
+        ("newrel1.npy", array((1001, 1002), kind=np.object_), "newrel1.npy: not a NumPy array of numbers"),
+        ("newrel1.npy", array((1001, 1002))[:-3], "newrel1.npy: not a NumPy array of numbers"),
+        ("newrel1.npy", array((1001, 1002)).replace(b"(1, 2)", b"(9999999999, 2)"), "not a NumPy array of numbers"),
+        ("newrel1.npy", b"PK\x03\x04 and rubbish", "newrel1.npy: not a NumPy array of numbers"),
+        ("newrel1.npy", ["1001\t1002"], "newrel1.npy: not a NumPy array of numbers"),
+        ("labels1.tsv", [KNOWN, labels("99", "", "1" * 10)], "labels1.tsv:2: user is 99, not a user of user_info1.csv"),
+        ("labels1.tsv", [KNOWN, labels("1001", "2" * 14, "")], "labels1.tsv:2: occupation_0 is 2, not 0 or 1"),
+        ("labels1.tsv", [KNOWN, labels("ann", "", "1" * 10)], "labels1.tsv:2: user is 'ann', not an integer"),
+    ],
+)
+def test_what_is_wrong_is_named(folder: Path, name: str, what: list[str] | bytes, match: str) -> None:
+    write(folder, name, what)
+    refused(folder, match)
+
+
+def test_networks_without_a_common_user_are_refused(folder: Path) -> None:
+    write(folder, "user_info2.csv", [HEADER, person("2001", "x", "", ",,"), person("2002", "y", "", ",,")])
+    write(folder, "newrel2.npy", array((2001, 2002)))
+    write(folder, "cleaned_blog2.csv", [BLOG, "0,2001,a"])
+    write(folder, "labels2.tsv", [KNOWN, labels("2001", "", "1" * 10)])
+    refused(folder, "no _id is in both files of users")
+
+
+@pytest.mark.parametrize("name", [name.format(1) for name in FILES])
+def test_an_empty_a_recoded_a_binary_and_a_missing_file_are_named(folder: Path, name: str) -> None:
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(b"")
+    refused(folder, f"{name}: ")
+    (folder / name).write_bytes(bytes(range(256)) * 20)
+    refused(folder, name)
+    if name.endswith(".csv"):
+        (folder / name).write_bytes(whole.decode().encode("gb18030"))
+        refused(folder, rf"{name}:\d: byte 0x.. is not utf-8")
+    (folder / name).unlink()
+    refused(folder, f"{name}: not found")
+
+
+def test_files_that_the_user_placed_are_taken(folder: Path, tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    with pytest.raises(ByHandError, match=r"weibo/user_info1.csv has to be fetched by hand"):
+        obtain(tmp_path, places, NoOptions())
+    places.placed.mkdir()
+    folder.rename(places.placed / "weibo")
+    folder.mkdir()
+    obtain(folder, places, NoOptions())
+    assert {path.name for path in folder.iterdir()} == {Path(file.name).name for file in SOURCE.files} == set(SMALL)
