@@ -15,6 +15,7 @@ SOURCES = {
     "tmall": "tasks.datasets.tmall",
     "twin_foursquare_twitter": "tasks.datasets.twin_foursquare_twitter",
     "twin_movielens": "tasks.datasets.twin_movielens",
+    "twin_netflix": "tasks.datasets.twin_netflix",
     "twin_trust": "tasks.datasets.twin_trust",
     "twin_weibo": "tasks.datasets.twin_weibo",
     "weibo": "tasks.datasets.weibo",

@@ -23,6 +23,8 @@ TOO_MANY = 6
 """Users who have more than one in so many items are not drawn item by item but by a race of all items."""
 ROUNDS = 4
 """Attempts at finding distinct items before those still without are raced too."""
+DENSEST = 1 / 3
+"""Largest share of all pairs of user and item that are in a data set, however small its scale."""
 RACE = 1 << 22
 """Users times items that are raced at a time: 32 MiB an array."""
 
@@ -30,6 +32,21 @@ RACE = 1 << 22
 def scaled(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> int:
     """A size of the published data at another scale: `number` itself at scale 1, never under `least`."""
     return max(least, round(number * scale**power))
+
+
+def pair_sizes(
+    users: int, items: int, rows: int, scale: float, *, power: float = 0.25, least: int = 1
+) -> tuple[int, int, int]:
+    """Users, items and distinct pairs of published data at another scale; the same numbers at scale 1.
+
+    Users and rows grow with the scale, items with this power of it, since a few users see much of what there is:
+    MovieLens Latest (small) has a 200th of the users of MovieLens 20M and a third of the films. Small data keep 10
+    users, 100 items, `least` rows a user, one an item, and are no denser than `DENSEST`.
+    """
+    n_users = scaled(users, scale, least=10)
+    n_items = scaled(items, scale, power, least=100)
+    n_rows = scaled(rows, scale, least=max(n_items, least * n_users))
+    return n_users, n_items, min(n_rows, round(DENSEST * n_users * n_items))
 
 
 def ids(rng: np.random.Generator, n: int, last: int) -> Ints:

@@ -30,15 +30,13 @@ from tasks.datasets.skew import (
     everything_once,
     ids,
     long_tail,
+    pair_sizes,
     phases,
-    scaled,
     sittings,
 )  # fmt: skip
 
 BLOCK = 4_000_000
 """Ratings that are worked on at a time."""
-DENSEST = 3
-"""At most every third pair of user and film is a rating, however small the scale."""
 DAY = 86_400
 
 
@@ -110,9 +108,9 @@ class ObtainOptions(Options):
 
     layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
     scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, films and ratings as published. Users and ratings grow with it, films with its square root.
+    """1.0: as many users, films and ratings as published. Users and ratings grow with it, films with its fourth root.
 
-    Small twins keep 10 users, 100 films and 20 ratings by each user, and no more ratings than a third of all pairs.
+    Small twins keep 10 users, 100 films and 20 ratings by each user, and at most a third of all pairs are ratings.
     """
     seed: int = Field(ge=0)
 
@@ -171,10 +169,7 @@ def source(options: ObtainOptions) -> Source:
 def sizes(options: ObtainOptions) -> tuple[int, int, int]:
     """Users, films with ratings, and ratings (see `ObtainOptions.scale`)."""
     known = LAYOUTS[options.layout]
-    n_users = scaled(known.users, options.scale, least=10)
-    n_items = scaled(known.rated, options.scale, 0.5, least=100)
-    wanted = scaled(known.ratings, options.scale, least=max(n_items, LEAST * n_users))
-    return n_users, n_items, min(wanted, n_users * n_items // DENSEST)
+    return pair_sizes(known.users, known.rated, known.ratings, options.scale, least=LEAST)
 
 
 def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
