@@ -16,6 +16,7 @@ SOURCES = {
     "twin_foursquare_twitter": "tasks.datasets.twin_foursquare_twitter",
     "twin_movielens": "tasks.datasets.twin_movielens",
     "twin_netflix": "tasks.datasets.twin_netflix",
+    "twin_tmall": "tasks.datasets.twin_tmall",
     "twin_trust": "tasks.datasets.twin_trust",
     "twin_weibo": "tasks.datasets.twin_weibo",
     "weibo": "tasks.datasets.weibo",

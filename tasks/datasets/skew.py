@@ -66,6 +66,32 @@ def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Fl
     return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * WHOLE)
 
 
+def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Ints) -> Ints:
+    """Whole numbers with sum `total`, (n,), in proportion to weights as far as `most` lets them.
+
+    Raises:
+        ValueError: `total` is negative or more than all of `most`.
+    """
+    most = np.broadcast_to(np.asarray(most, dtype=np.int64), weights.shape)
+    if most.min(initial=0) < 0 or not 0 <= total <= most.sum():
+        raise ValueError(f"{len(weights)} with at most {most.max(initial=0)} each cannot have {total} in all")
+
+    def cut(factor: float) -> Ints:
+        return np.minimum(np.floor(factor * weights), most).astype(np.int64)
+
+    low, high = 0.0, 1.0
+    while high < 1e18 and cut(high).sum() <= total:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cut(middle).sum() <= total else (low, middle)
+    result = cut(low)
+    while (missing := total - int(result.sum())) > 0:
+        some = rng.permutation(np.flatnonzero(result < most))[:missing]
+        result[some] += 1
+    return result
+
+
 def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: int | Ints, spread: float) -> Ints:
     """How often each of n users acts, (n,), with sum `total`: `least` and a log-normal surplus, cut at `most`.
 
@@ -74,26 +100,8 @@ def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: 
     Raises:
         ValueError: `total` is not between what all have at least and at most.
     """
-    most = np.broadcast_to(np.asarray(most, dtype=np.int64), (n,))
-    room = most - least
-    if room.min(initial=0) < 0 or not 0 <= total - n * least <= room.sum():
-        raise ValueError(f"{n} users cannot have {total} in all with {least} to {most.max()} each")
-    share = np.round(rng.lognormal(0, spread, n), 6) + 1e-6
-
-    def surplus(factor: float) -> Ints:
-        return np.minimum(np.floor(factor * share), room).astype(np.int64)
-
-    low, high = 0.0, 1.0
-    while surplus(high).sum() < total - n * least:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if surplus(middle).sum() <= total - n * least else (low, middle)
-    result = surplus(low)
-    while (missing := total - n * least - int(result.sum())) > 0:
-        some = rng.permutation(np.flatnonzero(result < room))[:missing]
-        result[some] += 1
-    return least + result
+    surplus = np.round(rng.lognormal(0, spread, n), 6) + 1e-6
+    return least + allot(rng, surplus, total - n * least, np.asarray(most) - least)
 
 
 def whole(weights: NDArray[np.floating]) -> Floats:

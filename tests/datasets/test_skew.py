@@ -8,6 +8,7 @@ from tasks.datasets.skew import (
     Grades,
     Shelves,
     activity,
+    allot,
     blocks,
     choose,
     draw_pairs,
@@ -54,9 +55,18 @@ def test_activity_has_a_log_normal_tail(rng: np.random.Generator) -> None:
 
 
 def test_activity_that_cannot_be_is_refused(rng: np.random.Generator) -> None:
-    for total in (19, 31):
-        with pytest.raises(ValueError, match="10 users cannot have"):
+    for total in (19, 31):  # 2 to 3 each
+        with pytest.raises(ValueError, match="10 with at most 1 each cannot have"):
             activity(rng, 10, total, least=2, most=3, spread=1)
+
+
+def test_what_is_allotted_is_in_proportion_up_to_the_most(rng: np.random.Generator) -> None:
+    weights = rng.random(1_000)
+    weights[:10] = 0
+    np.testing.assert_allclose(allot(rng, weights, 100_000, 1_000), weights / weights.sum() * 100_000, atol=1.01)
+    assert allot(rng, weights, 99_999, 100)[10:].min() == 100  # nothing is left for those without weight but what must
+    assert allot(rng, np.zeros(4), 3, 1).sum() == 3
+    assert allot(rng, np.array([]), 0, 9).tolist() == []
 
 
 def test_ids_have_gaps_and_end_with_the_last(rng: np.random.Generator) -> None:
