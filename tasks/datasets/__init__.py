@@ -19,6 +19,7 @@ SOURCES = {
     "twin_tmall": "tasks.datasets.twin_tmall",
     "twin_trust": "tasks.datasets.twin_trust",
     "twin_weibo": "tasks.datasets.twin_weibo",
+    "twin_yelp": "tasks.datasets.twin_yelp",
     "weibo": "tasks.datasets.weibo",
     "yelp": "tasks.datasets.yelp",
     "yelp_hin": "tasks.datasets.yelp_hin",

@@ -203,7 +203,7 @@ def draw_pairs(
     """Distinct (user, item), in no order that means anything: `quota[u]` of each user, by taste times popularity.
 
     Args:
-        taste: (n_users, n_shelves) positive; fewer than 2^17 users.
+        taste: (n_users, n_shelves) positive; users times items are fewer than 2^37.
         quota: (n_users,) at most as many as there are items.
         certain: (users, items) distinct pairs that are among them (`everything_once`).
     """
@@ -273,7 +273,7 @@ def _races(
 
 
 def blocks(quota: Ints, rows: int) -> Iterator[tuple[int, int]]:
-    """Ranges of users with about `rows` rows together, and fewer than 2^17 users: what is worked on at a time."""
+    """Ranges of users with about `rows` rows together, and fewer than 2^17 users: worked on at a time."""
     ends = np.cumsum(quota)
     first, done = 0, 0
     while first < len(quota):
