@@ -129,7 +129,31 @@ def processed(key: str, params: Params) -> Subject:
     _known("processed", key, params.processed)
     folder = PROCESSED / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
-    return Subject(files, lambda: suites.processed(contracts.read_processed(folder)))
+
+    def tables() -> list[Table]:
+        found = contracts.read_processed(folder)
+        require_types(found)
+        return suites.processed(found)
+
+    return Subject(files, tables)
+
+
+def require_types(tables: contracts.ProcessedTables) -> None:
+    """Every column has its contract's type: what could merely be cast to it (a number in text) may hold anything.
+
+    Raises:
+        DataError: names the first that has not.
+    """
+    for name in tables.schema.tables:
+        columns = tables.scan(name).collect_schema()
+        empty = pl.from_arrow(contracts.table_schema(name, tables.schema).empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        for column, kind in empty.schema.items():
+            if columns[column] != kind:
+                path = tables.folder / f"{name}.parquet"
+                raise DataError(f"{path}: column {column!r} is {columns[column]}, not {kind}; run preprocess again")
+    for network in tables.schema.networks:
+        require_types(tables.network(network))
 
 
 def perturbed(key: str, params: Params) -> Subject:

@@ -164,6 +164,14 @@ def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
 
 
 @pytest.mark.usefixtures("project")
+def test_a_number_in_text_is_told() -> None:
+    edit("data/processed/demo/users.parquet", lambda frame: frame.with_columns(pl.col("user").cast(pl.String)))
+    with pytest.raises(DataError, match=r"users\.parquet: column 'user' is String, not Int32; run preprocess again"):
+        check.main("processed/demo")
+    assert not verdict("processed", "demo")["success"]
+
+
+@pytest.mark.usefixtures("project")
 def test_a_mended_table_replaces_the_failed_verdict() -> None:
     edit("data/processed/demo/users.parquet", lambda frame: tables.put(frame, 2, "gender", "X"))
     with pytest.raises(DataError):
