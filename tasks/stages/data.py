@@ -1,0 +1,194 @@
+"""What data sets there are, in what state, and whether what the user placed is right: behind `dprec data`.
+
+No stage of the pipeline: nothing depends on what is written here, and it is removed again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import yaml
+
+from tasks.datasets import FORMATS, SOURCES
+from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
+from tasks.errors import ConfigurationError, DataError
+from tasks.quality import suites
+from tasks.quality.rules import Table
+from tasks.raw import RawTables, read_raw
+from tasks.stages.common import CHECKPOINTS, RAW, remove
+from tasks.stages.download import about, places
+from tasks.stages.params import Dataset, load, options
+
+
+@dataclass(frozen=True)
+class Known:
+    """A data set that dprec can obtain, as it stands in this project."""
+
+    source: Source
+    names: tuple[str, ...]
+    """What params.yaml calls it, if it is there."""
+    state: str
+    """present, generated, placed, in the mirror, downloadable, or needs a form."""
+    next_step: str
+
+
+def listing() -> list[Known]:
+    """All sources, in the order of the registry; real ones first.
+
+    Raises:
+        ConfigurationError: params.yaml is not valid.
+    """
+    datasets = load().datasets
+    found: dict[str, tuple[Source, list[str]]] = {}
+    for key, target in SOURCES.items():
+        module = import_module(target)
+        found[module.SOURCE.name] = (module.SOURCE, [])
+        for name, dataset in datasets.items():
+            if dataset.source == key:  # the same data set, or another one that the module can obtain
+                source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+                found.setdefault(source.name, (source, []))[1].append(name)
+    listed = []
+    for source, names in found.values():
+        state = _state(source, names, places())
+        listed.append(Known(source, tuple(names), state, _next_step(source, names, state)))
+    return sorted(listed, key=lambda known: known.source.synthetic)
+
+
+def _state(source: Source, names: Sequence[str], where: Places) -> str:
+    if any((RAW / name / "source.json").is_file() for name in names):
+        return "present"
+    if source.synthetic:
+        return "generated"
+    if not source.files:
+        return "yours"
+    if all((where.placed / file.name).is_file() for file in source.files):
+        return "placed"
+    mirror = where.mirror
+    if mirror and mirror.startswith(("http://", "https://")):
+        return "in the mirror, perhaps"
+    if mirror and all((Path(mirror) / file.mirror_path).is_file() for file in source.files):
+        return "in the mirror"
+    return "needs a form" if any(isinstance(file, FormFile) for file in source.files) else "downloadable"
+
+
+def _next_step(source: Source, names: Sequence[str], state: str) -> str:
+    if state == "present":
+        return "nothing"
+    if state == "needs a form":
+        return f"`dprec data verify {source.name}` says where, what, and where to put it"
+    if state == "yours":
+        return "docs/custom-data.md"
+    if not names:
+        return f"`dprec data verify {source.name}` looks at it and shows its line for params.yaml"
+    if state == "placed":
+        return f"`dprec data verify {names[0]}`"
+    return f"`dvc repro check-raw@{names[0]}`"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    verdict: str
+    right: bool
+
+
+def verified(name: str) -> Iterator[Finding]:
+    """Look at everything that can be told of a data set before it is used, one finding at a time.
+
+    Each file: is it there, has it the published size and checksum, where these are known. Then the whole of it is read
+    and its tables are held against their expectations, as the pipeline will.
+
+    Args:
+        name: of params.yaml's `datasets`, or of a source.
+
+    Raises:
+        ConfigurationError: there is no such data set.
+        ByHandError: a file has to be fetched by hand (three lines: where, what, where to put it).
+        DataError: the files cannot be read (one line).
+    """
+    dataset, module = _dataset(name)
+    source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+    for file in source.files:
+        if finding := _file(file, places()):
+            yield finding
+            if not finding.right:
+                return
+    with _scratch(name) as place:
+        raw, tables = place / "raw", place / "tables"
+        raw.mkdir(parents=True)
+        tables.mkdir()
+        module.obtain(raw, places(), options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+        yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
+        format_ = import_module(FORMATS[dataset.format])
+        format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
+        found = read_raw(tables)
+        yield from _rows(found, "")
+        yield from _judged(suites.raw(found))
+    if name not in load().datasets:
+        yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
+
+
+def _rows(found: RawTables, prefix: str) -> Iterator[Finding]:
+    for table in found.schema.tables:
+        rows = found.scan(table).select(pl.len()).collect().item()
+        yield Finding(f"table {prefix}{table}", f"{rows:,} rows", True)
+    for network in found.schema.networks:
+        yield from _rows(found.network(network), f"{network}/")
+
+
+def _judged(tables: list[Table]) -> Iterator[Finding]:
+    from tasks.quality.runner import run
+
+    with _scratch("docs") as docs:
+        docs.mkdir(parents=True)
+        verdict = run("raw", "verify", tables, {}, docs)
+    for result in verdict["results"]:
+        if not result["success"]:
+            column = f", column {result['column']}" if result["column"] else ""
+            yield Finding(f"table {result['table']}{column}", result["detail"], False)
+    if verdict["success"]:
+        yield Finding("expectations", f"all {verdict['evaluated']} are met", True)
+
+
+def _file(file: RemoteFile | FormFile, where: Places) -> Finding | None:
+    path = where.placed / file.name
+    if not path.is_file():
+        return None  # a mirror or a download: `obtain` says what it cannot get
+    try:
+        if isinstance(file, FormFile):
+            verify(path, file)
+    except DataError as error:
+        return Finding(f"file {path}", str(error), False)
+    known = isinstance(file, FormFile) and file.sha256 is not None
+    what = "is the published one" if known else "is there; its checksum is not known, its content is looked at"
+    return Finding(f"file {path}", f"{path.stat().st_size:,} bytes, {what}", True)
+
+
+def _dataset(name: str) -> tuple[Dataset, ModuleType]:
+    datasets = load().datasets
+    if name in datasets:
+        return datasets[name], import_module(SOURCES[datasets[name].source])
+    for target in SOURCES.values():
+        module = import_module(target)
+        if module.SOURCE.name == name:
+            return Dataset.model_validate(yaml.safe_load(module.SOURCE.entry)), module
+    raise ConfigurationError(f"unknown data set {name!r}; `dprec data list` shows all")
+
+
+@contextmanager
+def _scratch(name: str) -> Iterator[Path]:
+    place = CHECKPOINTS / "verify" / name
+    remove(place)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(CHECKPOINTS / "verify", ignore_errors=True)

@@ -1,0 +1,105 @@
+"""`dprec data`: what there is, what to do next, and whether what was placed is right."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.datasets import FORMATS, SOURCES, ml_100k
+from tasks.errors import ByHandError, ConfigurationError, DataError
+from tasks.stages import data, download
+from tasks.stages.common import CHECKPOINTS, PLACED
+from tasks.stages.params import Dataset, options
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+    return tmp_path
+
+
+def known() -> dict[str, data.Known]:
+    return {one.source.name: one for one in data.listing()}
+
+
+def test_every_source_says_what_it_is_and_how_params_asks_for_it() -> None:
+    from importlib import import_module
+
+    assert {import_module(target).SOURCE.name for target in SOURCES.values()} <= set(known())
+    for key, target in SOURCES.items():
+        module = import_module(target)
+        source = module.SOURCE
+        assert source.holds, key
+        assert source.licence, key
+        assert source.synthetic == ("SYNTHETIC" in source.licence), key
+        entry = Dataset.model_validate(yaml.safe_load(source.entry))
+        assert entry.source == key
+        options(module.ObtainOptions, entry.obtain, key)
+        options(import_module(FORMATS[entry.format]).ReadOptions, entry.read, key)
+
+
+def test_states_follow_what_is_there(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert known()["ml-100k"].state == "downloadable"
+    assert known()["demo"].state == "generated"
+    assert known()["tmall"].state == "needs a form"
+    assert known()["tmall"].next_step.startswith("`dprec data verify tmall`")
+    download.main("demo")
+    assert known()["demo"].state == "present"
+    place(mirror / ml_100k.ARCHIVE.mirror_path, "ml-100k.zip")
+    assert known()["ml-100k"].state == "placed"
+    assert known()["ml-100k"].next_step == "`dprec data verify ml-100k`"
+    (PLACED / "ml-100k.zip").unlink()
+    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
+    assert known()["ml-100k"].state == "in the mirror"
+    assert known()["ml-100k"].next_step == "`dvc repro check-raw@ml-100k`"
+
+
+def place(file: Path, name: str) -> None:
+    (PLACED / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(file, PLACED / name)
+
+
+def test_a_right_file_is_usable_and_nothing_is_left(mirror: Path) -> None:
+    place(mirror / ml_100k.ARCHIVE.mirror_path, "ml-100k.zip")
+    findings = {finding.what: finding for finding in data.verified("ml-100k")}
+    assert all(finding.right for finding in findings.values())
+    assert findings["table interactions"].verdict == "100,000 rows"
+    assert "expectations" in findings
+    assert not (CHECKPOINTS / "verify").exists()
+
+
+def test_a_wrong_file_is_told(mirror: Path) -> None:
+    with zipfile.ZipFile(mirror / ml_100k.ARCHIVE.mirror_path) as real:
+        PLACED.mkdir(parents=True)
+        with zipfile.ZipFile(PLACED / "ml-100k.zip", "w") as other:
+            for name in ml_100k.MEMBERS:
+                other.writestr(name, real.read(name).replace(b"\t5\t", b"\t4\t", 1))
+    with pytest.raises(DataError, match=r"member 'ml-100k/u.data' has SHA-256"):
+        list(data.verified("ml-100k"))
+    assert not (CHECKPOINTS / "verify").exists()
+
+
+def test_what_needs_a_form_is_asked_for_in_three_lines() -> None:
+    with pytest.raises(ByHandError) as caught:
+        list(data.verified("tmall"))
+    lines = str(caught.value).splitlines()
+    assert [line.partition(":")[0] for line in lines[1:]] == ["get it at", "ask for", "put it at"]
+
+
+def test_a_placed_file_of_another_size_is_wrong() -> None:
+    (PLACED / "tmall").mkdir(parents=True)
+    (PLACED / "tmall" / "user_log_format1.csv").write_text("user_id,item_id\n1,2\n")
+    (finding,) = data.verified("tmall")
+    assert not finding.right
+    assert "expected 1,910,208,392 bytes" in finding.verdict
+
+
+def test_an_unknown_name_is_one_line() -> None:
+    with pytest.raises(ConfigurationError, match="unknown data set 'ml-2k'; `dprec data list` shows all"):
+        list(data.verified("ml-2k"))
