@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tasks.errors import ConfigurationError
-from tasks.stages.params import check_configs, load
+from tasks.stages.params import Params, check_configs, load
 
 ROOT = Path(__file__).resolve().parents[1]
 ORIGINAL = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
@@ -72,6 +72,19 @@ def test_the_projects_own_parameters_are_valid() -> None:
     assert {experiment.suite for experiment in params.experiments.values()} == set(params.suites)
 
 
+def test_what_is_commented_out_is_valid_too() -> None:
+    """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
+    whole = text[: text.index("perturbed:")], text[text.index("perturbed:") :]
+    uncommented = entry.sub("  ", whole[0]) + whole[1]
+    params = Params.model_validate(yaml.safe_load(uncommented))
+    check_configs(params)
+    added = set(params.datasets) - set(ORIGINAL["datasets"])
+    assert {"netflix", "tmall", "yelp", "yelp-hin", "ciao", "epinions", "foursquare-twitter", "ione"} == added
+    assert len(params.processed) > len(ORIGINAL["processed"])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -90,7 +103,10 @@ def test_the_projects_own_parameters_are_valid() -> None:
             "processed.demo.options.test_share: .*less",
         ),
         (put("processed", "demo", "dataset", value="ml-10b"), "processed.demo.dataset: unknown data set 'ml-10b'"),
-        (put("datasets", "demo", "source", value="ftp"), "datasets.demo.source: unknown source 'ftp'; known: demo"),
+        (
+            put("datasets", "demo", "source", value="ftp"),
+            "datasets.demo.source: unknown source 'ftp'; known: ciao, custom",
+        ),
         (put("perturbed", "gerai-demo", "epsilon", value=[0.0]), "perturbed.gerai-demo.epsilon.0: .*greater than 0"),
         (put("perturbed", "gerai-demo", "epsilon", value=[-1.0]), "perturbed.gerai-demo.epsilon.0: .*greater than 0"),
         (put("perturbed", "gerai-demo", "epsilon", value=[float("nan")]), "perturbed.gerai-demo.epsilon.0: .*nan"),
