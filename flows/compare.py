@@ -1,7 +1,9 @@
 """Regenerated numbers beside the committed ones: what left its band?
 
 The same code on the same machine gives the same numbers to the last digit. Another processor rounds differently, which
-a training run amplifies; so means over seeds are compared, each within the band of its kind of metric.
+a training run amplifies: on ML-100K bpr stays the same to the last digit, while a seed of the graph recommender may leave
+the level of popularity on one processor and stay there on another. So means over seeds are compared, each within the
+band of its kind of metric, or within what the spread of the seeds on both sides explains where that is more.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import fmean
+from math import sqrt
+from statistics import fmean, variance
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import RESULTS
@@ -24,8 +27,20 @@ TOLERANCE = {
     "attribute": 0.06,  # an F1 over a fifth of the users: one user weighs more than one ranking does
 }
 
+STANDARD_ERRORS = 3
+"""How many standard errors of the difference of two means over seeds count as explained by the seeds."""
+
 Key = tuple[str, str, str, str, str]
 """experiment, model, setting, metric, k"""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Of a number over its seeds."""
+
+    value: float
+    squared_error: float
+    """Variance of the mean; 0 for a single seed."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +48,14 @@ class Difference:
     """A number that left its band, or that only one side has (the other is None)."""
 
     key: Key
-    committed: float | None
-    regenerated: float | None
+    committed: Mean | None
+    regenerated: Mean | None
+
+    @property
+    def allowed(self) -> float:
+        """Largest accepted difference."""
+        errors = [side.squared_error for side in (self.committed, self.regenerated) if side]
+        return max(tolerance(self.key[3]), STANDARD_ERRORS * sqrt(sum(errors)))
 
     def __str__(self) -> str:
         experiment, _, setting, metric, k = self.key
@@ -42,12 +63,12 @@ class Difference:
         if self.committed is None or self.regenerated is None:
             missing = "committed" if self.committed is None else "regenerated"
             return f"{where}: not among the {missing} numbers"
-        change = self.regenerated - self.committed
-        return f"{where}: {self.committed:.4f} -> {self.regenerated:.4f} ({change:+.4f}, allowed {tolerance(metric)})"
+        old, new = self.committed.value, self.regenerated.value
+        return f"{where}: {old:.4f} -> {new:.4f} ({new - old:+.4f}, allowed {self.allowed:.2g})"
 
 
 def tolerance(metric: str) -> float:
-    """The largest accepted difference of a metric's mean over seeds.
+    """The accepted difference of a metric's mean over seeds that have no spread.
 
     Raises:
         ConfigurationError: no band is stated for this kind of metric.
@@ -79,14 +100,14 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
     return compare(means(shown.stdout, f"{revision}:{path}"), means(path.read_text(encoding="utf-8"), str(path)))
 
 
-def compare(committed: dict[Key, float], regenerated: dict[Key, float]) -> tuple[int, list[Difference]]:
+def compare(committed: dict[Key, Mean], regenerated: dict[Key, Mean]) -> tuple[int, list[Difference]]:
     """How many numbers there are, and those outside their tolerance or on one side only."""
     keys = sorted(committed.keys() | regenerated.keys())
     found = [Difference(key, committed.get(key), regenerated.get(key)) for key in keys]
     return len(keys), [difference for difference in found if not _within(difference)]
 
 
-def means(text: str, where: str) -> dict[Key, float]:
+def means(text: str, where: str) -> dict[Key, Mean]:
     """Mean over seeds of every number in a metrics table.
 
     Raises:
@@ -102,10 +123,14 @@ def means(text: str, where: str) -> dict[Key, float]:
             raise DataError(f"{where}:{line}: not a row of the metrics contract ({error!r})") from error
     if not values:
         raise DataError(f"{where}: has no rows")
-    return {key: fmean(column) for key, column in values.items()}
+    return {key: Mean(fmean(column), _squared_error(column)) for key, column in values.items()}
+
+
+def _squared_error(values: list[float]) -> float:
+    return variance(values) / len(values) if len(values) > 1 else 0.0
 
 
 def _within(difference: Difference) -> bool:
     if difference.committed is None or difference.regenerated is None:
         return False
-    return abs(difference.regenerated - difference.committed) <= tolerance(difference.key[3])
+    return abs(difference.regenerated.value - difference.committed.value) <= difference.allowed
