@@ -1,9 +1,9 @@
 """Regenerated numbers beside the committed ones: what left its band?
 
 The same code on the same machine gives the same numbers to the last digit. Another processor rounds differently, which
-a training run amplifies: on ML-100K bpr stays the same to the last digit, while a seed of the graph recommender may leave
-the level of popularity on one processor and stay there on another. So means over seeds are compared, each within the
-band of its kind of metric, or within what the spread of the seeds on both sides explains where that is more.
+a training run amplifies: on ML-100K bpr stays the same to the last digit, while a seed of the graph recommender may
+leave the level of popularity on one processor and stay there on another. So means over seeds are compared, each within
+the band of its kind of metric, or within what the spread of the seeds on both sides explains where that is more.
 """
 
 from __future__ import annotations
