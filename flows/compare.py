@@ -24,7 +24,7 @@ from tasks.stages.common import RESULTS
 TOLERANCE = {
     "sampled-100": 0.03,
     "full": 0.03,
-    "attribute": 0.06,  # an F1 over a fifth of the users: one user weighs more than one ranking does
+    "attribute": 0.1,  # an F1 over a fifth of the users, six of the demo's 60; another processor moved it by 0.061
 }
 
 STANDARD_ERRORS = 3

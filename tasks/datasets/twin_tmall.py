@@ -45,7 +45,7 @@ GENDERS = (285_638, 121_670, 10_426)
 """Users with gender 0 (female), 1 (male) and 2 (unknown); it is blank for the rest."""
 NO_BRAND = 91_015
 """Rows whose brand is blank."""
-SIZE = 1_910_000_000
+SIZE = 1_887_000_000
 """About how many bytes are written at scale 1."""
 FIRST_DAY, LAST_DAY = date(2014, 5, 11), date(2014, 11, 11)
 SPREAD, LEAST, MOST = 1.2, 3, 5_000
