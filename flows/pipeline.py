@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from prefect import flow, get_run_logger, task
@@ -29,6 +29,8 @@ from flows.plan import Plan, Step
 from tasks.stages import params
 from tasks.stages.common import REPORTS
 
+WAKE_SECONDS = 0.5
+"""How long Ctrl-C may take to be seen."""
 RETRIED = "download"  # the only stage that reaches for something outside this machine
 RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times by then
 
@@ -130,7 +132,7 @@ def _walk(todo: Plan, processes: Processes, jobs: int, force: bool) -> tuple[dic
                     busy.add(step.name)
         if len(futures) == len(succeeded) + len(failed):
             return failed, [step.name for step in waiting]
-        name = ended.get()
+        name = _next(ended)
         busy.discard(name)
         futures[name].wait()
         state = futures[name].state
@@ -138,6 +140,19 @@ def _walk(todo: Plan, processes: Processes, jobs: int, force: bool) -> tuple[dic
             succeeded.add(name)
         else:
             failed[name] = _message(state).removeprefix(f"{name.replace('@', ' ')}: ")
+
+
+def _next(ended: SimpleQueue[str]) -> str:
+    """The next stage that ends.
+
+    The wait wakes up now and then: polars, which the data sets' modules load, has Ctrl-C restart system calls, and a
+    wait without end would never see it.
+    """
+    while True:
+        try:
+            return ended.get(timeout=WAKE_SECONDS)
+        except Empty:
+            continue
 
 
 def _put(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
