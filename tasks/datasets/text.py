@@ -70,10 +70,8 @@ def _empty(path: Path) -> DataError:
 
 
 def _either(path: Path, raw: bytes) -> str:
-    try:
+    if _is_utf_8(raw):
         return raw.decode()
-    except UnicodeDecodeError:
-        pass
     # Latin-1 decodes anything: a file of which some lines are UTF-8 would read without complaint, and wrongly.
     special = [(number, line) for number, line in enumerate(raw.split(b"\n"), start=1) if not line.isascii()]
     kinds = {_is_utf_8(line): number for number, line in reversed(special)}
@@ -85,9 +83,9 @@ def _either(path: Path, raw: bytes) -> str:
     return raw.decode("latin-1")
 
 
-def _is_utf_8(line: bytes) -> bool:
+def _is_utf_8(raw: bytes) -> bool:
     try:
-        line.decode()
+        raw.decode()
     except UnicodeDecodeError:
         return False
     return True
