@@ -14,6 +14,8 @@ from tasks.graph import ops
 from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, EpochModel, draw_weights
 
+PIECE = 2**19  # numbers at a time when all items are scored: 2 MB of float32
+
 
 class GCNConfig(EpochConfig):
     """Configuration of `GCN`. Published: dimension 60, batch_size 64, learning_rate 0.005, regularization 0.01/|D|.
@@ -128,8 +130,12 @@ class GCN(EpochModel):
         self._scoring = tensors
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`; memory is (users, n_items, d), so ask for some hundred users at a time."""
+        """See `Recommender.score`; a few users at a time, so that their (users, n_items, d) stay in the cache."""
         scoring = self.released()
-        rows = scoring["users"][torch.from_numpy(users).long()]
+        rows, items, project = scoring["users"][torch.from_numpy(users).long()], scoring["items"], scoring["project"]
+        scores = torch.empty(len(rows), len(items))
+        piece = max(1, PIECE // items.numel())
         with torch.no_grad():
-            return self.predictive(rows.unsqueeze(1) + scoring["items"]) @ scoring["project"]
+            for part, out in zip(rows.split(piece), scores.split(piece), strict=True):
+                torch.matmul(self.predictive(part.unsqueeze(1) + items), project, out=out)
+        return scores
