@@ -66,6 +66,7 @@ RECOMMENDATIONS = pa.schema(
         pa.field("score", pa.float32(), nullable=False),
     ]
 )
+PROFILES = pa.schema([pa.field("user", pa.int32(), nullable=False), pa.field("item", pa.int32(), nullable=False)])
 METRICS = pa.schema(
     [
         pa.field("suite", pa.string(), nullable=False),

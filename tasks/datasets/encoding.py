@@ -10,6 +10,8 @@ from tasks.contracts import Feature
 from tasks.errors import DataError
 
 SHOWN = 5  # rows named in an error
+UNKNOWN = -1
+"""Class of a user whose attribute nobody knows."""
 
 
 def encode(users: pl.DataFrame, features: tuple[Feature, ...]) -> NDArray[np.float32]:
@@ -29,17 +31,52 @@ def encode(users: pl.DataFrame, features: tuple[Feature, ...]) -> NDArray[np.flo
         DataError: a column is missing, a value is outside its bounds or not a number, a category is unknown, or
             user ids are not 0..n-1 (names column, count and first rows of the table).
     """
+    order = _order(users)
+    blocks = [np.empty((len(users), 0), dtype=np.float32)]
+    for feature in features:
+        block = _scaled if feature.kind == "numeric" else _one_hot
+        blocks.append(block(_column(users, feature), feature)[order])
+    return np.hstack(blocks)
+
+
+def classes(users: pl.DataFrame, features: tuple[Feature, ...]) -> dict[str, NDArray[np.int64]]:
+    """The class of every user in each categorical feature: position in its categories, `UNKNOWN` where not known.
+
+    Args:
+        users: users table with ids dense from 0, in any row order.
+        features: categorical features, such as `Schema.sensitive`.
+
+    Returns:
+        Name of the feature -> (n_users,) int64.
+
+    Raises:
+        DataError: a feature is numeric, or see `encode`.
+    """
+    order = _order(users)
+    found = {}
+    for feature in features:
+        if feature.kind != "categorical":
+            raise DataError(f"schema: sensitive feature {feature.name!r} is numeric; group it into classes")
+        codes = _codes(_column(users, feature), feature).astype(np.int64)[order]
+        if feature.unknown is not None:
+            codes[codes == feature.categories.index(feature.unknown)] = UNKNOWN
+        found[feature.name] = codes
+    return found
+
+
+def _order(users: pl.DataFrame) -> NDArray[np.intp]:
+    """(n_users,) row of each user, in order of id."""
     ids = users["user"].to_numpy()
     order = np.argsort(ids, kind="stable")
     if wrong := int((ids[order] != np.arange(len(ids))).sum()):
         raise DataError(f"users: column 'user': ids are not 0..{len(ids) - 1} ({wrong} are missing or repeated)")
-    blocks = [np.empty((len(ids), 0), dtype=np.float32)]
-    for feature in features:
-        if feature.name not in users.columns:
-            raise DataError(f"users: column {feature.name!r} is missing (has {users.columns}); run preprocess again")
-        block = _scaled if feature.kind == "numeric" else _one_hot
-        blocks.append(block(users[feature.name], feature)[order])
-    return np.hstack(blocks)
+    return order
+
+
+def _column(users: pl.DataFrame, feature: Feature) -> pl.Series:
+    if feature.name not in users.columns:
+        raise DataError(f"users: column {feature.name!r} is missing (has {users.columns}); run preprocess again")
+    return users[feature.name]
 
 
 def _scaled(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
@@ -58,13 +95,19 @@ def _scaled(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
 
 def _one_hot(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
     """(n_users, n_categories) of zeros and one 1 per row."""
+    codes = _codes(column, feature)
+    block = np.zeros((len(codes), len(feature.categories)), dtype=np.float32)
+    block[np.arange(len(codes)), codes] = 1
+    return block
+
+
+def _codes(column: pl.Series, feature: Feature) -> NDArray[np.int32]:
+    """(n_users,) position of each value among the categories."""
     codes = column.replace_strict(
         list(feature.categories), list(range(len(feature.categories))), default=None, return_dtype=pl.Int32
     )
     _refuse(codes.is_null().to_numpy(), feature.name, f"none of the {len(feature.categories)} categories of the schema")
-    block = np.zeros((len(codes), len(feature.categories)), dtype=np.float32)
-    block[np.arange(len(codes)), codes.to_numpy()] = 1
-    return block
+    return codes.to_numpy()
 
 
 def _refuse(wrong: NDArray[np.bool_], name: str, what: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training interactions as parallel arrays, and the users' encoded features.
+    """Training interactions as parallel arrays, and what else is known of the users.
 
     users, items: (n_interactions,) int32 ids, every interaction once.
     features: (n_users, n_columns) float32, raw or perturbed; None for models that use no features.
+    attributes: sensitive attribute -> class of every user, (n_users,) int64 from 0, -1 where nobody knows it;
+        empty for models that use none.
     """
 
     n_users: int
@@ -32,6 +35,7 @@ class TrainingData:
     users: NDArray[np.int32]
     items: NDArray[np.int32]
     features: NDArray[np.float32] | None = None
+    attributes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
 
 class ModelConfig(BaseModel):
@@ -79,6 +83,8 @@ class Recommender(ABC):
     Config: ClassVar[type[ModelConfig]]
     uses_features: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.features`."""
+    uses_attributes: ClassVar[bool] = False
+    """Whether `fit` reads `TrainingData.attributes`."""
 
     def __init__(self, config: Any) -> None:
         """config: an instance of `Config`."""
@@ -90,7 +96,10 @@ class Recommender(ABC):
 
     @abstractmethod
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """Scores of `users` for all items: (len(users), n_items) float32; higher is better."""
+        """Scores of `users` for all items: (len(users), n_items) float32, finite; higher is better.
+
+        A user without training interactions is scored like any other.
+        """
 
     @abstractmethod
     def released(self) -> dict[str, Tensor]:
@@ -103,6 +112,10 @@ class Recommender(ABC):
     def ledger(self) -> list[LedgerEntry]:
         """What training spent; empty for a model without privacy."""
         return []
+
+    def profiles(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
+        """Users and items of the interactions as the system was given them, where these are not the true ones."""
+        return None
 
     def save(self, path: Path) -> None:
         """Write the fitted model as safetensors (`path` is a file)."""

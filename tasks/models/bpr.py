@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from tasks.models.base import TrainingData
-from tasks.models.training import EpochConfig, EpochModel
+from tasks.models.training import EpochConfig, PairwiseModel
 
 
 class BPRConfig(EpochConfig):
@@ -33,7 +33,7 @@ class BPRNetwork(nn.Module):
         self.biases = nn.Parameter(biases)
 
 
-class BPR(EpochModel):
+class BPR(PairwiseModel):
     """Scores s_uv = p_u·q_v + b_v; loss −log σ(s_uv − s_uv') (BPR-OPT, Eq. 4.2 ff.)."""
 
     Config: ClassVar[type[EpochConfig]] = BPRConfig
@@ -48,7 +48,7 @@ class BPR(EpochModel):
         return BPRNetwork(vectors(data.n_users), vectors(data.n_items), torch.zeros(data.n_items))
 
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
-        """See `EpochModel.loss`."""
+        """See `PairwiseModel.loss`."""
         user, item, negative = self.network.users[users], self.network.items[items], self.network.items[negatives]
         bias, negative_bias = self.network.biases[items], self.network.biases[negatives]
         difference = (user * (item - negative)).sum(1) + bias - negative_bias

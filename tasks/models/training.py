@@ -27,11 +27,11 @@ class EpochConfig(ModelConfig):
 
 
 class EpochModel(Recommender):
-    """A model trained by epochs of (user, item, negative item) triples.
+    """A model trained by epochs of gradient steps.
 
-    A subclass builds its `network` and computes the loss of a batch. All randomness comes from the generator handed
-    to `fit`, whose state is part of the checkpoint, so an interrupted run ends with the same numbers as an unbroken
-    one. After every epoch the model can be scored.
+    A subclass builds its `network` and trains it for an epoch. All randomness comes from the generator handed to
+    `fit`, whose state is part of the checkpoint, so an interrupted run ends with the same numbers as an unbroken one.
+    After every epoch the model can be scored.
     """
 
     Config: ClassVar[type[EpochConfig]] = EpochConfig
@@ -45,14 +45,16 @@ class EpochModel(Recommender):
         self.epochs_done = 0
         self._rng = rng
         self._data = data
-        self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
         self.network = self.build(data, rng)
         self._optimiser = torch.optim.Adam(
             self.network.parameters(), lr=self.config.learning_rate, weight_decay=2 * self.config.regularization
         )
         going = progress.restore(self)
         while going and self.epochs_done < self.config.epochs:
-            loss = self._train_epoch()
+            self.network.train()
+            loss = self.train_epoch()
+            self.network.eval()
+            self.weights_changed()
             self.epochs_done += 1
             going = progress.epoch(self, loss)
         progress.finish(self)
@@ -63,8 +65,8 @@ class EpochModel(Recommender):
         """The network at its initial weights, all drawn from `rng`."""
 
     @abstractmethod
-    def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
-        """Mean loss of a batch of triples, each (batch,) int64 ids."""
+    def train_epoch(self) -> float:
+        """One pass over the data, a step at a time; returns the mean loss."""
 
     def weights_changed(self) -> None:
         """Called whenever parameters may have changed; a subclass drops what it derived from them."""
@@ -101,23 +103,39 @@ class EpochModel(Recommender):
         self.network.load_state_dict(weights)
         self.weights_changed()
 
-    def _train_epoch(self) -> float:
+    def step(self, loss: Tensor) -> float:
+        """One gradient step on the loss of a batch; returns its value."""
+        self._optimiser.zero_grad()
+        loss.backward()
+        self._optimiser.step()
+        return loss.item()
+
+
+class PairwiseModel(EpochModel):
+    """A model trained by epochs of (user, item, negative item) triples: one per training interaction."""
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """See `EpochModel.fit`.
+
+        Raises:
+            DataError: a user interacted with every item, so that no negative exists.
+        """
+        self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
+        return super().fit(data, rng=rng, progress=progress)
+
+    @abstractmethod
+    def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
+        """Mean loss of a batch of triples, each (batch,) int64 ids."""
+
+    def train_epoch(self) -> float:
         """One pass over the interactions in random order, a fresh negative for each; returns the mean loss."""
         data = self._data
         order = self._rng.permutation(len(data.users))
         users, items = data.users[order], data.items[order]
         negatives = self._sampler.draw(users, self._rng)
         triples = [torch.from_numpy(ids.astype(np.int64)) for ids in (users, items, negatives)]
-        self.network.train()
-        total = 0.0
-        for batch in zip(*(ids.split(self.config.batch_size) for ids in triples), strict=True):
-            self._optimiser.zero_grad()
-            loss = self.loss(*batch)
-            loss.backward()
-            self._optimiser.step()
-            total += loss.item() * len(batch[0])
-        self.network.eval()
-        self.weights_changed()
+        batches = zip(*(ids.split(self.config.batch_size) for ids in triples), strict=True)
+        total = sum(self.step(self.loss(*batch)) * len(batch[0]) for batch in batches)
         return total / len(users)
 
 

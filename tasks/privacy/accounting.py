@@ -22,6 +22,7 @@ PARAMETERS = {
     "laplace": {"noise_multiplier"},
     "discrete-laplace": {"noise_parameter", "sensitivity"},
     "gaussian": {"noise_multiplier"},
+    "sampled-gaussian": {"noise_multiplier", "sampling_probability"},
 }
 """Kinds of event that can be accounted for, and their parameters (documented at `Event`)."""
 LARGE = 50.0
@@ -58,14 +59,23 @@ def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
         return Spent(None, delta, "no release was recorded, so nothing can be accounted")
     if reason := next(filter(None, map(_refusal, events)), ""):
         return Spent(None, delta, reason)
-    gaussian = [event for event in events if event.kind == "gaussian"]
-    pure = [event for event in events if event.kind != "gaussian"]
+    pure = [event for event in events if event.kind not in ("gaussian", "sampled-gaussian")]
+    gaussian = [event for event in events if event not in pure]
     basic = _sum(pure)
     if delta == 0:
         if gaussian:
             return Spent(None, delta, "Gaussian noise gives no finite epsilon at delta = 0")
         return _spent(basic, delta)
+    # What sampling gains is left out where a single release costs so much that it gains next to nothing.
+    sampled = [
+        event
+        for event in gaussian
+        if event.kind == "sampled-gaussian" and _gaussian_epsilon(event.parameters["noise_multiplier"], delta) < LARGE
+    ]
+    gaussian = [event for event in gaussian if event not in sampled]
     multiplier = _joint_multiplier(gaussian)
+    if sampled:
+        return _spent(_composed([*pure, *sampled], multiplier if gaussian else None, delta), delta)
     normal = _gaussian_epsilon(multiplier, delta) if gaussian else 0.0
     epsilon = basic + normal
     small = [event for event in pure if _pure_epsilon(event) < LARGE]
@@ -91,6 +101,8 @@ def _refusal(event: Event) -> str:
         return f"a {event.kind} event needs {sorted(PARAMETERS[event.kind])}, not {sorted(event.parameters)}"
     if name := next((name for name, value in event.parameters.items() if value <= 0), ""):
         return f"a {event.kind} event has no finite epsilon with {name} = {event.parameters[name]:g}"
+    if event.parameters.get("sampling_probability", 0) > 1:
+        return f"a {event.kind} event has no sampling probability of {event.parameters['sampling_probability']:g}"
     if event.kind == "discrete-laplace" and not event.parameters["sensitivity"].is_integer():
         return "a discrete-laplace event needs an integer sensitivity"
     return ""
@@ -125,14 +137,14 @@ def _gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     return float(get_epsilon_gaussian(noise_multiplier, delta))
 
 
-def _composed(pure: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
+def _composed(events: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
     """Epsilon at delta > 0 by composing privacy loss distributions."""
     from dp_accounting.pld import privacy_loss_distribution
 
     total = privacy_loss_distribution.identity()
     if noise_multiplier is not None:
         total = total.compose(privacy_loss_distribution.from_gaussian_mechanism(noise_multiplier))
-    for event in pure:
+    for event in events:
         total = total.compose(_distribution(event).self_compose(event.count))
     return float(total.get_epsilon_for_delta(delta))
 
@@ -147,6 +159,10 @@ def _distribution(event: Event) -> PrivacyLossDistribution:
     if event.kind == "discrete-laplace":
         return privacy_loss_distribution.from_discrete_laplace_mechanism(
             parameters["noise_parameter"], int(parameters["sensitivity"])
+        )
+    if event.kind == "sampled-gaussian":
+        return privacy_loss_distribution.from_gaussian_mechanism(
+            parameters["noise_multiplier"], sampling_prob=parameters["sampling_probability"]
         )
     budget = common.DifferentialPrivacyParameters(parameters["epsilon"], 0.0)
     return privacy_loss_distribution.from_privacy_parameters(budget)

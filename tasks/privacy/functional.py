@@ -64,29 +64,3 @@ def draw(dim: int, scale: float, rng: np.random.Generator) -> tuple[NDArray[np.f
     linear = rng.laplace(0, scale, dim)
     quadratic = rng.laplace(0, scale, (dim, dim))
     return linear, (quadratic + quadratic.T) / 2
-
-
-def trim(matrix: NDArray[np.floating], floor: float = 0.0) -> tuple[NDArray[np.float64], int]:
-    """Spectral trimming: raise eigenvalues below `floor` to it, so that the quadratic form is bounded below.
-
-    With floor 0 this is the projection on the positive semidefinite cone. It reads the noisy matrix alone, so it is
-    post-processing and costs no budget (section 6.2 of Zhang et al.).
-
-    Args:
-        matrix: (d, d) symmetric.
-
-    Returns:
-        The nearest (d, d) matrix in Frobenius norm with no eigenvalue below the floor, and how many were raised.
-
-    Raises:
-        ValueError: the matrix is not square and symmetric, or not finite.
-    """
-    matrix = np.asarray(matrix, dtype=np.float64)
-    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
-    if not (square and np.isfinite(matrix).all() and np.allclose(matrix, matrix.T)):
-        raise ValueError(f"trim needs a finite symmetric matrix (shape {matrix.shape})")
-    values, vectors = np.linalg.eigh(matrix)
-    # An eigenvalue of 0 comes out as +-rounding: that is not one that noise has made negative.
-    rounding = np.finfo(np.float64).eps * len(matrix) * np.abs(values).max(initial=0)
-    raised = vectors * np.maximum(values, floor) @ vectors.T
-    return (raised + raised.T) / 2, int((values < floor - rounding).sum())

@@ -23,6 +23,8 @@ class Event(BaseModel):
     `laplace`: {"noise_multiplier"}: scale of the noise / L1 sensitivity.
     `discrete-laplace`: {"noise_parameter", "sensitivity"}: P[noise = k] proportional to exp(-noise_parameter |k|).
     `gaussian`: {"noise_multiplier"}: standard deviation of the noise / L2 sensitivity.
+    `sampled-gaussian`: {"noise_multiplier", "sampling_probability"}: `gaussian` on a sample into which every record
+        comes independently with that probability (Poisson sampling); neighbours are records added or removed.
     `non-private`: {}: something released without any protection.
 
     Sensitivities are those under the entry's own neighbouring relation. Other kinds may be recorded; the accountant

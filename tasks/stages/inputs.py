@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.contracts import Schema
-from tasks.datasets.encoding import encode
+from tasks.datasets.encoding import classes, encode
 from tasks.evaluation.ranking import Seen
+from tasks.models.base import Recommender, TrainingData
 from tasks.stages.common import PERTURBED, PROCESSED, digest
 from tasks.stages.params import Experiment
 
@@ -45,11 +46,26 @@ class Inputs:
     def features(self, seed: int) -> NDArray[np.float32]:
         """Encoded user features, true or as released for `seed`: (n_users, n_columns)."""
         if self.features_layer == self.processed:
-            schema = contracts.users_schema(self.schema.features)
-            return encode(contracts.read(self.processed / "users.parquet", schema), self.schema.features)
+            return encode(self._users, self.schema.features)
         columns = self.schema.columns
         table = contracts.read(self.features_layer / f"seed-{seed}.parquet", contracts.features_schema(columns))
         return table.sort("user").select(columns).to_numpy()
+
+    def training_data(self, cls: type[Recommender], seed: int) -> TrainingData:
+        """What a model of class `cls` may see; `seed` chooses among perturbed releases of the features."""
+        users, items = self.pairs("train")
+        return TrainingData(
+            self.schema.n_users,
+            self.schema.n_items,
+            users,
+            items,
+            features=self.features(seed) if cls.uses_features else None,
+            attributes=classes(self._users, self.schema.sensitive) if cls.uses_attributes else {},
+        )
+
+    @property
+    def _users(self) -> pl.DataFrame:
+        return contracts.read(self.processed / "users.parquet", contracts.users_schema(self.schema.features))
 
 
 def read_inputs(experiment: Experiment, features_epsilon: float | None) -> Inputs:

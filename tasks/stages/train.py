@@ -1,9 +1,9 @@
 """Stage `train`: one experiment, all its settings and seeds.
 
-Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations) and .../train/
-(models, metrics, ledger, history, run.json). Every finished (setting, seed) and every epoch of an unfinished one is
-kept under data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped and a
-changed sweep point does not repeat the others.
+Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations, and the interactions
+it was given where these are not the true ones) and .../train/ (models, metrics, ledger, history, run.json). Every
+finished (setting, seed) and every epoch of an unfinished one is kept under data/checkpoints/, named by everything that
+decides it, so that a rerun goes on where it stopped and a changed sweep point does not repeat the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import torch
 from tasks import contracts
 from tasks.evaluation import ranking
 from tasks.models import model_class
-from tasks.models.base import SILENT, Recommender, TrainingData
+from tasks.models.base import SILENT, Recommender
 from tasks.models.training import EpochModel
 from tasks.privacy.ledger import Event, LedgerEntry
 from tasks.stages.common import (
@@ -48,6 +48,8 @@ from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Evaluation, Experiment, Params, load
 from tasks.stages.provenance import provenance
+
+PROFILES = "profiles.parquet"
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
     inputs = unit.inputs
-    users, items = inputs.pairs("train")
-    features = inputs.features(unit.seed) if cls.uses_features else None
-    data = TrainingData(inputs.schema.n_users, inputs.schema.n_items, users, items, features)
+    data = inputs.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     history: list[dict[str, Any]] = []
     if isinstance(model, EpochModel):
@@ -129,6 +129,9 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
         model.save(place / "model.safetensors")
         metrics, recommendations = evaluate(model, inputs, params.evaluation)
         contracts.write(recommendations, place / "recommendations.parquet", contracts.RECOMMENDATIONS)
+        if profiles := model.profiles():
+            table = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True)))
+            contracts.write(table, place / PROFILES, contracts.PROFILES)
         write_json(place / "metrics.json", metrics)
         write_json(place / "history.json", history)
         entries = ledger(model, experiment, unit, params)
@@ -197,8 +200,9 @@ def ledger(model: Recommender, experiment: Experiment, unit: Unit, params: Param
     protected = {entry.protects for entry in entries}
     if "interaction" not in protected:
         entries.append(unprotected("interaction", "The model is trained on the true interactions without noise."))
-    if model.uses_features and "feature" not in protected:
-        entries.append(unprotected("feature", "The model reads the users' true features."))
+    if (model.uses_features or model.uses_attributes) and "feature" not in protected:
+        what = "features" if model.uses_features else "sensitive attributes"
+        entries.append(unprotected("feature", f"The model reads the users' true {what}."))
     return entries
 
 
@@ -227,6 +231,9 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
         for unit in units:
             (place / unit.setting).mkdir(parents=True, exist_ok=True)
             shutil.copy(unit.done / "recommendations.parquet", place / unit.setting / f"seed-{unit.seed}.parquet")
+            if (unit.done / PROFILES).exists():
+                (place / unit.setting / "profiles").mkdir(exist_ok=True)
+                shutil.copy(unit.done / PROFILES, place / unit.setting / "profiles" / f"seed-{unit.seed}.parquet")
     rows, entries = [], []
     history: dict[str, dict[str, Any]] = {}
     with whole(out / "train") as place:

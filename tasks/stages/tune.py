@@ -23,7 +23,6 @@ import torch
 
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.models.base import TrainingData
 from tasks.models.training import EpochModel
 from tasks.stages.common import CHECKPOINTS, RESULTS, code_digest, require_passed, run_stage, text_digest, whole
 from tasks.stages.inputs import read_inputs
@@ -74,9 +73,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     cls = model_class(experiment.model)
     inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
     seed = params.tuning.seed
-    users, items = inputs.pairs("train")
-    features = inputs.features(experiment.seeds[0]) if cls.uses_features else None
-    data = TrainingData(inputs.schema.n_users, inputs.schema.n_items, users, items, features)
+    data = inputs.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(config))
     text = json.dumps(config, sort_keys=True)
     started = time.monotonic()

@@ -64,7 +64,7 @@ def test_scores_equal_the_literal_equations():
         torch.testing.assert_close(model.score(np.array([user], np.int32))[0], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_without_noise_the_loss_is_the_truncated_taylor_series():
+def test_at_an_infinite_budget_the_loss_is_the_truncated_taylor_series():
     model = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
     assert not model.network.noise_linear.any()
     assert not model.network.noise_quadratic.any()
@@ -88,20 +88,24 @@ def test_q_is_bounded_by_one():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 4.0])
-def test_the_noisy_objective_is_bounded_below_in_h(ridge):
-    model = built(GERAI(GERAIConfig(**COMMON, epsilon=0.001, ridge=ridge)))
-    difference = torch.rand(50, 6, generator=torch.Generator().manual_seed(0))
-    direction = torch.randn(200, 6, generator=torch.Generator().manual_seed(1))
-    quadratic = []
-    for h in direction:
-        values = []
-        for sign in (1, -1):
-            with torch.no_grad():
-                model.network.project.weight[0] = sign * h
-            values.append(model.objective(difference).item())
-        quadratic.append(sum(values) / 2 - math.log(2))  # the linear part cancels
-    assert min(quadratic) > -1e-3 * max(quadratic)
-    assert ridge or model.diagnostics()["eigenvalues_trimmed"] > 0
+def test_the_trimmed_quadratic_is_positive_semidefinite(ridge):
+    for epsilon in (1e-3, 0.1, 0.4, math.inf):
+        model = built(GERAI(GERAIConfig(**COMMON, epsilon=epsilon, ridge=ridge)))
+        difference = torch.rand(50, 6, generator=torch.Generator().manual_seed(0)) * 2 - 1
+        _, quadratic = model.coefficients(difference)
+        values = torch.linalg.eigvalsh(quadratic)
+        assert values.min() > -1e-5 * values.max()
+        trimmed = model.diagnostics()["eigenvalues_trimmed"]
+        assert trimmed > 0 if epsilon == 1e-3 and not ridge else trimmed >= 0
+    assert trimmed == 0  # without noise the form is a sum of squares
+
+
+def test_trimming_changes_nothing_where_the_form_is_positive():
+    model = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
+    difference = torch.rand(50, 6, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    linear, quadratic = model.coefficients(difference)
+    torch.testing.assert_close(linear, -difference.mean(0) / 2)
+    torch.testing.assert_close(quadratic, difference.T @ difference / (8 * 50))
 
 
 def test_directions_that_noise_turned_negative_are_dropped_from_the_linear_term_too():

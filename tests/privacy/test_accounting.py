@@ -2,7 +2,9 @@
 
 import math
 
+import dp_accounting
 import pytest
+from dp_accounting import rdp
 from scipy import optimize, stats
 
 from tasks.privacy.accounting import account
@@ -35,6 +37,24 @@ def test_pure_budgets_add_up() -> None:
 def test_gaussian_noise_matches_the_analytic_formula(noise_multiplier: float, count: int) -> None:
     spent = account([event("gaussian", count, noise_multiplier=noise_multiplier)], delta=1e-5)
     assert spent.epsilon == pytest.approx(gaussian_epsilon(noise_multiplier / math.sqrt(count), 1e-5), rel=1e-6)
+
+
+def test_a_sample_of_everything_is_no_sample() -> None:
+    spent = account([event("sampled-gaussian", 4, noise_multiplier=2.0, sampling_probability=1.0)], delta=1e-5)
+    assert spent.epsilon == pytest.approx(gaussian_epsilon(1.0, 1e-5), rel=1e-3)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1])
+def test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence(rate: float) -> None:
+    spent = account([event("sampled-gaussian", 1000, noise_multiplier=1.1, sampling_probability=rate)], delta=1e-5)
+    renyi = rdp.RdpAccountant()
+    renyi.compose(dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(1.1)), 1000)
+    assert 0.8 * renyi.get_epsilon(1e-5) < spent.epsilon < renyi.get_epsilon(1e-5)
+
+
+def test_sampled_releases_with_hardly_any_noise_are_bounded_by_unsampled_ones() -> None:
+    spent = account([event("sampled-gaussian", 10, noise_multiplier=0.01, sampling_probability=0.3)], delta=1e-3)
+    assert spent == account([event("gaussian", 10, noise_multiplier=0.01)], delta=1e-3)
 
 
 def test_one_laplace_release_at_positive_delta_matches_its_hockey_stick() -> None:

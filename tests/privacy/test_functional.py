@@ -1,4 +1,4 @@
-"""The functional mechanism's noise: its scale is the published one, its quadratic form symmetric and trimmable."""
+"""The functional mechanism's noise: its scale is the published one, its quadratic form symmetric."""
 
 import itertools
 
@@ -46,31 +46,6 @@ def test_noise_is_laplace_and_symmetric() -> None:
     assert abs(squares.mean() - scale**2) <= 5 * squares.std() / np.sqrt(len(squares))
 
 
-def test_trimming_keeps_what_is_positive_and_removes_the_rest() -> None:
-    vectors = np.linalg.qr(np.random.default_rng(2).normal(size=(4, 4)))[0]
-    matrix = vectors * [-2.0, -0.5, 0.0, 3.0] @ vectors.T
-    trimmed, count = functional.trim(matrix)
-    assert count == 2
-    np.testing.assert_allclose(trimmed, vectors * [0, 0, 0, 3.0] @ vectors.T, atol=1e-12)
-    np.testing.assert_array_equal(trimmed, trimmed.T)
-    raised, count = functional.trim(matrix, floor=0.1)
-    assert count == 3
-    np.testing.assert_allclose(np.linalg.eigvalsh(raised), [0.1, 0.1, 0.1, 3.0], atol=1e-12)
-
-
-def test_trimming_is_the_nearest_point_and_idempotent() -> None:
-    rng = np.random.default_rng(3)
-    matrix = functional.draw(6, 1.0, rng)[1]
-    trimmed, _ = functional.trim(matrix)
-    again, count = functional.trim(trimmed)
-    assert count == 0
-    np.testing.assert_allclose(again, trimmed, atol=1e-12)
-    distance = np.linalg.norm(matrix - trimmed)
-    for _ in range(50):
-        root = rng.normal(size=(6, 6)) * rng.uniform(0.1, 1)
-        assert np.linalg.norm(matrix - root @ root.T) >= distance
-
-
 def test_impossible_arguments_are_refused() -> None:
     rng = np.random.default_rng(0)
     for epsilon in (0.0, -1.0, np.nan):
@@ -85,6 +60,3 @@ def test_impossible_arguments_are_refused() -> None:
             functional.draw(3, scale, rng)
     with pytest.raises(ValueError, match="dim must be at least 1"):
         functional.draw(0, 1.0, rng)
-    for matrix in (np.array([[0, 1], [2, 0]]), np.ones((2, 3)), np.full((2, 2), np.nan)):
-        with pytest.raises(ValueError, match="finite symmetric matrix"):
-            functional.trim(matrix)

@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 
 from tasks.graph import ops
 from tasks.models.base import TrainingData
-from tasks.models.training import EpochConfig, EpochModel, draw_weights
+from tasks.models.training import EpochConfig, PairwiseModel, draw_weights
 
 PIECE = 2**19  # numbers at a time when all items are scored: 2 MB of float32
 
@@ -68,7 +68,7 @@ class GCNNetwork(nn.Module):
         return torch.relu(self.aggregate(ops.weighted_sum(block, attention, messages)))
 
 
-class GCN(EpochModel):
+class GCN(PairwiseModel):
     """Graph recommender trained on the pairwise ranking loss (Eq. 11)."""
 
     Config: ClassVar[type[EpochConfig]] = GCNConfig
@@ -86,7 +86,7 @@ class GCN(EpochModel):
         return network
 
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
-        """See `EpochModel.loss`. Only the neighbourhoods of the batch's own nodes are aggregated."""
+        """See `PairwiseModel.loss`. Only the neighbourhoods of the batch's own nodes are aggregated."""
         network, n_users = self.network, self.network.n_users
         centres, where = torch.unique(
             torch.cat([users, n_users + items, n_users + negatives]), sorted=True, return_inverse=True

@@ -64,7 +64,13 @@ class GERAI(GCN):
         return pair.clamp(0.0, 1.0) if self.config.bound == "clip" else torch.tanh(torch.relu(pair))
 
     def objective(self, difference: Tensor) -> Tensor:
-        """log 2 + (η − ½ mean q̄)ᵀh + hᵀ (⅛ mean(q̄ q̄ᵀ) + N) h, regularised and trimmed to be bounded below in h.
+        """log 2 + linearᵀh + hᵀ quadratic h with the noisy `coefficients`."""
+        linear, quadratic = self.coefficients(difference)
+        h = self.network.project.weight[0]
+        return math.log(2) + linear @ h + h @ quadratic @ h
+
+    def coefficients(self, difference: Tensor) -> tuple[Tensor, Tensor]:
+        """η − ½ mean q̄, (d,), and ⅛ mean(q̄ q̄ᵀ) + N, (d, d), regularised and trimmed to be bounded below in h.
 
         As in the functional-mechanism paper (VLDB 2012, §6): `ridge` times the noise's standard deviation is added
         to the diagonal, then directions of h with a negative eigenvalue are dropped from both terms. Which ones is a
@@ -72,17 +78,16 @@ class GERAI(GCN):
         """
         if self.config.redraw == "step":
             self.network.noise_linear, self.network.noise_quadratic = self._draw(self._rng)
-        h = self.network.project.weight[0]
         linear = self.network.noise_linear - 0.5 * difference.mean(0)
         quadratic = difference.T @ difference / (8 * len(difference)) + self.network.noise_quadratic
-        ridge = self.config.ridge * math.sqrt(2) * self._scale
+        quadratic = quadratic + self.config.ridge * math.sqrt(2) * self._scale * torch.eye(len(linear))
         with torch.no_grad():
-            values, vectors = torch.linalg.eigh(quadratic + ridge * torch.eye(len(h)))
-            rounding = torch.finfo(values.dtype).eps * len(h) * values.abs().max()
+            values, vectors = torch.linalg.eigh(quadratic)
+            rounding = torch.finfo(values.dtype).eps * len(linear) * values.abs().max()
             kept = vectors[:, values >= -rounding]
-            self._trimmed.append(len(h) - kept.shape[1])
-        kept_h = kept @ (kept.T @ h)
-        return math.log(2) + linear @ kept_h + kept_h @ quadratic @ kept_h + ridge * (kept_h @ kept_h)
+            self._trimmed.append(len(linear) - kept.shape[1])
+            projection = kept @ kept.T
+        return projection @ linear, projection @ quadratic @ projection
 
     def diagnostics(self) -> dict[str, float]:
         """Mean number of eigenvalues that were trimmed per step since the last call."""
