@@ -123,14 +123,15 @@ def text_digest(text: str) -> str:
 
 
 def code_digest() -> str:
-    """Fingerprint of the source of every loaded module of `tasks` that computes something.
+    """Fingerprint of the source of every loaded module of `tasks` that computes something, the stage's own included.
 
     Left out is what only validates or records: params.yaml's types (they hold no defaults) and provenance.
     """
     passive = {"tasks.stages.params", "tasks.stages.provenance"}
-    modules = {name: module for name, module in sys.modules.items() if name.startswith("tasks.")}
-    files = {module.__file__ for name, module in modules.items() if name not in passive}
-    return digest(*(Path(file) for file in sorted(str(file) for file in files) if Path(file).name != "__init__.py"))
+    specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
+    # by spec: the stage that runs is called `__main__` in sys.modules
+    files = {spec.origin for spec in specs if spec and spec.name.startswith("tasks.") and spec.name not in passive}
+    return digest(*(Path(file) for file in sorted(filter(None, files)) if Path(file).name != "__init__.py"))
 
 
 def require_passed(layer: str, name: str) -> dict[str, Any]:

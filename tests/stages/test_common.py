@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import math
 import os
 import re
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -211,3 +213,16 @@ def test_without_a_name_a_stage_says_how_it_is_called(
         run_stage(lambda _: None)
     assert caught.value.code == 2
     assert capsys.readouterr().err == "usage: python -m tasks.stages.train NAME [--debug]\n"
+
+
+def test_the_code_digest_covers_the_stage_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = common.code_digest()
+    stage = importlib.util.find_spec("tasks.stages.convert")
+    running = types.ModuleType("__main__")
+    running.__spec__ = stage
+    monkeypatch.delitem(sys.modules, "tasks.stages.convert", raising=False)
+    without = common.code_digest()
+    monkeypatch.setitem(sys.modules, "__main__", running)
+    assert common.code_digest() != without
+    monkeypatch.undo()
+    assert common.code_digest() == before
