@@ -93,5 +93,5 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 
 .PHONY: clean
 clean:  ## remove everything that was computed (the environment stays)
-	rm -rf data/raw data/interim data/processed data/perturbed data/quality data/runs data/reports data/checkpoints data/.lock* \
+	rm -rf data/raw data/interim data/processed data/perturbed data/quality data/runs data/targets data/reports data/checkpoints data/.lock* \
 		.dvc/cache .dvc/tmp .prefect .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

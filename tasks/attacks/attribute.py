@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -94,12 +94,19 @@ class Score:
     """Micro-F1, which with one label per user is accuracy; the values printed in the paper fit no macro-F1."""
     advantage: float
     """F1 minus that of guessing the labelled users' most frequent class for every target."""
+    right: NDArray[np.bool_] = field(compare=False)
+    """(n_targets,) whether each target of known class was guessed right, in order of user; its mean is `f1`."""
 
 
 def majority_f1(labels: Labels, is_target: NDArray[np.bool_]) -> float:
     """Micro-F1 on the targets of guessing the labelled users' most frequent class (of equal ones the first)."""
+    return float(majority_right(labels, is_target).mean())
+
+
+def majority_right(labels: Labels, is_target: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n_targets,) which targets of known class, in order of user, that guess is right for."""
     known, truth = labels[~is_target & (labels != UNKNOWN)], labels[is_target & (labels != UNKNOWN)]
-    return micro_f1(truth, np.full(len(truth), np.bincount(known).argmax()))
+    return truth == np.bincount(known).argmax()
 
 
 def attack(
@@ -139,8 +146,21 @@ def attack(
             else:
                 guess = attacker(name)(features[teach], known, features[guessed], rng)
             f1 = micro_f1(truth, guess)
-            scores.append(Score(attribute, name, f1, f1 - majority))
+            scores.append(Score(attribute, name, f1, f1 - majority, guess == truth))
     return scores
+
+
+def shuffled(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
+    """Every attribute dealt out anew among the users whose class is known: nothing is left to infer.
+
+    What an attacker scores on these is chance for an attacker that works as hard.
+    """
+    dealt = {}
+    for attribute, classes in labels.items():
+        known = np.flatnonzero(classes != UNKNOWN)
+        dealt[attribute] = classes.copy()
+        dealt[attribute][known] = np.random.default_rng([seed, *attribute.encode()]).permutation(classes[known])
+    return dealt
 
 
 def attacker(name: str) -> Attacker:

@@ -10,7 +10,10 @@ import polars as pl
 from tasks.quality.counting import rows_of
 from tasks.quality.rules import Table, between, in_set, not_null, row_count, unique
 
-RANGES = {"hit": (0, 1), "ndcg": (0, 1), "recall": (0, 1), "mrr": (0, 1), "f1": (0, 1), "advantage": (-1, 1)}
+RANGES = {
+    **dict.fromkeys(("hit", "ndcg", "recall", "mrr", "f1", "auc", "low", "high"), (0, 1)),
+    "advantage": (-1, 1),
+}
 """Range of a metric by the last part of its name (METHODS §8; advantage = F1 - majority, §7)."""
 
 
@@ -70,11 +73,17 @@ def ranking_metrics(ks: Sequence[int], negatives: int) -> list[tuple[str, int]]:
     return list(product(names, ks))
 
 
-def attack_metrics(ks: Sequence[int], attributes: Iterable[str], attackers: Sequence[str]) -> list[tuple[str, int]]:
-    """(metric, k) of everything that attribute inference measures (METHODS §7); k = 0 is the ratings-only attacker."""
+def attack_metrics(
+    ks: Sequence[int], attributes: Iterable[str], attackers: Sequence[str], control_ks: Sequence[int] = ()
+) -> list[tuple[str, int]]:
+    """(metric, k) of everything that attribute inference measures (METHODS §7); k = 0 is the ratings-only attacker.
+
+    control_ks: where the attack is repeated on attributes dealt out at random.
+    """
     result = []
     for attribute in attributes:
         result.append((f"attribute/{attribute}/majority/f1", 0))
         names = [f"attribute/{attribute}/{attacker}/{kind}" for attacker in attackers for kind in ("f1", "advantage")]
         result += list(product(names, [0, *ks]))
+        result += list(product([f"attribute-random/{attribute}/{attacker}/f1" for attacker in attackers], control_ks))
     return result

@@ -1,9 +1,10 @@
 """Stage `attack`: attribute inference against everything one experiment released.
 
 Reads only what an attacker may see: data/runs/<suite>/<experiment>/released/, the rated items (train and valid), and
-the users' labels, of which the targets' are used to score. Writes data/runs/<suite>/<experiment>/attack/. Every
-distinct release is attacked once and kept under data/checkpoints/attack/, named by everything that decides the
-result: a rerun goes on where it stopped, and equal releases (or the ratings alone) are not attacked again.
+the users' labels, of which the targets' (data/targets/) are used to score. Writes metrics, and what each attack gains
+over its controls, to data/runs/<suite>/<experiment>/attack/. Every distinct release is attacked once and kept under
+data/checkpoints/attack/, named by everything that decides the result: a rerun goes on where it stopped, and equal
+releases (or the ratings alone) are not attacked again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 import json
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +29,8 @@ from rich.console import Console
 from rich.progress import track
 
 from tasks import contracts
-from tasks.attacks import attribute
+from tasks.attacks import attribute, blurring
+from tasks.attacks.gains import GAINS, gain
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import (
@@ -42,19 +45,21 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.params import Attack, Experiment, load
+from tasks.stages.params import BASE, Attack, Experiment, Params, load
 from tasks.stages.provenance import provenance
+from tasks.stages.targets import FOLDER, read_labels, read_targets
 
-TARGETS = pa.schema([pa.field("user", pa.int32(), nullable=False)])
 SCORES = pa.schema(
     [
         pa.field("attribute", pa.string(), nullable=False),
         pa.field("attacker", pa.string(), nullable=False),
         pa.field("k", pa.int32(), nullable=False),
-        pa.field("f1", pa.float64(), nullable=False),
-        pa.field("advantage", pa.float64(), nullable=False),
+        pa.field("right", pa.list_(pa.bool_()), nullable=False),  # of each target of known class, in order of user
     ]
 )
+KEYS = ["attribute", "attacker", "k"]
+TRUE, RANDOM, BLURRED = "attribute", "attribute-random", "attribute-blurred"
+"""What an attack is judged on, or shown: first part of its metrics' names."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,26 @@ class Known:
     is_target: NDArray[np.bool_]
     digest: str
 
+    def shown(self, profiles: NDArray[np.int32]) -> Known:
+        """The same with other rated items: (n, 2) users and items."""
+        return replace(self, users=profiles[:, 0], items=profiles[:, 1])
+
 
 @dataclass(frozen=True)
 class Unit:
     """One release to attack. recommended: (n_users, K), of which the first k of each cut-off are shown."""
 
     title: str
+    known: Known
     recommended: NDArray[np.int32]
     ks: tuple[int, ...]
+    attackers: tuple[str, ...]
     checkpoint: Path
+
+    @property
+    def scores(self) -> pl.DataFrame:
+        """What the attackers guessed right, once the unit is complete."""
+        return contracts.read(self.checkpoint, SCORES)
 
 
 def main(name: str) -> None:
@@ -88,29 +104,27 @@ def main(name: str) -> None:
         raise ConfigurationError(f"experiments.{name} is not in params.yaml; known: {', '.join(params.experiments)}")
     experiment = params.experiments[name]
     checks = [require_passed("recommendations", name)]
-    known = read_known(experiment, params.attack)
-    alone = unit("ratings alone", np.empty((known.schema.n_users, 0), np.int32), (0,), known)
-    units = {
-        (setting, seed): release(name, experiment, setting, seed, known, params.attack)
-        for setting in experiment.settings()
-        for seed in experiment.seeds
-    }
-    complete(name, [alone, *units.values()], known, params.attack)
-    tables = []
-    for (setting, seed), one in units.items():
-        scores = pl.concat([contracts.read(path, SCORES) for path in (alone.checkpoint, one.checkpoint)])
-        tables.append(as_metrics(scores, known).with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)))
-    metrics = pl.concat(tables).with_columns(
-        suite=pl.lit(experiment.suite),
-        experiment=pl.lit(name),
-        dataset=pl.lit(experiment.data),
-        model=pl.lit(experiment.model),
-    )
+    known = read_known(experiment, params)
+    alone, units = plan(name, experiment, known, params.attack)
+    complete(name, [alone, *units.values()], params.attack)
+    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
+    tables = [
+        as_metrics(kind, unit.scores, known).with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
+        for (kind, setting, seed), unit in units.items()
+    ]
+    for setting in experiment.settings():
+        attackers = params.attack.at(setting).attackers
+        shared = as_metrics(TRUE, alone.scores.filter(pl.col("attacker").is_in(attackers)), known)
+        shared = pl.concat([shared, majority_metrics(known)])
+        tables += [
+            shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
+        ]
+    tables += [detection(units, setting, seed, known, params.attack) for setting, seed in _blurred(units)]
+    metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
     with whole(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         contracts.write(metrics, place / "metrics.parquet", contracts.METRICS)
-        targets = pl.DataFrame({"user": np.flatnonzero(known.is_target).astype(np.int32)})
-        contracts.write(targets, place / "targets.parquet", TARGETS)
+        contracts.write(gains(alone, units, known), place / "gains.parquet", GAINS)
         record = provenance(
             "attack",
             name,
@@ -121,65 +135,95 @@ def main(name: str) -> None:
             synthetic=known.schema.synthetic,
             started=started,
         )
-        write_json(place / "run.json", record)
+        write_json(place / "run.json", record | {"targets": int(known.is_target.sum())})
 
 
-def read_known(experiment: Experiment, attack: Attack) -> Known:
-    """Read ratings and labels, and choose the targets."""
+def read_known(experiment: Experiment, params: Params) -> Known:
+    """Read ratings, labels and targets."""
     folder = PROCESSED / experiment.data
-    schema = contracts.read_schema(folder / "schema.json")
+    if experiment.data != params.suites[experiment.suite].data:
+        raise ConfigurationError(f"suites.{experiment.suite}.data: has no targets among the users of {experiment.data}")
+    schema, labels = read_labels(experiment.data)
     rated = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
     rated = rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item")
-    people = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features)).sort("user")
-    if not schema.sensitive:
-        raise DataError(f"{folder}/schema.json: no feature is marked sensitive; there is nothing to infer")
-    labels = {}
-    for feature in schema.sensitive:
-        if feature.kind != "categorical":
-            raise DataError(
-                f"{folder}/schema.json: sensitive feature {feature.name!r} is numeric; group it into classes"
-            )
-        codes = people[feature.name].replace_strict(
-            feature.categories, range(len(feature.categories)), default=None, return_dtype=pl.Int64
-        )
-        if codes.null_count():
-            row = int(codes.is_null().arg_max() or 0)
-            raise DataError(f"{folder}/users.parquet: column {feature.name!r}, row {row}: not one of its categories")
-        if feature.unknown is not None:
-            missing = feature.categories.index(feature.unknown)
-            codes = codes.replace(missing, attribute.UNKNOWN)
-        labels[feature.name] = codes.to_numpy()
-    is_target = attribute.split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
-    for attacker in attack.attackers:
+    is_target = read_targets(experiment.suite, schema.n_users)
+    for attacker in params.attack.attackers:
         attribute.attacker(attacker)  # so that its code is loaded and counts
-    decides = [attack.model_dump(mode="json", exclude={"k"}), digest(folder), code_digest()]
-    return Known(
-        schema, rated["user"].to_numpy(), rated["item"].to_numpy(), labels, is_target, text_digest(json.dumps(decides))
-    )
+    decides = [params.attack.split_seed, digest(folder, FOLDER / f"{experiment.suite}.parquet"), code_digest()]
+    key = text_digest(json.dumps(decides))
+    return Known(schema, rated["user"].to_numpy(), rated["item"].to_numpy(), labels, is_target, key)
 
 
-def release(name: str, experiment: Experiment, setting: str, seed: int, known: Known, attack: Attack) -> Unit:
-    """The released recommendations of one setting and seed."""
+Units = dict[tuple[str, str, int], Unit]
+"""(kind, setting, seed) -> unit."""
+
+
+def plan(name: str, experiment: Experiment, known: Known, attack: Attack) -> tuple[Unit, Units]:
+    """The ratings alone, and every release with its controls."""
+    nothing = np.empty((known.schema.n_users, 0), np.int32)
+    alone = unit("ratings alone", known, nothing, (0,), attack.attackers)
+    units: Units = {}
+    for setting in experiment.settings():
+        who = attack.at(setting)
+        for seed in experiment.seeds:
+            title = f"{setting} seed {seed}"
+            lists = released_lists(name, experiment, setting, seed, known, max(attack.k))
+            units[TRUE, setting, seed] = unit(title, known, lists, who.k, who.attackers)
+            if setting != BASE:
+                continue
+            chance = replace(known, labels=attribute.shuffled(known.labels, seed))
+            title += ", random attributes"
+            units[RANDOM, setting, seed] = unit(title, chance, lists, attack.control_k, attack.attackers, seed)
+            blurred = released_profiles(name, experiment, setting, seed, known)
+            if blurred is not None:
+                title = f"{setting} seed {seed}, blurred profiles"
+                ks = (0, *attack.control_k)
+                units[BLURRED, setting, seed] = unit(title, known.shown(blurred), lists, ks, attack.attackers)
+    return alone, units
+
+
+def released_lists(
+    name: str, experiment: Experiment, setting: str, seed: int, known: Known, longest: int
+) -> NDArray[np.int32]:
+    """The released recommendations of one setting and seed: (n_users, K)."""
     path = RUNS / experiment.suite / name / "released" / setting / f"seed-{seed}.parquet"
     table = contracts.read(path, contracts.RECOMMENDATIONS).sort("user", "rank")
     length = len(table) // known.schema.n_users
-    if len(table) != length * known.schema.n_users or length < max(attack.k):
+    if len(table) != length * known.schema.n_users or length < longest:
         raise DataError(
-            f"{path}: {len(table)} rows for {known.schema.n_users} users hold no lists of {max(attack.k)} items, which "
+            f"{path}: {len(table)} rows for {known.schema.n_users} users hold no lists of {longest} items, which "
             "attack.k asks for; lower it or raise evaluation.k"
         )
-    recommended = table["item"].to_numpy().reshape(-1, length)
-    return unit(f"{setting} seed {seed}", recommended, tuple(attack.k), known)
+    return table["item"].to_numpy().reshape(-1, length)
 
 
-def unit(title: str, recommended: NDArray[np.int32], ks: tuple[int, ...], known: Known) -> Unit:
-    """A release with the place of its checkpoint."""
+def released_profiles(
+    name: str, experiment: Experiment, setting: str, seed: int, known: Known
+) -> NDArray[np.int32] | None:
+    """The rated items and what the system was given beside them: (n, 2); None where it was given the true ones."""
+    path = RUNS / experiment.suite / name / "released" / setting / "profiles" / f"seed-{seed}.parquet"
+    if not path.exists():
+        return None
+    given = contracts.read(path, contracts.PROFILES).to_numpy()
+    return np.unique(np.concatenate([given, np.stack([known.users, known.items], axis=1)]), axis=0)
+
+
+def unit(
+    title: str,
+    known: Known,
+    recommended: NDArray[np.int32],
+    ks: tuple[int, ...] | list[int],
+    attackers: list[str],
+    shuffle: int | None = None,
+) -> Unit:
+    """A release with the place of its checkpoint; `shuffle`: seed of its random attributes."""
     shown = recommended[:, : max(ks)]
-    key = text_digest(json.dumps([known.digest, ks, shown.tolist()]))[:24]
-    return Unit(title, recommended, ks, CHECKPOINTS / "attack" / f"{key}.parquet")
+    rated = text_digest(np.stack([known.users, known.items]).tobytes().hex())
+    key = text_digest(json.dumps([known.digest, rated, list(ks), list(attackers), shuffle, shown.tolist()]))[:24]
+    return Unit(title, known, recommended, tuple(ks), tuple(attackers), CHECKPOINTS / "attack" / f"{key}.parquet")
 
 
-def complete(name: str, units: list[Unit], known: Known, attack: Attack) -> None:
+def complete(name: str, units: list[Unit], attack: Attack) -> None:
     """Attack every release that has no checkpoint yet, with a bar on a terminal and a line for each elsewhere."""
     missing: dict[Path, Unit] = {}
     for one in units:
@@ -187,16 +231,17 @@ def complete(name: str, units: list[Unit], known: Known, attack: Attack) -> None
             missing.setdefault(one.checkpoint, one)
     bar = sys.stderr.isatty()
     steps = track(missing.values(), f"attack {name}", console=Console(stderr=True), disable=not bar)
-    started, done, total = time.monotonic(), 0, sum(len(one.ks) for one in missing.values())
+    started, done, total = time.monotonic(), 0, sum(len(one.ks) * len(one.attackers) for one in missing.values())
     for number, one in enumerate(steps, start=1):
         rows = []
         for k in one.ks:
+            known = one.known
             seen = attribute.profiles(known.users, known.items, one.recommended[:, :k], known.schema.n_items)
-            scores = attribute.attack(seen, known.labels, known.is_target, attack.attackers, attack.split_seed)
-            rows += [(score.attribute, score.attacker, k, score.f1, score.advantage) for score in scores]
+            scores = attribute.attack(seen, known.labels, known.is_target, one.attackers, attack.split_seed)
+            rows += [(score.attribute, score.attacker, k, score.right.tolist()) for score in scores]
         with whole(one.checkpoint) as place:
             contracts.write(pl.DataFrame(rows, SCORES.names, orient="row"), place, SCORES)
-        done += len(one.ks)
+        done += len(one.ks) * len(one.attackers)
         if not bar:
             left = (time.monotonic() - started) / done * (total - done)
             print(
@@ -204,18 +249,74 @@ def complete(name: str, units: list[Unit], known: Known, attack: Attack) -> None
             )
 
 
-def as_metrics(scores: pl.DataFrame, known: Known) -> pl.DataFrame:
-    """Columns metric, k and value: every score, and the majority guess of each attribute as k = 0."""
-    named = []
-    for value in ("f1", "advantage"):
-        metric = pl.concat_str(pl.lit("attribute"), "attribute", "attacker", pl.lit(value), separator="/")
-        named.append(scores.select(metric.alias("metric"), "k", value=pl.col(value)))
-    majority = [
-        (f"attribute/{name}/majority/f1", 0, attribute.majority_f1(labels, known.is_target))
+def as_metrics(kind: str, scores: pl.DataFrame, known: Known) -> pl.DataFrame:
+    """Columns metric, k and value: the F1 of every attack, and its advantage where attributes are the true ones."""
+    majority = {name: attribute.majority_f1(labels, known.is_target) for name, labels in known.labels.items()}
+    f1 = pl.col("right").list.mean()
+    values = {"f1": f1}
+    if kind == TRUE:
+        values["advantage"] = f1 - pl.col("attribute").replace_strict(majority, return_dtype=pl.Float64)
+    return pl.concat(
+        scores.select(
+            metric=pl.concat_str(pl.lit(kind), "attribute", "attacker", pl.lit(value), separator="/"),
+            k="k",
+            value=found,
+        )
+        for value, found in values.items()
+    )
+
+
+def majority_metrics(known: Known) -> pl.DataFrame:
+    """The majority guess of each attribute, as k = 0."""
+    rows = [
+        (f"{TRUE}/{name}/majority/f1", 0, attribute.majority_f1(labels, known.is_target))
         for name, labels in known.labels.items()
     ]
-    columns = {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}
-    return pl.concat([*named, pl.DataFrame(majority, columns, orient="row")])
+    return pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
+
+
+def _blurred(units: Units) -> list[tuple[str, int]]:
+    return [(setting, seed) for kind, setting, seed in units if kind == BLURRED]
+
+
+def detection(units: Units, setting: str, seed: int, known: Known, attack: Attack) -> pl.DataFrame:
+    """How well one can tell a blurred profile from a true one, as metrics with k = 0."""
+    nothing, n_items = np.empty((known.schema.n_users, 0), np.int32), known.schema.n_items
+    given = units[BLURRED, setting, seed].known
+    true, blurred = (attribute.profiles(one.users, one.items, nothing, n_items) for one in (known, given))
+    found = blurring.detect(true, blurred, known.is_target, attack.split_seed)
+    rows = [(f"blurring/detector/{name}", 0, getattr(found, name)) for name in ("auc", "low", "high")]
+    table = pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
+    return table.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
+
+
+def gains(alone: Unit, units: Units, known: Known) -> pl.DataFrame:
+    """What every attack on true attributes gains over each of its controls (`GAINS`)."""
+
+    def right(parts: list[Unit]) -> dict[tuple[Any, ...], NDArray[np.bool_]]:
+        """(attribute, attacker, k) -> (n_seeds, n_targets)."""
+        tables = [{row[:3]: row[3] for row in part.scores.iter_rows()} for part in parts]
+        return {key: np.array([table[key] for table in tables]) for key in (tables[0] if tables else {})}
+
+    rows = []
+    guess = {name: attribute.majority_right(labels, known.is_target) for name, labels in known.labels.items()}
+    without = right([alone])
+    for setting in dict.fromkeys(setting for _, setting, _ in units):
+        by_kind = {
+            kind: right([one for (which, where, _), one in units.items() if (which, where) == (kind, setting)])
+            for kind in (TRUE, RANDOM)
+        }
+        attacks = by_kind[TRUE]
+        if setting == BASE:
+            attacks = without | attacks
+        for (name, attacker, k), found in attacks.items():
+            controls = {"majority": guess[name][None]}
+            if k:
+                controls["ratings"] = without[name, attacker, 0]
+            if (name, attacker, k) in by_kind[RANDOM]:
+                controls["random"] = by_kind[RANDOM][name, attacker, k]
+            rows += [(setting, name, attacker, k, control, *gain(found, of)) for control, of in controls.items()]
+    return pl.DataFrame(rows, GAINS.names, orient="row").with_columns(pl.col("k").cast(pl.Int32))
 
 
 if __name__ == "__main__":

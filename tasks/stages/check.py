@@ -19,7 +19,7 @@ from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
 from tasks.stages.common import INTERIM, PERTURBED, PROCESSED, QUALITY, RUNS, file_digest, run_stage, whole, write_json
-from tasks.stages.params import Params, load
+from tasks.stages.params import BASE, Params, load
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
@@ -203,13 +203,17 @@ def metrics(key: str, params: Params) -> Subject:
 
     def tables() -> list[Table]:
         schema = contracts.read_schema(schema_file)
-        names = suites.ranking_metrics(params.evaluation.k, params.evaluation.negatives)
-        names += suites.attack_metrics(
-            params.attack.k, [feature.name for feature in schema.sensitive], params.attack.attackers
-        )
+        ranking = suites.ranking_metrics(params.evaluation.k, params.evaluation.negatives)
+        attributes = [feature.name for feature in schema.sensitive]
+
+        def names(setting: str) -> list[tuple[str, int]]:
+            who, controls = params.attack.at(setting), params.attack.control_k if setting == BASE else []
+            return ranking + suites.attack_metrics(who.k, attributes, who.attackers, controls)
+
         expected = [
-            suites.measurements(name, experiment.settings(), experiment.seeds, names)
+            suites.measurements(name, [setting], experiment.seeds, names(setting))
             for name, experiment in experiments.items()
+            for setting in experiment.settings()
         ]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return suites.metrics(pl.concat(measured), pl.concat(expected))

@@ -17,6 +17,8 @@ from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 
 PARAMS_FILE = Path("params.yaml")
+BASE = "base"
+"""The setting of an experiment that no sweep changed."""
 _Options = TypeVar("_Options", bound=BaseModel)
 
 
@@ -106,17 +108,44 @@ class Tuning(Strict):
     """Model -> configuration key -> values; every combination is one trial."""
 
 
-class Attack(Strict):
-    """The attribute-inference attack."""
+class Attackers(Strict):
+    """Which attackers see how much."""
 
     k: Cutoffs
+    """Lengths of the list of recommendations that an attacker sees, one attack each."""
     attackers: Annotated[
         list[Annotated[str, _known("attacker", lambda: list(ATTACKERS))]],
         Field(min_length=1),
         AfterValidator(_distinct),
     ]
+
+
+class Attack(Attackers):
+    """The attribute-inference attack: `k` and `attackers` at the setting `base`."""
+
+    sweep: Attackers
+    """The same at all other settings."""
+    control_k: Cutoffs
+    """Those `k` at which the attack is repeated on attributes dealt out at random, and on other profiles than the true
+    ones where a system was given such."""
     target_share: Share
+    """Share of the users whose attributes must be guessed; the others' are known to the attacker."""
     split_seed: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _within_base(self) -> Attack:
+        for name, inner, outer in (
+            ("sweep.k", self.sweep.k, self.k),
+            ("sweep.attackers", self.sweep.attackers, self.attackers),
+            ("control_k", self.control_k, self.k),
+        ):
+            if missing := [value for value in inner if value not in outer]:  # type: ignore[operator]
+                raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
+        return self
+
+    def at(self, setting: str) -> Attackers:
+        """Who attacks at a setting."""
+        return self if setting == BASE else self.sweep
 
 
 class Suite(Strict):
@@ -143,7 +172,7 @@ class Experiment(Strict):
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`."""
-        points = {"base": self.config}
+        points = {BASE: self.config}
         for override in self.sweep:
             points[",".join(f"{key}={value}" for key, value in override.items())] = self.config | override
         return points

@@ -14,6 +14,7 @@ from scipy import stats
 from tasks.evaluation.statistics import (
     bootstrap_interval,
     clopper_pearson,
+    crossed_interval,
     holm,
     ordering_agreement,
     paired_tests,
@@ -112,3 +113,25 @@ def test_ordering_agreement_equals_counting_pairs(columns: list[tuple[int, int]]
             points.append(0.5 if ours == our_other else float(same))
     found = ordering_agreement([theirs for theirs, _ in columns], [ours for _, ours in columns])
     assert found == (pytest.approx(np.mean(points)) if points else None)
+
+
+def test_the_crossed_interval_covers_the_mean_of_seeds_and_users() -> None:
+    """Seed and user effects with five seeds and 200 users: of 300 tables the 95 % interval covers the true mean in at
+    least 85 % (five seeds give too narrow a share of the interval; a binomial of 300 at 0.9 is below 0.85 in 0.3 %)."""
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        table = 0.1 + 0.02 * rng.normal(size=(5, 1)) + 0.5 * rng.normal(size=(1, 200)) + 0.3 * rng.normal(size=(5, 200))
+        low, high = crossed_interval(table, resamples=500)
+        covered += low <= 0.1 <= high
+    assert covered / 300 >= 0.85
+
+
+def test_the_crossed_interval_has_no_width_without_spread_and_is_the_plain_one_for_one_seed() -> None:
+    assert crossed_interval(np.full((3, 4), 0.25)) == (0.25, 0.25)
+    values = np.random.default_rng(1).normal(size=400)
+    low, high = crossed_interval(values[None], resamples=20_000)
+    plain = bootstrap_interval(values, resamples=20_000)
+    assert (low, high) == pytest.approx(plain, abs=0.005)
+    with pytest.raises(ValueError, match="a table of finite values"):
+        crossed_interval(values)

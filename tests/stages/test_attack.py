@@ -12,8 +12,9 @@ import pytest
 
 from tasks import contracts
 from tasks.attacks import attribute
+from tasks.attacks.gains import GAINS
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages import attack
+from tasks.stages import attack, targets
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tests.stages import tiny
 
@@ -25,7 +26,14 @@ NAMES = ("tiny-counts", "tiny-features")
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Ratings that say nothing of a user's colour, and lists that say it all: red users get item 0 first, and so on."""
-    changes = {"k": [1, 2], "attackers": ["naive_bayes", "knn"], "target_share": 0.2, "split_seed": 5}
+    changes = {
+        "k": [1, 2],
+        "attackers": ["naive_bayes", "knn"],
+        "sweep": {"k": [1], "attackers": ["knn"]},
+        "control_k": [1],
+        "target_share": 0.2,
+        "split_seed": 5,
+    }
     tiny.build(tmp_path, attack=changes)
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
@@ -54,6 +62,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             path,
             {"contract": "recommendations", "name": name, "success": True, "evaluated": 4, "failed": 0, "checked": {}},
         )
+    targets.main("tiny")
     return tmp_path
 
 
@@ -103,11 +112,10 @@ def test_it_measures_what_the_lists_reveal_beyond_the_ratings() -> None:
             assert np.subtract(f1, advantage) == pytest.approx(chance)
         assert values(f"attribute/colour/{attacker}/f1", 1) == [1.0, 1.0]
         assert max(values(f"attribute/colour/{attacker}/f1", 0)) < 0.6
-    targets = pl.read_parquet(OUT / "targets.parquet")["user"]
-    assert targets.n_unique() == len(targets) == 60
     run = read_json(OUT / "run.json")
     assert (run["stage"], run["name"], run["seeds"], run["synthetic"]) == ("attack", "tiny-counts", [0, 1], True)
     assert run["checks"][0]["contract"] == "recommendations"
+    assert run["targets"] == 60
 
 
 @pytest.mark.usefixtures("workspace")
@@ -121,8 +129,10 @@ def test_every_setting_is_attacked_and_named() -> None:
     assert table.select("suite", "experiment", "dataset", "model").unique().rows() == [
         ("tiny", "tiny-features", "tiny", "gerai-nf")
     ]
-    # 2 attackers x (f1, advantage) x k in 0, 1, 2, and the majority guess; 4 settings and seeds
-    assert len(table) == len(table.unique(["setting", "seed", "metric", "k"])) == 4 * (2 * 2 * 3 + 1)
+    # base: 2 attackers x (f1, advantage) x k in 0, 1, 2, the majority guess, and 2 attackers on random attributes;
+    # beside it: 1 attacker x (f1, advantage) x k in 0, 1, and the majority guess
+    n_rows = 2 * (2 * 2 * 3 + 1 + 2) + 2 * (2 * 2 + 1)
+    assert len(table) == len(table.unique(["setting", "seed", "metric", "k"])) == n_rows
 
 
 @pytest.mark.usefixtures("workspace")
@@ -130,11 +140,12 @@ def test_equal_releases_and_the_ratings_alone_are_attacked_once(monkeypatch: pyt
     counted = Counted()
     monkeypatch.setattr(attribute, "attack", counted)
     attack.main("tiny-counts")
-    assert counted.calls == 1 + 2  # ratings alone; k = 1, 2 of the one list that both seeds released
+    first = 1 + 2 + 2  # ratings alone; k = 1, 2 of the one list that both seeds released; random attributes per seed
+    assert counted.calls == first
     attack.main("tiny-features")
-    assert counted.calls == 3 + 4 * 2  # ratings alone are known
+    assert counted.calls == first + 2 * (2 + 1) + 2 * 1  # ratings alone are known
     attack.main("tiny-features")
-    assert counted.calls == 3 + 4 * 2
+    assert counted.calls == first + 8
 
 
 @pytest.mark.usefixtures("workspace")
@@ -143,7 +154,7 @@ def test_an_interrupted_attack_leaves_nothing_half_written_and_ends_the_same(
 ) -> None:
     out = RUNS / "tiny" / "tiny-features" / "attack"
     with monkeypatch.context() as patch:
-        patch.setattr(attribute, "attack", Counted(interrupted_at=5))
+        patch.setattr(attribute, "attack", Counted(interrupted_at=6))
         with pytest.raises(KeyboardInterrupt):
             attack.main("tiny-features")
     assert not out.exists()
@@ -152,8 +163,8 @@ def test_an_interrupted_attack_leaves_nothing_half_written_and_ends_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(attribute, "attack", resumed)
         attack.main("tiny-features")
-    assert resumed.calls == 1 + 4 * 2 - 3  # the ratings alone and one release of two cut-offs were kept
-    assert "base seed 1 (1/3)" in capsys.readouterr().err
+    assert resumed.calls == 1 + 8 - 4  # the ratings alone, one release of two cut-offs and its control were kept
+    assert "base seed 1 (1/4)" in capsys.readouterr().err
     after = (out / "metrics.parquet").read_bytes()
     for path in Path("data/checkpoints").rglob("*.parquet"):
         path.unlink()
@@ -171,7 +182,7 @@ def test_changed_labels_are_attacked_again(monkeypatch: pytest.MonkeyPatch) -> N
     people = contracts.read(path, schema)
     contracts.write(people.with_columns(colour=people["colour"].reverse()), path, schema)
     attack.main("tiny-counts")
-    assert counted.calls == 3
+    assert counted.calls == 5
 
 
 @pytest.mark.usefixtures("workspace")
@@ -185,7 +196,7 @@ def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
     schema = contracts.users_schema(tiny.FEATURES)
     people = contracts.read(path, schema)
     contracts.write(people.with_columns(colour=pl.Series(["red"] * 7 + ["mauve"] * 293)), path, schema)
-    with pytest.raises(DataError, match=r"users\.parquet: column 'colour', row 7: not one of its categories"):
+    with pytest.raises(DataError, match=r"users: column 'colour': 293 values are none of the 3 categories"):
         attack.main("tiny-counts")
     verdict = QUALITY / "recommendations" / "tiny-counts.json"
     write_json(verdict, read_json(verdict) | {"success": False})
@@ -204,3 +215,61 @@ def test_it_refuses_a_schema_without_classes_to_infer(sensitive: set[str], messa
     write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
     with pytest.raises(DataError, match=message):
         attack.main("tiny-counts")
+
+
+def gains(name: str = "tiny-counts") -> dict[tuple[str, str, int, str], tuple[float, float, float]]:
+    table = contracts.read(RUNS / "tiny" / name / "attack" / "gains.parquet", GAINS)
+    return {row[:1] + row[2:5]: row[5:] for row in table.iter_rows()}
+
+
+@pytest.mark.usefixtures("workspace")
+def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_not() -> None:
+    attack.main("tiny-counts")
+    found = gains()
+    for attacker in ("naive_bayes", "knn"):
+        for control in ("majority", "ratings", "random"):
+            gain, low, high = found["base", attacker, 1, control]
+            assert 0.4 < low <= gain <= high
+        assert found["base", attacker, 0, "majority"][1] < 0 or attacker == "knn"
+        assert ("base", attacker, 0, "ratings") not in found  # they are the control
+        assert ("base", attacker, 2, "random") not in found  # not among control_k
+    f1 = values("attribute/colour/knn/f1", 1)
+    alone, chance = values("attribute/colour/knn/f1", 0), values("attribute-random/colour/knn/f1", 1)
+    assert found["base", "knn", 1, "ratings"][0] == pytest.approx(np.mean(f1) - np.mean(alone))
+    assert found["base", "knn", 1, "random"][0] == pytest.approx(np.mean(f1) - np.mean(chance))
+    attack.main("tiny-features")
+    found = gains("tiny-features")
+    assert not [key for key, (_, low, _) in found.items() if key[3] == "ratings" and low > 0.1]
+    assert {key[1:] for key in found if key[0] != "base"} == {("knn", 1, "majority"), ("knn", 1, "ratings")}
+
+
+@pytest.mark.usefixtures("workspace")
+def test_where_a_system_was_given_other_profiles_these_are_attacked_and_detected() -> None:
+    people = contracts.read(PROCESSED / "tiny" / "users.parquet", contracts.users_schema(tiny.FEATURES))
+    telling = np.array([COLOURS.index(colour) for colour in people["colour"]], np.int32)
+    profiles = pl.DataFrame({"user": np.arange(tiny.N_USERS, dtype=np.int32), "item": telling})
+    for seed in (0, 1):
+        folder = RUNS / "tiny" / "tiny-features" / "released" / "base" / "profiles"
+        folder.mkdir(exist_ok=True)
+        contracts.write(profiles, folder / f"seed-{seed}.parquet", contracts.PROFILES)
+    attack.main("tiny-features")
+    out = RUNS / "tiny" / "tiny-features" / "attack"
+    assert values("attribute-blurred/colour/knn/f1", 0, out) == [1.0, 1.0]  # they hold what the ratings do not
+    auc, low = (values(f"blurring/detector/{name}", 0, out) for name in ("auc", "low"))
+    assert min(low) > 0.9  # every profile has one of three items that no true one has
+    assert min(np.subtract(auc, low)) >= 0
+
+
+@pytest.mark.usefixtures("workspace")
+def test_targets_are_chosen_once_and_a_file_that_names_others_is_refused() -> None:
+    path = targets.FOLDER / "tiny.parquet"
+    before = path.read_bytes()
+    targets.main("tiny")
+    assert path.read_bytes() == before
+    table = contracts.read(path, targets.TARGETS)
+    assert table["target"].sum() == 60
+    contracts.write(table.head(299), path, targets.TARGETS)
+    with pytest.raises(DataError, match=r"tiny\.parquet: does not hold each of the 300 users once"):
+        attack.main("tiny-counts")
+    with pytest.raises(ConfigurationError, match=r"suites\.other is not in params\.yaml"):
+        targets.main("other")

@@ -78,7 +78,7 @@ def write_runs() -> None:
     evaluation, attack = PARAMS.evaluation, PARAMS.attack
     names = {
         "train": suites.ranking_metrics(evaluation.k, evaluation.negatives),
-        "attack": suites.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers),
+        "attack": suites.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers, attack.control_k),
     }
     for name, experiment in PARAMS.experiments.items():
         if experiment.suite != "demo":

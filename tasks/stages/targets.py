@@ -1,0 +1,67 @@
+"""Stage `targets`: which users of a suite's data must be guessed, chosen once for all attacks and kept.
+
+Writes data/targets/<suite>.parquet: every user, and whether it is a target. Attackers know the labels of all others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.attacks import attribute
+from tasks.contracts import Schema
+from tasks.datasets.encoding import classes
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages.common import PROCESSED, require_passed, run_stage, whole
+from tasks.stages.params import load
+
+FOLDER = Path("data/targets")
+TARGETS = pa.schema(
+    [pa.field("user", pa.int32(), nullable=False), pa.field("target", pa.bool_(), nullable=False)],
+)
+
+
+def main(name: str) -> None:
+    """Choose the targets of suite `name`."""
+    params = load()
+    if name not in params.suites:
+        raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
+    data = params.suites[name].data
+    require_passed("processed", data)
+    schema, labels = read_labels(data)
+    chosen = attribute.split_users(schema.n_users, params.attack.target_share, params.attack.split_seed, labels)
+    table = pl.DataFrame({"user": np.arange(schema.n_users, dtype=np.int32), "target": chosen})
+    with whole(FOLDER / f"{name}.parquet") as place:
+        contracts.write(table, place, TARGETS)
+
+
+def read_labels(data: str) -> tuple[Schema, dict[str, attribute.Labels]]:
+    """The class of every user of a processed data set in each sensitive attribute.
+
+    Raises:
+        DataError: nothing is marked sensitive, or an attribute has no classes.
+    """
+    folder = PROCESSED / data
+    schema = contracts.read_schema(folder / "schema.json")
+    if not schema.sensitive:
+        raise DataError(f"{folder}/schema.json: no feature is marked sensitive; there is nothing to infer")
+    people = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
+    return schema, classes(people, schema.sensitive)
+
+
+def read_targets(suite: str, n_users: int) -> NDArray[np.bool_]:
+    """(n_users,) whether a user is a target in all attacks of a suite."""
+    path = FOLDER / f"{suite}.parquet"
+    table = contracts.read(path, TARGETS).sort("user")
+    if table["user"].to_list() != list(range(n_users)):
+        raise DataError(f"{path}: does not hold each of the {n_users} users once; run `dvc repro targets@{suite}`")
+    return table["target"].to_numpy()
+
+
+if __name__ == "__main__":
+    run_stage(main)
