@@ -17,6 +17,7 @@ CONFIGS = {
     "popularity": {},
     "dp-popularity": {"epsilon": 1.0, "contribution": 10},
     "bpr": EPOCHS,
+    "ease": {"regularization": 1.0},
     "gcn": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
     "gerai-nl": GRAPH | {"epsilon": 50.0},

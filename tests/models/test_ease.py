@@ -1,0 +1,56 @@
+"""EASE is the ridge regression of every item on all others."""
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.models.base import TrainingData
+from tasks.models.ease import EASE, EASEConfig
+
+REGULARIZATION = 3.0
+
+
+def random_data(n_users: int = 30, n_items: int = 12, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
+    """The last user and the last item have no interaction; also X, (n_users, n_items)."""
+    matrix = (np.random.default_rng(seed).random((n_users, n_items)) < 0.3).astype(np.float64)
+    matrix[-1] = matrix[:, -1] = 0
+    users, items = np.nonzero(matrix)
+    return TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32)), matrix
+
+
+@pytest.fixture
+def fitted() -> tuple[EASE, np.ndarray]:
+    data, matrix = random_data()
+    model = EASE(EASEConfig(regularization=REGULARIZATION)).fit(data, rng=np.random.default_rng(0))
+    return model, matrix
+
+
+def test_each_column_is_the_ridge_regression_of_its_item_on_all_other_items(fitted):
+    model, matrix = fitted
+    n_items = matrix.shape[1]
+    for item in range(n_items):
+        others = np.delete(np.arange(n_items), item)
+        # Ridge regression as least squares on √λ more rows, which shares nothing with the closed form.
+        rows = np.concatenate([matrix[:, others], REGULARIZATION**0.5 * np.eye(n_items - 1)])
+        targets = np.concatenate([matrix[:, item], np.zeros(n_items - 1)])
+        expected = np.linalg.lstsq(rows, targets, rcond=None)[0]
+        np.testing.assert_allclose(model.weights[others, item], expected, atol=1e-6)
+
+
+def test_no_item_recommends_itself(fitted):
+    model, _ = fitted
+    assert (model.weights.diagonal() == 0).all()
+
+
+def test_scores_are_the_users_items_times_the_weights_in_whatever_order_users_are_asked_for(fitted):
+    model, matrix = fitted
+    users = np.array([29, 3, 3, 17], np.int32)
+    scores = model.score(users)
+    np.testing.assert_allclose(scores.numpy(), matrix[users] @ model.weights, atol=1e-6)
+    assert torch.equal(scores, model.score(np.arange(30, dtype=np.int32))[torch.from_numpy(users).long()])
+    assert (scores[0] == 0).all()
+
+
+def test_regularization_must_be_positive():
+    with pytest.raises(ValueError, match="greater than 0"):
+        EASEConfig(regularization=0.0)
