@@ -12,6 +12,7 @@ MODELS = {
     "popularity": "tasks.models.popularity:Popularity",
     "dp-popularity": "tasks.models.popularity:PrivatePopularity",
     "bpr": "tasks.models.bpr:BPR",
+    "blurm": "tasks.models.blurm:Blurm",
     "ease": "tasks.models.ease:EASE",
     "gcn": "tasks.models.gerai.gcn:GCN",
     "gerai": "tasks.models.gerai.gerai:GERAI",

@@ -17,6 +17,7 @@ CONFIGS = {
     "popularity": {},
     "dp-popularity": {"epsilon": 1.0, "contribution": 10},
     "bpr": EPOCHS,
+    "blurm": EPOCHS | {"attribute": "gender", "share": 0.1, "added": "withheld"},
     "ease": {"regularization": 1.0},
     "gcn": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
@@ -34,7 +35,8 @@ def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[T
     train = likes & (rng.random(likes.shape) > 0.25)
     users, items = np.nonzero(train)
     features = rng.uniform(-1, 1, (n_users, 4)).astype(np.float32)
-    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), features)
+    attributes = {"gender": np.arange(n_users) % 2}
+    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), features, attributes)
     return data, likes & ~train
 
 
@@ -101,7 +103,12 @@ def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name):
     data = TrainingData(
-        3, 5, np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1, 2, 0, 2], np.int32), np.zeros((3, 4), np.float32)
+        3,
+        5,
+        np.array([0, 0, 1, 2, 2], np.int32),
+        np.array([0, 1, 2, 0, 2], np.int32),
+        np.zeros((3, 4), np.float32),
+        {"gender": np.array([0, 1, 0])},
     )
     scores = all_scores(fitted(name, data, **({"epochs": 3} if name in BY_EPOCHS else {})), data)
     assert scores.shape == (3, 5)
@@ -111,7 +118,12 @@ def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name)
 @pytest.mark.parametrize("name", BY_EPOCHS)
 def test_a_user_who_has_everything_is_refused(name):
     data = TrainingData(
-        2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.zeros((2, 1), np.float32)
+        2,
+        2,
+        np.array([0, 0, 1], np.int32),
+        np.array([0, 1, 0], np.int32),
+        np.zeros((2, 1), np.float32),
+        {"gender": np.array([0, 1])},
     )
     with pytest.raises(DataError, match="user 0 has all 2 items"):
         make(name).fit(data, rng=np.random.default_rng(0))
