@@ -18,6 +18,7 @@ MODELS = {
     "gerai": "tasks.models.gerai.gerai:GERAI",
     "gerai-nl": "tasks.models.gerai.gerai:GERAI",
     "gerai-nf": "tasks.models.gerai.gcn:GCN",
+    "rap": "tasks.models.rap:RAP",
 }
 
 

@@ -23,6 +23,7 @@ CONFIGS = {
     "gerai": GRAPH | {"epsilon": 50.0},
     "gerai-nl": GRAPH | {"epsilon": 50.0},
     "gerai-nf": GRAPH,
+    "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
 }
 PERSONALISED = [name for name in MODELS if "popularity" not in name]
 BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
@@ -35,9 +36,15 @@ def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[T
     train = likes & (rng.random(likes.shape) > 0.25)
     users, items = np.nonzero(train)
     features = rng.uniform(-1, 1, (n_users, 4)).astype(np.float32)
-    attributes = {"gender": np.arange(n_users) % 2}
-    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), features, attributes)
+    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), features, attributes(n_users))
     return data, likes & ~train
+
+
+def attributes(n_users: int) -> dict[str, np.ndarray]:
+    """One attribute that likes reveal, with an unknown user, and one that nothing reveals."""
+    gender = np.arange(n_users) % 2
+    gender[0] = -1
+    return {"gender": gender, "age": np.arange(n_users) // 2 % 3}
 
 
 def make(name: str, **override):
@@ -102,14 +109,8 @@ def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name):
-    data = TrainingData(
-        3,
-        5,
-        np.array([0, 0, 1, 2, 2], np.int32),
-        np.array([0, 1, 2, 0, 2], np.int32),
-        np.zeros((3, 4), np.float32),
-        {"gender": np.array([0, 1, 0])},
-    )
+    users, items = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1, 2, 0, 2], np.int32)
+    data = TrainingData(3, 5, users, items, np.zeros((3, 4), np.float32), attributes(3))
     scores = all_scores(fitted(name, data, **({"epochs": 3} if name in BY_EPOCHS else {})), data)
     assert scores.shape == (3, 5)
     assert torch.isfinite(scores).all()
@@ -117,14 +118,8 @@ def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name)
 
 @pytest.mark.parametrize("name", BY_EPOCHS)
 def test_a_user_who_has_everything_is_refused(name):
-    data = TrainingData(
-        2,
-        2,
-        np.array([0, 0, 1], np.int32),
-        np.array([0, 1, 0], np.int32),
-        np.zeros((2, 1), np.float32),
-        {"gender": np.array([0, 1])},
-    )
+    users, items = np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32)
+    data = TrainingData(2, 2, users, items, np.zeros((2, 1), np.float32), attributes(2))
     with pytest.raises(DataError, match="user 0 has all 2 items"):
         make(name).fit(data, rng=np.random.default_rng(0))
 
