@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import Kernel
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.special import expit
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.naive_bayes import MultinomialNB
@@ -209,43 +209,54 @@ def gaussian_process(train: Profiles, labels: Labels, test: Profiles, rng: np.ra
 
     Kernel 5·exp(-‖x - y‖²/2). Profiles without a common item are √2 apart, so a length scale of 1 spans the whole
     range of similarity; the amplitude allows for probabilities near 0 and 1. Both are fixed for every data set and
-    release, which gives the attacker no chance to tune on its targets. The kernel matrix is computed once for all
-    classes; four Newton steps, taken up again where they ended, reach the posterior mode to 1e-7.
+    release, which gives the attacker no chance to tune on its targets. Scikit-learn's own classifier gives the same
+    guesses (tested) and takes three times as long: it looks for each posterior mode twice, in float64.
     """
     del rng
     unit = normalize(np.concatenate([train, test]).astype(np.float64))
-    gram = 5.0 * np.exp(-0.5 * euclidean_distances(unit, squared=True))
-    rows = np.arange(len(unit))[:, None]
-    process = GaussianProcessClassifier(
-        Gram(gram), optimizer=None, max_iter_predict=4, warm_start=True, copy_X_train=False
-    )
-    return process.fit(rows[: len(train)], labels).predict(rows[len(train) :])
+    kernel = (GP_AMPLITUDE * np.exp(-0.5 * euclidean_distances(unit, unit[: len(train)], squared=True))).astype("f4")
+    classes = np.unique(labels)
+    wanted = classes[1:] if len(classes) == 2 else classes
+    beliefs = np.stack([_belief(kernel, (labels == one).astype(np.float32)) for one in wanted])
+    if len(classes) == 2:
+        return np.where(beliefs[0] > 0, classes[1], classes[0])
+    return classes[beliefs.argmax(axis=0)]
 
 
-class Gram(Kernel):
-    """A kernel between rows of a matrix that is known in full; inputs are (n, 1) row numbers."""
+GP_AMPLITUDE = 5.0
+NEWTON_STEPS = 100
+NEWTON_TOLERANCE = 1e-4
 
-    def __init__(self, gram: NDArray[np.float64]) -> None:
-        self.gram = gram
 
-    def __call__(
-        self, X: NDArray[np.intp], Y: NDArray[np.intp] | None = None, eval_gradient: bool = False
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Kernel values (len(X), len(Y)), with an empty gradient where one is asked for: nothing is tunable."""
-        values: NDArray[np.float64] = self.gram[X, (X if Y is None else Y).T]
-        return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+def _belief(kernel: NDArray[np.float32], truth: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Log-odds that each target is of one class; positive means more likely than not.
 
-    def diag(self, X: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Kernel value of each input with itself."""
-        return np.diagonal(self.gram)[X[:, 0]]
+    Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), algorithms 3.1 and 3.2; the logistic
+    function is averaged over the latent value's normal distribution by MacKay's approximation.
 
-    def is_stationary(self) -> bool:
-        """Whether values depend on differences of inputs alone; not of row numbers."""
-        return False
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Gram:
-        """The matrix is only read, so the 21 classes of an attribute share one."""
-        return self
+    Args:
+        kernel: (n_train + n_test, n_train); truth: (n_train,) 1 for users of the class, else 0.
+    """
+    n = len(truth)
+    own, cross = kernel[:n], kernel[n:]
+    latent = np.zeros(n, np.float32)
+    for _ in range(NEWTON_STEPS):
+        likely = expit(latent)
+        curvature = likely * (1 - likely)
+        root = np.sqrt(curvature)
+        factor = own * root * root[:, None]
+        factor[np.diag_indices(n)] += 1
+        factor = cholesky(factor, lower=True, overwrite_a=True, check_finite=False)
+        b = curvature * latent + truth - likely
+        a = b - root * cho_solve((factor, True), root * (own @ b), check_finite=False)
+        step = own @ a - latent
+        latent += step
+        if np.abs(step).max() < NEWTON_TOLERANCE:
+            break
+    mean = cross @ (truth - expit(latent))
+    explained = solve_triangular(factor, (cross * root).T, lower=True, check_finite=False)
+    variance = GP_AMPLITUDE - (explained * explained).sum(axis=0)
+    return mean / np.sqrt(1 + np.pi / 8 * variance)
 
 
 def _tuned(
