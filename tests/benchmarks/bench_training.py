@@ -1,7 +1,9 @@
-"""Seconds per training step: `python -m tests.benchmarks.bench_training` (random graph of ML-100K's size).
+"""Seconds per epoch, fit and step of every model: `python -m tests.benchmarks.bench_training`.
 
-GERAI's step is timed beside the literal transcription of equations 3-11 over the full graph, in turns within one run,
-so that the ratio does not depend on how busy the machine is.
+Data are random and of ML-100K's size. Every registered model runs with the configuration that params.yaml gives it in
+the suite `gerai`. What is compared is timed in turns within one run, so that ratios do not depend on how busy the
+machine is: GERAI's step with the literal transcription of equations 3-11 over the full graph, and an epoch of BPR with
+one of the library `implicit`.
 """
 
 from __future__ import annotations
@@ -9,21 +11,34 @@ from __future__ import annotations
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as the train stage does
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
+from implicit.cpu.bpr import BayesianPersonalizedRanking
+from scipy.sparse import csr_matrix
 
-from tasks.models.base import TrainingData
+from tasks.models import MODELS, model_class
+from tasks.models.base import Recommender, TrainingData
 from tasks.models.bpr import BPR, BPRConfig
 from tasks.models.gerai.gcn import GCN, GCNConfig
 from tasks.models.gerai.gerai import GERAI, GERAIConfig
+from tasks.models.training import EpochModel
+from tasks.stages.params import Params, load
 from tests.models import literal
 
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = "gerai"
 N_USERS, N_ITEMS, N_INTERACTIONS, N_COLUMNS, DIMENSION = 943, 1682, 80_000, 44, 60
+CLASSES = {"gender": 2, "age": 3, "occupation": 21}
+REPEATS, ENOUGH = 5, 4.0
+"""Measurements of one model after a warm-up: at most so many, and no more once so many seconds have passed."""
+RECBOLE = "RecBole's published figure for comparison: 4.6 ms"
 
 
 def data() -> TrainingData:
@@ -33,8 +48,70 @@ def data() -> TrainingData:
     keys = rng.exponential(size=(N_USERS, N_ITEMS)) / (popularity * rng.lognormal(size=(N_USERS, 1)))
     chosen = np.argpartition(keys.ravel(), N_INTERACTIONS)[:N_INTERACTIONS]
     features = rng.uniform(-1, 1, (N_USERS, N_COLUMNS)).astype(np.float32)
+    attributes = {name: rng.integers(0, classes, N_USERS) for name, classes in CLASSES.items()}
     users, items = np.divmod(np.sort(chosen), N_ITEMS)
-    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32), features)
+    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32), features, attributes)
+
+
+class Clock:
+    """A `Progress` that takes the time of every epoch and ends training when it has enough."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def restore(self, model: EpochModel) -> bool:
+        del model
+        self._began = time.perf_counter()
+        return True
+
+    def epoch(self, model: EpochModel, loss: float) -> bool:
+        del model, loss
+        now = time.perf_counter()
+        self.seconds.append(now - self._began)
+        self._began = now
+        return not enough(self.seconds)
+
+    def finish(self, model: EpochModel) -> None:
+        del model
+
+
+def enough(seconds: list[float]) -> bool:
+    """Whether there are enough measurements, the first of which is the warm-up."""
+    return len(seconds) > REPEATS or (len(seconds) > 1 and sum(seconds) > ENOUGH)
+
+
+def built(name: str, params: Params, **override: object) -> tuple[Recommender, str] | None:
+    """A registered model as the suite has it, and the experiment's name; None if no experiment of the suite has it."""
+    for experiment_name, experiment in params.experiments.items():
+        if experiment.suite == SUITE and experiment.model == name:
+            cls = model_class(name)
+            config = {key: value for key, value in experiment.config.items() if key != "features_epsilon"}
+            override = override if issubclass(cls, EpochModel) else {}
+            return cls(cls.Config.model_validate(config | override)), experiment_name
+    return None
+
+
+def every_model(interactions: TrainingData, params: Params) -> None:
+    """Print seconds per epoch, or per fit where there are no epochs, of every registered model."""
+    for name in MODELS:
+        found = built(name, params, epochs=REPEATS + 1)
+        if found is None:
+            print(f"{name:34} no experiment of suite {SUITE!r} in params.yaml")
+            continue
+        model, experiment = found
+        if isinstance(model, EpochModel):
+            clock = Clock()
+            model.fit(interactions, rng=np.random.default_rng(0), progress=clock)
+            seconds, unit = clock.seconds, "epoch"
+        else:
+            seconds, unit = [], "fit"
+            while not enough(seconds):
+                started = time.perf_counter()
+                model.fit(interactions, rng=np.random.default_rng(0))
+                seconds.append(time.perf_counter() - started)
+        config = model.config.model_dump()
+        sizes = [f"{key} {config[key]}" for key in ("dimension", "batch_size") if key in config]
+        print(f"{name:34} {statistics.median(seconds[1:]):8.4f} s per {unit:5}  {', '.join([experiment, *sizes])}")
 
 
 def in_turns(steps: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
@@ -47,6 +124,32 @@ def in_turns(steps: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
             if repeat:
                 seconds[name].append(time.perf_counter() - started)
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def against_implicit(interactions: TrainingData, params: Params) -> None:
+    """Print seconds per epoch of BPR here and in `implicit`, one sampled triple per interaction in both.
+
+    `implicit` takes a step of plain gradient descent per triple in compiled code, where BPR here takes one of Adam per
+    batch.
+    """
+    found = built("bpr", params, epochs=1)
+    if found is None:
+        return
+    ours = found[0].fit(interactions, rng=np.random.default_rng(0))
+    assert isinstance(ours, BPR)
+    config = ours.config
+    ones = np.ones(N_INTERACTIONS, np.float32)
+    matrix = csr_matrix((ones, (interactions.users, interactions.items)), shape=(N_USERS, N_ITEMS))
+    # Fitting again goes on from the factors that there are.
+    theirs = BayesianPersonalizedRanking(
+        factors=config.dimension, learning_rate=config.learning_rate, iterations=1, num_threads=1, random_state=0
+    )
+    names = f"bpr, d = {config.dimension}, batch {config.batch_size}", f"implicit's BPR, d = {config.dimension}"
+    steps = {names[0]: ours.train_epoch, names[1]: lambda: theirs.fit(matrix, show_progress=False)}
+    seconds = in_turns(steps, repeats=15)
+    for name, value in seconds.items():
+        print(f"{name:34} {value:8.4f} s per epoch, one thread")
+    print(f"{'bpr / implicit':34} {seconds[names[0]] / seconds[names[1]]:8.2f}")
 
 
 def batch(interactions: TrainingData, size: int) -> list[torch.Tensor]:
@@ -69,19 +172,19 @@ def stepper(loss: Callable[[], torch.Tensor], network: torch.nn.Module) -> Calla
     return step
 
 
-def main() -> None:
-    """Print the table."""
-    interactions = data()
+def single_steps(interactions: TrainingData) -> None:
+    """Print milliseconds per gradient step, GERAI's beside the literal equations."""
     common = {"epochs": 1, "learning_rate": 0.005, "dimension": DIMENSION}
 
-    def built(model):  # type: ignore[no-untyped-def]
+    def initial(model):  # type: ignore[no-untyped-def]
         model._rng = np.random.default_rng(0)
         model.network = model.build(interactions, model._rng)
         return model
 
-    gcn = built(GCN(GCNConfig(**common, batch_size=64)))
-    gerai = built(GERAI(GERAIConfig(**common, batch_size=64, epsilon=0.4)))
-    oracle = built(GCN(GCNConfig(**common, batch_size=64)))
+    gcn = initial(GCN(GCNConfig(**common, batch_size=64)))
+    gerai = initial(GERAI(GERAIConfig(**common, batch_size=64, epsilon=0.4)))
+    oracle = initial(GCN(GCNConfig(**common, batch_size=64)))
+    bpr = initial(BPR(BPRConfig(epochs=1, batch_size=2048, learning_rate=0.005, dimension=64)))
     small, large = batch(interactions, 64), batch(interactions, 2048)
     steps = {
         "literal equations 3-11, batch 64": stepper(
@@ -90,14 +193,24 @@ def main() -> None:
         "gcn, batch 64": stepper(lambda: gcn.loss(*small), gcn.network),
         "gerai, batch 64": stepper(lambda: gerai.loss(*small), gerai.network),
         "gerai, batch 2048": stepper(lambda: gerai.loss(*large), gerai.network),
+        "bpr, batch 2048, d = 64": stepper(lambda: bpr.loss(*large), bpr.network),
     }
-    bpr = built(BPR(BPRConfig(epochs=1, batch_size=2048, learning_rate=0.005, dimension=64)))
-    steps["bpr, batch 2048, d = 64"] = stepper(lambda: bpr.loss(*large), bpr.network)
     seconds = in_turns(steps, repeats=15)
     slow = seconds["literal equations 3-11, batch 64"]
     for name, value in seconds.items():
-        ratio = f"  {slow / value:5.1f} times as fast" if name.endswith("batch 64") else ""
-        print(f"{name:34} {value * 1e3:8.2f} ms{ratio}")
+        note = f"  {slow / value:5.1f} times as fast" if name.endswith("batch 64") else ""
+        note += f"  ({RECBOLE})" if name.startswith("bpr") else ""
+        print(f"{name:34} {value * 1e3:8.2f} ms per step{note}")
+
+
+def main() -> None:
+    """Print the three tables."""
+    torch.set_num_threads(1)
+    interactions, params = data(), load(ROOT / "params.yaml")
+    print(f"{N_USERS} users, {N_ITEMS} items, {N_INTERACTIONS} interactions; one thread")
+    every_model(interactions, params)
+    against_implicit(interactions, params)
+    single_steps(interactions)
 
 
 if __name__ == "__main__":
