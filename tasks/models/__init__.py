@@ -14,6 +14,8 @@ MODELS = {
     "bpr": "tasks.models.bpr:BPR",
     "blurm": "tasks.models.blurm:Blurm",
     "ease": "tasks.models.ease:EASE",
+    "dpmf": "tasks.models.dpmf:DPMF",
+    "dpne": "tasks.models.dpne:DPNE",
     "gcn": "tasks.models.gerai.gcn:GCN",
     "gerai": "tasks.models.gerai.gerai:GERAI",
     "gerai-nl": "tasks.models.gerai.gerai:GERAI",

@@ -1,5 +1,7 @@
 """What every recommender promises: known truths, refitting, save and load, and resuming exactly where it stopped."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,8 @@ CONFIGS = {
     "bpr": EPOCHS,
     "blurm": EPOCHS | {"attribute": "gender", "share": 0.1, "added": "withheld"},
     "ease": {"regularization": 1.0},
+    "dpmf": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "accounting": "published"},
+    "dpne": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "smoothing": 0.75, "shift": 1.0, "cap": 2.0},
     "gcn": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
     "gerai-nl": GRAPH | {"epsilon": 50.0},
@@ -113,6 +117,21 @@ def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name)
     data = TrainingData(3, 5, users, items, np.zeros((3, 4), np.float32), attributes(3))
     scores = all_scores(fitted(name, data, **({"epochs": 3} if name in BY_EPOCHS else {})), data)
     assert scores.shape == (3, 5)
+    assert torch.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_user_without_any_interaction_is_scored_like_any_other(name):
+    data, _ = checkerboard()
+    stranger = replace(
+        data,
+        n_users=data.n_users + 1,
+        features=np.vstack([data.features, np.zeros((1, 4), np.float32)]),
+        attributes=attributes(data.n_users + 1),
+    )
+    model = fitted(name, stranger, **({"epochs": 2} if name in BY_EPOCHS else {}))
+    scores = model.score(np.array([data.n_users], np.int32))
+    assert scores.shape == (1, data.n_items)
     assert torch.isfinite(scores).all()
 
 

@@ -1,0 +1,236 @@
+"""DPMF: what it computes under either accounting, what noise does to it, and what its ledger says."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from tasks.errors import ConfigurationError
+from tasks.models import dpmf
+from tasks.models.base import TrainingData
+from tasks.models.dpmf import DPMF, DPMFConfig, public_groups
+from tasks.privacy import laplace, objective
+from tasks.privacy.accounting import account
+from tasks.privacy.audit import audit, verdict
+from tests.models.test_contract import all_scores, checkerboard
+
+ACCOUNTINGS = ["published", "rigorous"]
+
+
+def blocks(*shapes: tuple[int, int], missing: int = 0) -> TrainingData:
+    """Groups of users who have all items of their own group and no others; of the first the last `missing` are gone."""
+    users, items, n_users, n_items = [], [], 0, 0
+    for index, (rows, columns) in enumerate(shapes):
+        grid = np.indices((rows, columns)).reshape(2, -1)[:, : rows * columns - (missing if index == 0 else 0)]
+        users.append(grid[0] + n_users)
+        items.append(grid[1] + n_items)
+        n_users, n_items = n_users + rows, n_items + columns
+    return TrainingData(
+        n_users, n_items, np.concatenate(users).astype(np.int32), np.concatenate(items).astype(np.int32)
+    )
+
+
+def dense(data: TrainingData) -> np.ndarray:
+    cells = np.zeros((data.n_users, data.n_items))
+    cells[data.users, data.items] = 1
+    return cells
+
+
+def sparse_taste(seed: int = 0) -> TrainingData:
+    """Popular and rare items, and two tastes."""
+    rng = np.random.default_rng(seed)
+    likes = 0.6 / np.sqrt(1 + np.arange(50)) * (1 + 0.9 * (-1.0) ** np.add.outer(np.arange(80), np.arange(50)))
+    users, items = np.nonzero(rng.random((80, 50)) < likes)
+    return TrainingData(80, 50, users.astype(np.int32), items.astype(np.int32))
+
+
+def fitted(
+    data: TrainingData, accounting: str, epsilon: float, *, dimension: int = 3, ridge: float = 0.5, seed: int = 0
+):
+    config = DPMFConfig(dimension=dimension, epsilon=epsilon, ridge=ridge, accounting=accounting)
+    return DPMF(config).fit(data, rng=np.random.default_rng(seed))
+
+
+def descend(users: np.ndarray, cells: np.ndarray, noise: np.ndarray, ridge: float) -> np.ndarray:
+    """Item vectors by gradient descent on Σ (r_ij - u_iᵀv_j)² + ridge Σ ‖v_j‖² + Σ η_jᵀv_j."""
+    items = np.zeros((cells.shape[1], users.shape[1]))
+    rate = 0.5 / (np.linalg.eigvalsh(users.T @ users).max() + ridge)
+    for _ in range(5_000):
+        items -= rate * (2 * (items @ users.T - cells.T) @ users + 2 * ridge * items + noise)
+    return items
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_item_vectors_minimise_the_perturbed_objective(accounting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, drawn = sparse_taste(), []
+    draw, noisy_counts = objective.draw, laplace.noisy_counts
+
+    def watched_draw(*arguments):
+        drawn.append(draw(*arguments))
+        return drawn[-1]
+
+    def watched_counts(counts, *arguments):
+        noisy = noisy_counts(counts, *arguments)
+        drawn.append(-2.0 * (noisy - counts).reshape(data.n_items, -1))
+        return noisy
+
+    monkeypatch.setattr(objective, "draw", watched_draw)
+    monkeypatch.setattr(laplace, "noisy_counts", watched_counts)
+    model = fitted(data, accounting, 2.0)
+    (noise,) = drawn
+    if accounting == "published":
+        users = model.users.double().numpy()
+    else:
+        users = np.eye(3)[public_groups(data.n_users, 3, np.random.default_rng(0))]
+    assert np.abs(noise).max() > 0.5
+    np.testing.assert_allclose(model.items.numpy(), descend(users, dense(data), noise, 0.5), atol=1e-5)
+
+
+def test_without_noise_published_is_least_squares_on_a_truncated_svd() -> None:
+    data = sparse_taste()
+    cells = dense(data)
+    _, _, right = np.linalg.svd(cells)
+    users = cells @ right[:5].T
+    users /= np.maximum(np.linalg.norm(users, axis=1, keepdims=True), 1e-12)
+    expected = users @ np.linalg.lstsq(users, cells, rcond=None)[0]
+    model = fitted(data, "published", math.inf, dimension=5, ridge=1e-9)
+    np.testing.assert_allclose(all_scores(model, data).numpy(), expected, atol=1e-5)
+
+
+def test_a_user_fits_a_vector_to_what_is_released_and_to_the_own_row() -> None:
+    data = sparse_taste()
+    model = fitted(data, "rigorous", 2.0, dimension=4, ridge=0.3)
+    items, cells = model.items.double().numpy(), dense(data)
+    for user in (0, 17):  # ridge regression as least squares with rows for the ridge
+        stacked = np.vstack([items, math.sqrt(0.3) * np.eye(4)])
+        target = np.concatenate([cells[user], math.sqrt(0.3) * np.full(4, 1 / 4)])
+        own = np.linalg.lstsq(stacked, target, rcond=None)[0]
+        np.testing.assert_allclose(model.users[user].numpy(), own, atol=1e-5)
+
+
+def test_rigorous_personalises_when_the_budget_is_large() -> None:
+    data, held_out = checkerboard()
+    scores = all_scores(fitted(data, "rigorous", 1000.0, dimension=20, ridge=1.0), data).numpy()
+    scores[data.users, data.items] = -np.inf
+    top = np.argsort(-scores, axis=1, kind="stable")
+    hits = [held_out[user, top[user, : held_out[user].sum()]] for user in range(data.n_users)]
+    assert np.concatenate(hits).mean() > 0.95
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_a_larger_budget_ranks_more_like_no_noise(accounting: str) -> None:
+    data = sparse_taste()
+    exact = all_scores(fitted(data, accounting, math.inf), data).ravel()
+
+    def agreement(epsilon: float) -> float:
+        runs = [all_scores(fitted(data, accounting, epsilon, seed=seed), data).ravel() for seed in range(10)]
+        if accounting == "rigorous":  # groups differ with the seed
+            same = [all_scores(fitted(data, accounting, math.inf, seed=seed), data).ravel() for seed in range(10)]
+        else:
+            same = [exact] * 10
+        return float(np.mean([stats.spearmanr(run, other)[0] for run, other in zip(runs, same, strict=True)]))
+
+    levels = [agreement(epsilon) for epsilon in (0.1, 1.0, 10.0, 1000.0)]
+    assert levels == sorted(levels)
+    assert levels[0] < 0.5
+    assert levels[-1] > 0.99
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_an_infinite_budget_survives_saving(accounting: str, tmp_path) -> None:
+    data = sparse_taste()
+    model = fitted(data, accounting, math.inf)
+    model.save(tmp_path / "model.safetensors")
+    loaded = DPMF.load(tmp_path / "model.safetensors")
+    assert loaded.config == model.config
+    assert torch.equal(all_scores(loaded, data), all_scores(model, data))
+
+
+def test_rigorous_reads_interactions_through_noisy_counts_and_the_own_row_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two inputs that give the same noisy counts give the same item vectors, and the same vector to every user whose
+    own interactions are the same."""
+    data = sparse_taste()
+    other = TrainingData(data.n_users, data.n_items, data.users[1:], data.items[1:])
+    monkeypatch.setattr(laplace, "noisy_counts", lambda counts, *_: np.arange(len(counts)) % 7)
+    model, neighbour = (fitted(inputs, "rigorous", 1.0) for inputs in (data, other))
+    assert torch.equal(model.items, neighbour.items)
+    changed = (model.users != neighbour.users).any(1)
+    assert changed.nonzero().ravel().tolist() == [int(data.users[0])]
+
+
+def test_one_interaction_changes_one_count_by_one() -> None:
+    """What the sensitivity in the ledger's event says, over all interactions of a data set."""
+    data = sparse_taste()
+    config = DPMFConfig(dimension=4, epsilon=math.inf, ridge=1.0, accounting="rigorous")
+    groups = public_groups(data.n_users, 4, np.random.default_rng(0))
+    sizes = np.bincount(groups)
+
+    def counts(kept: np.ndarray) -> np.ndarray:
+        inputs = TrainingData(data.n_users, data.n_items, data.users[kept], data.items[kept])
+        return dpmf.group_rates(inputs, groups, config, np.random.default_rng(0)) * (sizes + 1.0)
+
+    everything = np.arange(len(data.users))
+    whole = counts(everything)
+    changes = [np.abs(whole - counts(np.delete(everything, index))).sum() for index in everything[::20]]
+    np.testing.assert_allclose(changes, 1.0)
+
+
+def test_public_groups_are_of_equal_size() -> None:
+    sizes = np.bincount(public_groups(103, 10, np.random.default_rng(0)), minlength=10)
+    assert sizes.min() == 10
+    assert sizes.max() == 11
+
+
+def test_one_interaction_refutes_the_published_claim() -> None:
+    """Two blocks whose singular values are 10 and √99; without one interaction the first has 9.91. The only user vector
+    points at the one block before and at the other after, and so do all item vectors."""
+    statistics = []
+    for missing in (0, 1):
+        data = blocks((10, 10), (9, 11), missing=missing)
+        items = [fitted(data, "published", 0.4, dimension=1, seed=seed).items[:, 0] for seed in range(200)]
+        statistics.append(np.array([vectors[:10].sum() > vectors[10:].sum() for vectors in items]))
+    result = audit(*statistics, 0.999)
+    assert verdict(result, 0.4) == "refuted"
+    assert result.epsilon > 2
+
+
+def test_the_ledger_gives_the_published_accounting_no_finite_epsilon() -> None:
+    entry = DPMF(DPMFConfig(dimension=3, epsilon=0.4, ridge=1, accounting="published")).ledger()[0]
+    assert (entry.protects, entry.accounting, entry.claimed_epsilon) == ("interaction", "published", 0.4)
+    assert entry.accounted_epsilon is None
+    assert account(entry.events).epsilon is None
+    assert account(entry.events[:1]).epsilon == pytest.approx(0.4)  # what the noise would give by itself
+    assert "without noise" in entry.reason
+
+
+def test_the_ledger_gives_the_rigorous_accounting_its_budget_exactly() -> None:
+    for epsilon in (0.1, 0.4, 6.4):
+        entry = DPMF(DPMFConfig(dimension=16, epsilon=epsilon, ridge=1, accounting="rigorous")).ledger()[0]
+        assert entry.accounting == "rigorous"
+        assert entry.claimed_epsilon == entry.accounted_epsilon == account(entry.events).epsilon == epsilon
+        assert entry.accounted_delta == 0
+        assert any("joint differential privacy" in gap for gap in entry.gaps)
+        assert any("group privacy" in gap for gap in entry.gaps)
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_no_noise_claims_nothing(accounting: str) -> None:
+    entry = DPMF(DPMFConfig(dimension=3, epsilon=math.inf, ridge=1, accounting=accounting)).ledger()[0]
+    assert entry.claimed_epsilon is None
+    assert entry.accounted_epsilon is None
+    assert entry.reason
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_users_and_items_without_interactions_have_finite_scores(accounting: str) -> None:
+    data = TrainingData(6, 7, np.array([0, 0, 1, 2, 2, 3], np.int32), np.array([0, 1, 1, 0, 2, 3], np.int32))
+    assert torch.isfinite(all_scores(fitted(data, accounting, 1.0, dimension=2), data)).all()
+
+
+def test_more_factors_than_users_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="30 singular vectors need more than 30 users and items"):
+        fitted(checkerboard()[0], "published", 1.0, dimension=30)
