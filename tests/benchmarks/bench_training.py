@@ -129,8 +129,8 @@ def in_turns(steps: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
 def against_implicit(interactions: TrainingData, params: Params) -> None:
     """Print seconds per epoch of BPR here and in `implicit`, one sampled triple per interaction in both.
 
-    `implicit` takes a step of plain gradient descent per triple in compiled code, where BPR here takes one of Adam per
-    batch.
+    `implicit` takes a step of plain gradient descent per triple in compiled code and drops triples whose negative the
+    user has; BPR here draws such negatives again, and takes a step of Adam per batch.
     """
     found = built("bpr", params, epochs=1)
     if found is None:
