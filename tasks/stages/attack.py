@@ -284,7 +284,8 @@ def detection(units: Units, setting: str, seed: int, known: Known, attack: Attac
     nothing, n_items = np.empty((known.schema.n_users, 0), np.int32), known.schema.n_items
     given = units[BLURRED, setting, seed].known
     true, blurred = (attribute.profiles(one.users, one.items, nothing, n_items) for one in (known, given))
-    found = blurring.detect(true, blurred, known.is_target, attack.split_seed)
+    differ = (true != blurred).any(axis=1)
+    found = blurring.detect(true[differ], blurred[differ], known.is_target[differ], attack.split_seed)
     rows = [(f"blurring/detector/{name}", 0, getattr(found, name)) for name in ("auc", "low", "high")]
     table = pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
     return table.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
