@@ -15,6 +15,7 @@ MODELS = {
     "blurm": "tasks.models.blurm:Blurm",
     "ease": "tasks.models.ease:EASE",
     "dpmf": "tasks.models.dpmf:DPMF",
+    "dpmf-rigorous": "tasks.models.dpmf:DPMF",
     "dpne": "tasks.models.dpne:DPNE",
     "gcn": "tasks.models.gerai.gcn:GCN",
     "gerai": "tasks.models.gerai.gerai:GERAI",

@@ -22,6 +22,7 @@ CONFIGS = {
     "blurm": EPOCHS | {"attribute": "gender", "share": 0.1, "added": "withheld"},
     "ease": {"regularization": 1.0},
     "dpmf": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "accounting": "published"},
+    "dpmf-rigorous": {"dimension": 20, "epsilon": 1000.0, "ridge": 1.0, "accounting": "rigorous"},
     "dpne": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "smoothing": 0.75, "shift": 1.0, "cap": 2.0},
     "gcn": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
