@@ -11,25 +11,13 @@ from tasks.errors import ConfigurationError
 from tasks.models import dpmf
 from tasks.models.base import TrainingData
 from tasks.models.dpmf import DPMF, DPMFConfig, public_groups
+from tasks.models.neighbours import factorisation_samples
 from tasks.privacy import laplace, objective
 from tasks.privacy.accounting import account
 from tasks.privacy.audit import audit, verdict
 from tests.models.test_contract import all_scores, checkerboard
 
 ACCOUNTINGS = ["published", "rigorous"]
-
-
-def blocks(*shapes: tuple[int, int], missing: int = 0) -> TrainingData:
-    """Groups of users who have all items of their own group and no others; of the first the last `missing` are gone."""
-    users, items, n_users, n_items = [], [], 0, 0
-    for index, (rows, columns) in enumerate(shapes):
-        grid = np.indices((rows, columns)).reshape(2, -1)[:, : rows * columns - (missing if index == 0 else 0)]
-        users.append(grid[0] + n_users)
-        items.append(grid[1] + n_items)
-        n_users, n_items = n_users + rows, n_items + columns
-    return TrainingData(
-        n_users, n_items, np.concatenate(users).astype(np.int32), np.concatenate(items).astype(np.int32)
-    )
 
 
 def dense(data: TrainingData) -> np.ndarray:
@@ -177,14 +165,7 @@ def test_public_groups_are_of_equal_size() -> None:
 
 
 def test_one_interaction_refutes_the_published_claim() -> None:
-    """Two blocks whose singular values are 10 and √99; without one interaction the first has 9.91. The only user vector
-    points at the one block before and at the other after, and so do all item vectors."""
-    statistics = []
-    for missing in (0, 1):
-        data = blocks((10, 10), (9, 11), missing=missing)
-        items = [fitted(data, "published", 0.4, dimension=1, seed=seed).items[:, 0] for seed in range(200)]
-        statistics.append(np.array([vectors[:10].sum() > vectors[10:].sum() for vectors in items]))
-    result = audit(*statistics, 0.999)
+    result = audit(*factorisation_samples(0.4, 200, np.random.default_rng(0)), 0.999)
     assert verdict(result, 0.4) == "refuted"
     assert result.epsilon > 2
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy import piecewise
@@ -105,3 +106,21 @@ def test_a_mechanism_without_noise_is_refuted(monkeypatch: pytest.MonkeyPatch) -
 def test_unknown_suites_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"suites\.large is not in params\.yaml; known: open, tiny"):
         audit.main("large")
+
+
+def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "FITS", 200)
+    raw = tiny.parameters()
+    common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0], "sweep": []}
+    code = {"code": "tasks/models/dpmf.py"}
+    config = {"dimension": 2, "epsilon": 0.4, "ridge": 1.0}
+    experiments = {
+        "open-published": common | code | {"model": "dpmf", "config": config | {"accounting": "published"}},
+        "open-rigorous": common | code | {"model": "dpmf-rigorous", "config": config | {"accounting": "rigorous"}},
+    }
+    Path("params.yaml").write_text(yaml.safe_dump(raw | {"experiments": experiments}), encoding="utf-8")
+    audit.main("open")
+    rigorous, published = read_json(RUNS / "open" / "audit.json")
+    assert (rigorous["verdict"], rigorous["epsilon_claimed"]) == ("consistent", 0.4)
+    assert (published["verdict"], published["epsilon_claimed"]) == ("refuted", 0.4)
+    assert published["audited_epsilon"] > 2
