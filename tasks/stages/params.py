@@ -139,7 +139,7 @@ class Attack(Attackers):
             ("sweep.attackers", self.sweep.attackers, self.attackers),
             ("control_k", self.control_k, self.k),
         ):
-            if missing := [value for value in inner if value not in outer]:  # type: ignore[operator]
+            if missing := [value for value in inner if value not in outer]:
                 raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
         return self
 
