@@ -12,6 +12,14 @@ from tasks.reporting.results import BASE, Results, unique
 SHORT_REVISION = 10
 NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
 
+NATURE = {
+    "optimised unary encoding": (
+        "Optimised unary encoding keeps a user's true category with probability one half at any budget; a larger "
+        "budget only adds fewer false ones."
+    )
+}
+"""Part of a mechanism's name -> what its budget does not tell (Wang et al., USENIX Security 2017, section 4)."""
+
 
 def ledger_table(results: Results) -> Table:
     """Claimed, accounted and audited budgets of every system and setting, with the reasons and the gaps."""
@@ -64,6 +72,12 @@ def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
         (f"{joined(unique(systems))}: {protects}s, {mechanism}", named)
         for (protects, mechanism, named), systems in found.items()
     ]
+
+
+def notes(results: Results) -> list[str]:
+    """What a reader should know of a mechanism beyond its budget, for the mechanisms that this suite used."""
+    used = {spent.entry.mechanism for system in results.systems for spent in system.spent}
+    return [note for part, note in NATURE.items() if any(part in mechanism for mechanism in used)]
 
 
 def audit_table(results: Results) -> Table | None:

@@ -1,10 +1,9 @@
-"""What the numbers say: differences between systems, attackers and chance, each with its interval over seeds.
+"""What the numbers say: differences between systems, and between attacks and their controls, with their intervals.
 
 Two rules. A system is said to rank better than another only if the paired test over seeds stays significant after
-Holm's correction for all comparisons of that kind. An attacker is said to gain as soon as the interval over seeds lies
-above zero, uncorrected, because missing a leak is worse than naming one too many; but a gain of so few users that no
-test could tell it from chance (`FEWEST_USERS`) is not called one: seeds do not vary the attacked users, and a system
-without randomness has an interval of no width.
+Holm's correction for all comparisons of that kind. An attack is said to gain only if it beats a control: if the 95 %
+interval over attacked users and seeds lies above zero, uncorrected, because missing a leak is worse than naming one
+too many.
 """
 
 from __future__ import annotations
@@ -12,25 +11,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.evaluation import statistics
-from tasks.reporting.results import BASE, YARDSTICKS, Results, System
+from tasks.reporting.results import BASE, CONTROLS, YARDSTICKS, Gain, Results, System
 
 SIGNIFICANCE = 0.05
-FEWEST_USERS = 5
-"""More users guessed right than before, none lost: below this the sign test gives p = 2^-n > SIGNIFICANCE."""
 FULL_NDCG = "full/ndcg"
 SAMPLED_HIT = "sampled-100/hit"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`system` minus something else on one metric, over the seeds both have."""
+    """`system` minus something else, with its 95 % interval."""
 
     system: System
     other: str
     mean: float
     low: float
     high: float
-    n_seeds: int
     found: bool
     """Whether the rule for such differences calls it a difference."""
 
@@ -68,37 +64,35 @@ def beside_yardsticks(results: Results, metric: str, k: int) -> list[Difference]
         shown = any(
             tests[claim].p_holm < SIGNIFICANCE for claim in (f"{number} above", f"{number} below") if claim in tests
         )
-        found.append(_difference(system, yardstick.label, statistics.summary(left - right), shown))
+        gain = statistics.summary(left - right)
+        found.append(Difference(system, yardstick.label, gain.mean, gain.low, gain.high, shown))
     return found
 
 
 def above_chance(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
-    """The attacker's advantage over the majority guess, for every system."""
-    found = []
-    for system in results.systems:
-        values = results.values(system, f"attribute/{attribute}/{attacker}/advantage", k)
-        if len(values):
-            gain = statistics.summary(values)
-            found.append(_difference(system, "the majority guess", gain, _gained(gain, results.n_targets)))
-    return found
+    """The attack minus the majority guess, for every system."""
+    return _above(results, attribute, attacker, k, "majority")
 
 
 def above_ratings(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
-    """The attacker's F1 minus that of the same attacker on the ratings alone, for every system."""
-    metric = f"attribute/{attribute}/{attacker}/f1"
-    found = []
-    for system in results.systems:
-        left, right = results.paired(system, metric, k, system, metric, 0)
-        if len(left):
-            gain = statistics.summary(left - right)
-            found.append(_difference(system, "ratings alone", gain, _gained(gain, results.n_targets)))
-    return found
+    """The attack minus the same attacker that sees the ratings alone, for every system."""
+    return _above(results, attribute, attacker, k, "ratings")
 
 
-def sampling_margin(share: float, n_targets: int) -> float:
-    """How far a share of `n_targets` users may lie from that of all users: longer arm of its exact 95 % interval."""
-    low, high = statistics.clopper_pearson(round(share * n_targets), n_targets)
-    return max(share - low, high - share)
+def above_random(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
+    """The attack minus the same attacker on shuffled attributes, for every system."""
+    return _above(results, attribute, attacker, k, "random")
+
+
+def controls(results: Results, system: System, attribute: str, attacker: str, k: int) -> dict[str, Gain]:
+    """Control -> what the attack gains over it, for the controls that were measured."""
+    found = {control: results.gain(system, attribute, attacker, k, control) for control in CONTROLS}
+    return {control: gain for control, gain in found.items() if gain is not None}
+
+
+def beats(gain: Gain) -> bool:
+    """The rule: an attack beats a control if its whole interval lies above zero."""
+    return gain.low > 0
 
 
 def claims_privacy(system: System) -> bool:
@@ -106,9 +100,9 @@ def claims_privacy(system: System) -> bool:
     return any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
 
 
-def _gained(gain: statistics.Summary, n_targets: int) -> bool:
-    return gain.low > 0 and round(gain.mean * n_targets, 6) >= FEWEST_USERS
-
-
-def _difference(system: System, other: str, difference: statistics.Summary, found: bool) -> Difference:
-    return Difference(system, other, difference.mean, difference.low, difference.high, difference.n, found)
+def _above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
+    return [
+        Difference(system, control, gain.mean, gain.low, gain.high, beats(gain))
+        for system in results.systems
+        if (gain := results.gain(system, attribute, attacker, k, control)) is not None
+    ]

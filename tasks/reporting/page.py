@@ -6,7 +6,7 @@ import json
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting import comparison, details, figures, findings, summary, tables
+from tasks.reporting import attacks, comparison, details, figures, lead, summary, tables
 from tasks.reporting.results import Results
 
 HEADLINE_K = 10
@@ -33,18 +33,21 @@ def render(results: Results, *, docs: str) -> str:
         paper=comparison.paper_of(results),
         layout=comparison.layout_of(results),
         revisions=details.revisions(results),
-        lead=summary.lead(results, k),
+        lead=lead.lead(results, k),
         ranking=summary.ranking(results, k),
         attacks=summary.attacks(results, k),
         budgets=summary.budgets(results),
         headline=tables.headline(results, k),
-        fewest_users=findings.FEWEST_USERS,
-        attackers=tables.attackers(results, k),
+        unbeaten=attacks.unbeaten(results, k),
+        beaten=attacks.beaten(results, k),
+        gains=attacks.gains(results, k),
+        blurring=attacks.blurring(results, k),
         sweep_points=tables.sweep_points(results, k),
         published=tables.beside_published(results),
         charts=figures.charts(results, k),
         ledger=details.ledger_table(results),
         gaps=details.gaps(results),
+        notes=details.notes(results),
         audits=details.audit_table(results),
         quality=details.quality_table(results, docs),
         runs=details.runs_table(results),

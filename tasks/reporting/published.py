@@ -97,6 +97,8 @@ class Paper:
     reference: str
     methods: dict[str, str]
     """The paper's name of a method -> the name of its model in params.yaml."""
+    protecting: tuple[str, ...]
+    """Methods that are made to protect someone, in the paper's order; reduced versions of them left out."""
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
 
@@ -178,6 +180,7 @@ GERAI = Paper(
         "Graph Embedding for Recommendation against Attribute Inference Attacks. The Web Conference 2021."
     ),
     methods=_GERAI_METHODS,
+    protecting=("Blurm", "DPAE", "DPNE", "DPMF", "RAP", "GERAI"),
     tables=(
         Table(
             key="table2",

@@ -9,15 +9,33 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
 from tasks.privacy.ledger import LedgerEntry
 
+GAINS = pa.schema(
+    [
+        pa.field("setting", pa.string(), nullable=False),
+        pa.field("attribute", pa.string(), nullable=False),
+        pa.field("attacker", pa.string(), nullable=False),
+        pa.field("k", pa.int32(), nullable=False),  # 0: the ratings alone
+        pa.field("control", pa.string(), nullable=False),  # one of CONTROLS
+        pa.field("gain", pa.float64(), nullable=False),  # share of right guesses, attack minus control
+        pa.field("low", pa.float64(), nullable=False),  # 95 % bootstrap interval over attacked users and seeds
+        pa.field("high", pa.float64(), nullable=False),
+    ]
+)
+CONTROLS = ("majority", "ratings", "random")
+"""What an attack is held against: guessing the most frequent class; the same attacker that sees the ratings alone; the
+same attacker when all users' attributes are shuffled."""
+
 BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
 """Models that every table of a top-K recommender carries (METHODS §8)."""
 
+GAIN_ORDER = ("experiment", "setting", "attribute", "attacker", "k", "control")
 METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
 
 
@@ -55,6 +73,15 @@ class System:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """How many more of the attacked users an attack gets right than its control, as a share, with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Results:
     """Everything a report is made of."""
 
@@ -67,6 +94,8 @@ class Results:
     """In the order of params.yaml."""
     metrics: pl.DataFrame
     """METRICS of every experiment, train and attack."""
+    gains: pl.DataFrame
+    """GAINS of every experiment, with the columns experiment and model before them."""
     audit: tuple[dict[str, Any], ...]
     """Records of `audit.json`."""
     verdict: dict[str, Any]
@@ -90,6 +119,24 @@ class Results:
                 )
             by_seed[row["seed"]] = row["value"]
         return index
+
+    @cached_property
+    def _gains(self) -> dict[tuple[str, str, str, str, int, str], Gain]:
+        """Values of `GAIN_ORDER` -> gain."""
+        index: dict[tuple[str, str, str, str, int, str], Gain] = {}
+        for row in self.gains.iter_rows(named=True):
+            key = (row["experiment"], row["setting"], row["attribute"], row["attacker"], row["k"], row["control"])
+            if key in index:
+                raise DataError(
+                    f"gains of {row['experiment']}: {row['attacker']} on {row['attribute']} over {row['control']} at "
+                    f"k = {row['k']}, setting {row['setting']}, is given twice; run its attack stage again"
+                )
+            index[key] = Gain(row["gain"], row["low"], row["high"])
+        return index
+
+    def gain(self, system: System, attribute: str, attacker: str, k: int, control: str) -> Gain | None:
+        """What an attack at setting `base` gains over one of `CONTROLS`; None where that was not measured."""
+        return self._gains.get((system.experiment, BASE, attribute, attacker, k, control))
 
     def by_seed(self, system: System, metric: str, k: int, setting: str = BASE) -> dict[int, float]:
         """Values of a metric by seed; empty where it was not measured."""

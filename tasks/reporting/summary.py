@@ -6,32 +6,13 @@ from collections.abc import Sequence
 
 from tasks.reporting import findings, ledger
 from tasks.reporting.findings import Difference
-from tasks.reporting.layout import count, joined, number, signed
+from tasks.reporting.layout import joined, number, signed
 from tasks.reporting.published import ATTACKERS
-from tasks.reporting.results import YARDSTICKS, Results, System, unique
+from tasks.reporting.results import Results, System, unique
 
-FEW_SEEDS = 3
-"""Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
+NAMED = 4
+"""Up to so many systems are named, more are counted."""
 METRIC_NAMES = {findings.FULL_NDCG: "NDCG@{k} (full ranking)", findings.SAMPLED_HIT: "Hit@{k} (sampled-100)"}
-
-
-def lead(results: Results, k: int) -> str:
-    """The first paragraph: ranking, attack and budget in a few sentences."""
-    seeds = sorted({len(system.runs[0].record["seeds"]) for system in results.systems})
-    runs = count(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    kind = "synthetic data set" if results.synthetic else "data set"
-    opening = (
-        f"{count(len(results.systems), 'system')} ran on the {kind} {results.dataset} with {runs} each. "
-        "Differences are means over seeds with 95 % intervals."
-    )
-    if seeds[0] < FEW_SEEDS:
-        opening += f" {runs.capitalize()} can decide few comparisons of rankings."
-    parts = [opening, *_ranking_in_short(results, k), _attack_in_short(results, k), _budget_in_short(results)]
-    if results.synthetic:
-        parts.append(
-            "The data were generated: nothing here says anything about real people or about a published table."
-        )
-    return " ".join(part for part in parts if part)
 
 
 def ranking(results: Results, k: int) -> list[str]:
@@ -46,23 +27,25 @@ def ranking(results: Results, k: int) -> list[str]:
 
 
 def attacks(results: Results, k: int) -> list[str]:
-    """Per attribute: which attackers beat the majority guess, and whether recommendations add to the ratings."""
+    """Per attribute: which attackers beat the ratings alone, the majority guess and shuffled attributes."""
+    asked = {
+        "ratings": (findings.above_ratings, "the same attacker on the ratings alone"),
+        "majority": (findings.above_chance, "the majority guess"),
+        "random": (findings.above_random, "the same attacker on shuffled attributes"),
+    }
     sentences = []
     for attribute in results.attributes():
         names = results.attackers(attribute)
-        majority = results.majority(attribute)
-        chance = "the majority guess" if majority is None else f"the majority guess (F1 {number(majority)})"
-        told = _by_attacker([findings.above_chance(results, attribute, name, k) for name in names], names)
-        sentences.append(f"{attribute.capitalize()}, beating {chance}: {told}.")
-        told = _by_attacker([findings.above_ratings(results, attribute, name, k) for name in names], names)
-        if told:
-            sentences.append(f"{attribute.capitalize()}, beating the same attacker on the ratings alone: {told}.")
-    return sentences + _margin(results, k)
+        for compare, control in asked.values():
+            told = _by_attacker([compare(results, attribute, name, k) for name in names], names)
+            if told:
+                sentences.append(f"{attribute.capitalize()}, beating {control}: {told}.")
+    return sentences
 
 
 def budgets(results: Results) -> list[str]:
-    """One sentence per system: what has a finite accounted epsilon, what has none."""
-    sentences = []
+    """Who has a finite accounted epsilon, then one sentence per system: what is covered, and what is not."""
+    sentences = [_budget_in_short(results)]
     for system in results.systems:
         told = [
             f"{line.entry.protects}s: claimed {ledger.shown(line.entry.claimed_epsilon, line.entry.claimed_delta)}, "
@@ -72,52 +55,6 @@ def budgets(results: Results) -> list[str]:
         ]
         sentences.append(f"{system.label}: {'; '.join(unique(told)) or 'no entry in its ledger, so no guarantee'}.")
     return sentences
-
-
-def _ranking_in_short(results: Results, k: int) -> list[str]:
-    differences = findings.beside_yardsticks(results, findings.FULL_NDCG, k)
-    name = METRIC_NAMES[findings.FULL_NDCG].format(k=k)
-    parts = []
-    for yardstick in results.yardsticks:
-        of_this = [difference for difference in differences if difference.other == yardstick.label]
-        if of_this and yardstick.model == YARDSTICKS[0]:
-            parts.append(_compared(name, yardstick.label, of_this))
-        if yardstick.model == YARDSTICKS[1]:
-            losers = [one for one in of_this if one.worse and findings.claims_privacy(one.system)]
-            if losers:
-                budget = ledger.shown(ledger.largest_epsilon(results, yardstick))
-                parts.append(
-                    f"{joined([_told(one) for one in losers])} {_verb(losers, 'claims', 'claim')} privacy and yet "
-                    f"{_verb(losers, 'ranks', 'rank')} worse than {yardstick.label}, a noisy list of best-sellers "
-                    f"(accounted ε {budget})."
-                )
-    return parts
-
-
-def _attack_in_short(results: Results, k: int) -> str:
-    attributes = results.attributes()
-    if not attributes:
-        return ""
-    chance = {name: findings.above_chance(results, name, "neural", k) for name in attributes}
-    alone = {name: findings.above_ratings(results, name, "neural", k) for name in attributes}
-    more = (
-        f"Beyond what the ratings alone tell it, the recommendations help it {_by_attribute(alone)}."
-        if any(one.found for found in alone.values() for one in found)
-        else "That the recommendations tell it more than the ratings alone is not shown for any system."
-    )
-    return (
-        f"Given a user's ratings and top {k} recommendations, the neural attacker beats the majority guess "
-        f"{_by_attribute(chance)}. {more}"
-    )
-
-
-def _by_attribute(differences: dict[str, list[Difference]]) -> str:
-    told = {name: _against(found) for name, found in differences.items()}
-    without = [name for name, text in told.items() if not text]
-    parts = [f"on {name} against {text}" for name, text in told.items() if text]
-    if without:
-        parts.append(f"on {joined(without)} against no system")
-    return "; ".join(parts)
 
 
 def _budget_in_short(results: Results) -> str:
@@ -184,30 +121,9 @@ def _against(differences: Sequence[Difference]) -> str:
 
 
 def _named(found: Sequence[Difference], of: int) -> str:
-    return f"all {of} systems" if len(found) == of > 1 else joined([one.system.label for one in found])
-
-
-def _margin(results: Results, k: int) -> list[str]:
-    """What the choice of attacked users adds to the uncertainty, and which gains are larger than that."""
-    shares = {name: share for name in results.attributes() if (share := results.majority(name)) is not None}
-    if not results.n_targets or not shares:
-        return []
-    margins = {name: findings.sampling_margin(share, results.n_targets) for name, share in shares.items()}
-    larger = []
-    for attribute, margin in margins.items():
-        told = []
-        for attacker in results.attackers(attribute):
-            found = findings.above_chance(results, attribute, attacker, k)
-            if beyond := [one for one in found if one.found and one.mean > margin]:
-                told.append(f"{ATTACKERS.get(attacker, attacker)} against {_named(beyond, len(found))}")
-        if told:
-            larger.append(f"on {attribute} ({'; '.join(told)})")
-    each = joined([f"{number(margin)} ({name})" for name, margin in margins.items()])
-    return [
-        f"All these intervals cover the seeds, for the same {results.n_targets} attacked users. Attacking other users "
-        f"could move an F1 near the majority guess by up to {each}, at 95 %; a smaller gain over the guess is shown "
-        f"for these users alone. Larger gains: {joined(larger) or 'none'}."
-    ]
+    if len(found) > NAMED:
+        return f"all {of} systems" if len(found) == of else f"{len(found)} of {of} systems"
+    return joined([one.system.label for one in found])
 
 
 def _verb(items: Sequence[object], singular: str, plural: str) -> str:

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluation.statistics import ordering_agreement, summary
-from tasks.reporting import comparison, findings, ledger, published
+from tasks.reporting import comparison, ledger, published
 from tasks.reporting.comparison import Entry
-from tasks.reporting.findings import Difference
 from tasks.reporting.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, missing, number, signed
 from tasks.reporting.results import BASE, Results, System, unique
 
@@ -76,38 +75,6 @@ def beside_published(results: Results) -> list[tuple[published.Table, list[Table
         if parts:
             shown.append((table, parts))
     return shown
-
-
-def attackers(results: Results, k: int) -> list[Table]:
-    """Per attribute: every attacker's gain over the majority guess, and over the ratings alone, for every system."""
-    shown = []
-    for attribute in results.attributes():
-        rows = []
-        for against, compare in (("majority", findings.above_chance), ("ratings alone", findings.above_ratings)):
-            for attacker in results.attackers(attribute):
-                found = {one.system.label: one for one in compare(results, attribute, attacker, k)}
-                if found:
-                    name = f"{published.ATTACKERS.get(attacker, attacker)}, minus {against}"
-                    rows.append(Row(name, [_gain(found.get(system.label)) for system in results.systems]))
-        chance = results.majority(attribute)
-        level = "" if chance is None else f"; majority guess: F1 {number(chance)}"
-        shown.append(
-            Table(
-                f"{attribute.capitalize()}: gain in F1 with the top {k}, and 95 % interval over seeds{level}",
-                [Heading("Attacker", ""), *(Heading(system.label) for system in results.systems)],
-                rows,
-            )
-        )
-    return shown
-
-
-def _gain(one: Difference | None) -> Cell:
-    if one is None:
-        return missing(NOT_RUN)
-    interval = f"{number(one.low)} to {number(one.high)}"
-    return Cell(
-        f"{signed(one.mean)} *" if one.found else signed(one.mean), (interval,), "number found" if one.found else NUMBER
-    )
 
 
 def _part(results: Results, table: published.Table, part: published.Part, entries: Sequence[Entry]) -> Table:

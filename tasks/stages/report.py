@@ -1,8 +1,8 @@
-"""Stage `report`: everything of one suite as one page and three small tables.
+"""Stage `report`: everything of one suite as one page and five small tables.
 
 Writes data/reports/<suite>/index.html (self-contained, works offline) and data/results/<suite>/metrics.csv,
-comparison.csv and ledger.csv. Everything is computed before anything is written, and each output replaces its
-predecessor in one rename. The same runs always give the same bytes.
+comparison.csv, ledger.csv, attacks.csv and claims.csv. Everything is computed before anything is written, and each
+output replaces its predecessor in one rename. The same runs always give the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting import comparison, ledger
 from tasks.reporting.page import render
-from tasks.reporting.results import METRIC_ORDER, Results, Run, Spent, System, label
+from tasks.reporting.results import GAIN_ORDER, GAINS, METRIC_ORDER, Results, Run, Spent, System, label
 from tasks.stages.common import (
     PROCESSED,
     QUALITY,
@@ -61,6 +61,7 @@ def main(name: str) -> None:
         "metrics": results.metrics.select(columns).sort(METRIC_ORDER),
         "comparison": comparison.frame(results),
         "ledger": ledger.frame(results),
+        "attacks": results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER),
     }
     for table, frame in frames.items():
         with whole(RESULTS / name / f"{table}.csv") as place:
@@ -96,6 +97,7 @@ def read_results(suite: str, params: Params) -> Results:
         licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
         systems=systems,
         metrics=pl.concat(tables),
+        gains=pl.concat([_gains(name, experiment) for name, experiment in experiments.items()]),
         audit=tuple(read_json(RUNS / suite / "audit.json")),
         verdict=read_json(QUALITY / "metrics" / f"{suite}.json"),
         published=_published(),
@@ -115,6 +117,12 @@ def read_system(name: str, experiment: Experiment) -> System:
         history=read_json(folder / "train" / "history.json"),
         spent=tuple(_spent(folder / "train" / "ledger.json")),
     )
+
+
+def _gains(name: str, experiment: Experiment) -> pl.DataFrame:
+    """What the attacks on one experiment gain over their controls."""
+    found = contracts.read(RUNS / experiment.suite / name / "attack/gains.parquet", GAINS)
+    return found.select(pl.lit(name).alias("experiment"), pl.lit(experiment.model).alias("model"), pl.all())
 
 
 def _spent(path: Path) -> list[Spent]:

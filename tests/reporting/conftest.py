@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tasks.models import MODELS
 from tasks.reporting.results import Results
 from tasks.stages import params, report
 from tests.reporting import example
@@ -20,6 +21,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Results]:
         place = example.build(tmp_path_factory.mktemp("example"), **arguments)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(place)
+            for model in arguments.get("models", ()):  # a report can be made of models that are not there
+                patch.setitem(MODELS, model, example.where(model))
             return report.read_results(arguments.get("suite", "gerai"), params.load())
 
     return build
@@ -35,3 +38,9 @@ def real(read: Callable[..., Results]) -> Results:
 def demo(read: Callable[..., Results]) -> Results:
     """The suite `demo` on synthetic data."""
     return read(suite="demo", synthetic=True)
+
+
+@pytest.fixture(scope="session")
+def every(read: Callable[..., Results]) -> Results:
+    """The suite `gerai` with all thirteen systems and their sweeps."""
+    return read(models=example.ALL, sweep=True)

@@ -12,21 +12,46 @@ import polars as pl
 import yaml
 
 from tasks import contracts
+from tasks.models import MODELS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published import ATTACKERS, ATTRIBUTES
+from tasks.reporting.results import GAINS
 
 ROOT = Path(__file__).resolve().parents[2]
 CUTOFFS = (5, 10, 20)
 SEEDS = (0, 1, 2)
 MAJORITY = {"gender": 0.7, "age": 0.58, "occupation": 0.2}
-QUALITY = {"popularity": 0.30, "dp-popularity": 0.29, "bpr": 0.33, "gcn": 0.36, "gerai": 0.20, "gerai-nf": 0.31}
+QUALITY = {
+    "popularity": 0.30,
+    "dp-popularity": 0.29,
+    "bpr": 0.33,
+    "gcn": 0.36,
+    "gerai": 0.20,
+    "gerai-nf": 0.31,
+    "ease": 0.37,
+    "blurm": 0.32,
+    "dpae": 0.18,
+    "dpne": 0.22,
+    "dpmf": 0.17,
+    "rap": 0.34,
+    "gerai-nl": 0.28,
+}
 """Level of the made-up ranking metrics per model."""
-LEAK = {"popularity": 0.0, "dp-popularity": 0.0, "bpr": 0.05, "gcn": 0.08, "gerai": 0.03, "gerai-nf": 0.04}
+LEAK = dict.fromkeys(QUALITY, 0.0) | {"bpr": 0.05, "gcn": 0.08, "gerai": 0.03, "gerai-nf": 0.04, "rap": 0.03}
 """Made-up advantage of the neural attacker per model."""
-CODE = {
-    "popularity": "tasks/models/popularity.py",
-    "dp-popularity": "tasks/models/popularity.py",
-    "bpr": "tasks/models/bpr.py",
+WIDTH = 0.02
+"""Made-up intervals of gains reach so far on both sides."""
+SMALL = ("popularity", "dp-popularity", "bpr", "gcn", "gerai", "gerai-nf")
+ALL = (*SMALL[:2], "ease", "bpr", "gcn", "blurm", "dpae", "dpne", "dpmf", "rap", "gerai", "gerai-nl", "gerai-nf")
+CONFIG = {"epsilon": 0.4, "dimension": 60}
+SWEEPS: dict[str, list[dict[str, Any]]] = {
+    "gerai": [
+        *({"epsilon": value} for value in (0.1, 0.2, 0.8, 1.6, 3.2)),
+        *({"features_epsilon": value} for value in (0.5, 5.0, 10.0)),
+        *({"dimension": value} for value in (20, 40, 80, 100)),
+    ],
+    "dpae": [{"epsilon": 1.0}, {"epsilon": 10.0}],
+    "dpmf": [{"accounting": "rigorous"}],
 }
 
 
@@ -56,7 +81,7 @@ COUNTS = entry(
 FEATURES = entry(
     "feature",
     neighbouring="one user's features replaced",
-    mechanism="local mechanism",
+    mechanism="optimised unary encoding",
     claimed_epsilon=20.0,
     accounted_epsilon=20.0,
     reason="",
@@ -90,7 +115,7 @@ def build(
     *,
     suite: str = "gerai",
     synthetic: bool = False,
-    models: tuple[str, ...] = tuple(QUALITY),
+    models: tuple[str, ...] = SMALL,
     sweep: bool = False,
     word: str = "made-up",
     attributes: tuple[str, ...] = ATTRIBUTES,
@@ -105,10 +130,10 @@ def build(
             "data": dataset,
             "features": f"processed/{dataset}",
             "model": model,
-            "code": CODE.get(model, "tasks/models/gerai"),
+            "code": f"{where(model).partition(':')[0].replace('.', '/')}.py",
             "seeds": list(SEEDS),
-            "config": {"epsilon": 1.0} if model in SPENT else {},
-            "sweep": [{"epsilon": 0.5}, {"epsilon": 2.0}] if sweep and model == "gerai" else [],
+            "config": CONFIG if model in SPENT else {},
+            "sweep": SWEEPS.get(model, []) if sweep else [],
         }
         for model in models
     }
@@ -141,7 +166,7 @@ def run(
     """The train and attack folders of one experiment."""
     model = experiment["model"]
     folder = place / "data/runs" / suite / name
-    settings = ["base", *(f"epsilon={point['epsilon']}" for point in experiment["sweep"])]
+    settings = ["base", *(f"{key}={value}" for point in experiment["sweep"] for key, value in point.items())]
     spent = [
         {"setting": setting, "seed": seed} | marked(one, word)
         for setting in settings
@@ -152,7 +177,8 @@ def run(
     epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n, "seconds": 1.0} for n in (1, 2, 3)]
     trained = {} if "popularity" in model else {setting: {str(seed): epochs for seed in SEEDS} for setting in settings}
     write(folder / "train/history.json", trained)
-    for stage, rows in (("train", ranking(model)), ("attack", attack(model, attributes))):
+    attacked = pl.concat([attack(model, attributes), blurring(attributes if model == "blurm" else ())])
+    for stage, rows in (("train", ranking(model)), ("attack", attacked)):
         record = {
             "stage": stage,
             "name": name,
@@ -175,8 +201,14 @@ def run(
             ]
         )
         contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
+    contracts.write(gains(model, attributes, settings), folder / "attack/gains.parquet", GAINS)
     targets = pl.DataFrame({"user": np.arange(189, dtype=np.int32)})
     targets.write_parquet(folder / "attack/targets.parquet")
+
+
+def where(model: str) -> str:
+    """Where a model is defined; for one that is not there yet, where it would be."""
+    return MODELS.get(model, f"tasks.models.{model}:Model")
 
 
 def marked(one: LedgerEntry, word: str) -> dict[str, Any]:
@@ -225,6 +257,37 @@ def attack(model: str, attributes: tuple[str, ...]) -> pl.DataFrame:
                     rows.append((f"attribute/{attribute}/{attacker}/f1", k, seed, value))
                     rows.append((f"attribute/{attribute}/{attacker}/advantage", k, seed, value - majority))
     return pl.DataFrame(rows, schema=["metric", "k", "seed", "value"], orient="row")
+
+
+def gains(model: str, attributes: tuple[str, ...], settings: list[str]) -> pl.DataFrame:
+    """Made-up gains: a neural attacker that sees recommendations gains `LEAK` over everything, no other gains."""
+    rows = [
+        {"setting": setting, "attribute": attribute, "attacker": attacker, "k": k, "control": control}
+        | {"gain": gain, "low": gain - WIDTH, "high": gain + WIDTH}
+        for setting in settings
+        for attribute in attributes
+        for attacker in ATTACKERS
+        for k in (0, *CUTOFFS)
+        for control in ("majority", *(["ratings"] if k else []), *(["random"] if k == 10 else []))
+        for gain in [(LEAK[model] if k else 0.0) if attacker == "neural" else -0.05 * (control != "ratings")]
+    ]
+    return pl.DataFrame(rows)
+
+
+def blurring(attributes: tuple[str, ...]) -> pl.DataFrame:
+    """Made-up attacks on blurred profiles: 0.02 below those on the true ones; and on the blurring itself."""
+    about = [("auc", 0.9), ("low", 0.85), ("high", 0.94)] if attributes else []
+    rows = [(f"blurring/detector/{name}", 0, seed, value) for name, value in about for seed in SEEDS]
+    rows += [
+        (f"attribute-blurred/{attribute}/{attacker}/f1", k, seed, MAJORITY.get(attribute, 0.5) - 0.02 - seed / 1000)
+        for attribute in attributes
+        for attacker in ATTACKERS
+        for k in (0, *CUTOFFS)
+        for seed in SEEDS
+    ]
+    return pl.DataFrame(rows, schema=["metric", "k", "seed", "value"], orient="row").cast(
+        {"metric": pl.String, "k": pl.Int64, "seed": pl.Int64, "value": pl.Float64}
+    )
 
 
 def check(contract: str, name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from tasks.reporting import ledger
+from tasks.reporting import details, ledger
 from tasks.reporting.results import Results, Spent
 from tests.reporting.example import SEEDS, SPENT
 
@@ -56,7 +56,7 @@ def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
 def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> None:
     assert set(ledger.frame(real)["model"]) == {system.model for system in real.systems}
     swept = ledger.frame(read(sweep=True)).filter(pl.col("model") == "gerai")
-    assert set(swept["setting"]) == {"base", "epsilon=0.5", "epsilon=2.0"}
+    assert {"base", "epsilon=0.1", "features_epsilon=0.5", "dimension=100"} <= set(swept["setting"])
 
 
 def test_delta_is_shown_where_there_is_one() -> None:
@@ -66,3 +66,10 @@ def test_delta_is_shown_where_there_is_one() -> None:
 def test_what_was_spent_on_synthetic_data_is_labelled(real: Results, demo: Results) -> None:
     assert set(ledger.frame(real)["data"]) == {"real"}
     assert set(ledger.frame(demo)["data"]) == {"synthetic"}
+
+
+def test_what_a_mechanism_keeps_at_any_budget_is_said_where_it_was_used(real: Results) -> None:
+    (note,) = details.notes(real)
+    assert "probability one half at any budget" in note
+    without = replace(real, systems=tuple(one for one in real.systems if "gerai" not in one.model))
+    assert details.notes(without) == []

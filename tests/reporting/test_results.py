@@ -50,3 +50,14 @@ def test_the_index_knows_what_there_is(real: Results) -> None:
 
 def test_labels_drop_the_suite() -> None:
     assert [label("gerai-bpr", "gerai"), label("gerai", "gerai"), label("x-bpr", "gerai")] == ["bpr", "gerai", "x-bpr"]
+
+
+def test_gains_are_those_of_the_setting_base(every: Results) -> None:
+    system = every.with_model("gerai")
+    gain = every.gain(system, "age", "neural", 10, "random")
+    assert gain is not None
+    assert (gain.mean, gain.low, gain.high) == pytest.approx((0.03, 0.01, 0.05))
+    assert every.gain(system, "age", "neural", 5, "random") is None
+    twice = replace(every, gains=pl.concat([every.gains, every.gains.head(1)]))
+    with pytest.raises(DataError, match="given twice; run its attack stage again"):
+        twice.gain(system, "age", "neural", 10, "random")

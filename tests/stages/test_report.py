@@ -13,6 +13,7 @@ import pytest
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.reporting import comparison, ledger
+from tasks.reporting.results import GAIN_ORDER, GAINS
 from tasks.stages import report
 from tests.reporting import example
 
@@ -96,7 +97,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
-    assert sorted(file.name for file in results.iterdir()) == ["comparison.csv", "ledger.csv", "metrics.csv"]
+    tables = ["attacks", "comparison", "ledger", "metrics"]
+    assert sorted(file.name for file in results.iterdir()) == [f"{name}.csv" for name in tables]
+    assert pl.read_csv(results / "attacks.csv").columns == ["experiment", "model", *GAINS.names]
     assert pl.read_csv(results / "metrics.csv").columns == contracts.METRICS.names
     assert pl.read_csv(results / "comparison.csv").columns == list(comparison.COLUMNS)
     assert pl.read_csv(results / "ledger.csv").columns == list(ledger.COLUMNS)
@@ -113,11 +116,24 @@ def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
     assert (found["value"] - expected["value"]).abs().max() <= 5e-7
 
 
+def test_gains_are_those_of_the_runs_sorted(gerai: Path) -> None:
+    found = pl.read_csv(gerai / "data/results/gerai/attacks.csv")
+    parts = [
+        pl.read_parquet(file).select(pl.lit(file.parts[-3]).alias("experiment"), pl.all())
+        for file in (gerai / "data/runs/gerai").rglob("gains.parquet")
+    ]
+    keys = list(GAIN_ORDER)
+    expected = pl.concat(parts).sort(keys).with_columns(pl.col("k").cast(pl.Int64))
+    assert found.select(keys).equals(expected.select(keys))
+    assert (found["gain"] - expected["gain"]).abs().max() <= 5e-7
+    assert set(found["model"]) == set(found["experiment"].str.strip_prefix("gerai-"))
+
+
 def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
     before = written(gerai)
     run(gerai, "gerai")
     assert written(gerai) == before
-    assert len(before) == 4
+    assert len(before) == 5
 
 
 def test_the_page_is_whole_and_can_be_navigated(gerai: Path, demo: Path) -> None:
@@ -194,6 +210,8 @@ def broken(place: Path, what: str) -> None:
         verdict.unlink()
     elif what == "no attack":
         (runs / "gerai-bpr/attack/metrics.parquet").unlink()
+    elif what == "no gains":
+        (runs / "gerai-bpr/attack/gains.parquet").unlink()
     elif what == "no targets":
         (runs / "gerai-bpr/attack/targets.parquet").write_bytes(b"PAR1")
     elif what == "no audit":
@@ -215,6 +233,7 @@ def broken(place: Path, what: str) -> None:
         ("failed check", "gerai.json: these data failed their check"),
         ("no check", "gerai.json: not found"),
         ("no attack", "gerai-bpr/attack/metrics.parquet: no such table"),
+        ("no gains", "gerai-bpr/attack/gains.parquet: no such table"),
         ("no targets", "targets.parquet: not readable"),
         ("no audit", "audit.json: not found"),
         ("ledger", "gerai-gerai/train/ledger.json: entry 0 is not a ledger entry"),

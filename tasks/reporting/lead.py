@@ -1,0 +1,120 @@
+"""The first paragraph of a report: what a reader may conclude, in few words."""
+
+from __future__ import annotations
+
+from tasks.evaluation import statistics
+from tasks.reporting import comparison, findings, ledger
+from tasks.reporting.findings import Difference
+from tasks.reporting.layout import count, joined, number, signed
+from tasks.reporting.results import YARDSTICKS, Results, System
+
+FEW_SEEDS = 3
+"""Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
+OPEN = ("ease", "bpr")
+"""Systems without protection whose ranking is what protection costs."""
+
+
+def lead(results: Results, k: int) -> str:
+    """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
+    seeds = sorted({len(system.runs[0].record["seeds"]) for system in results.systems})
+    runs = count(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    kind = "synthetic data set" if results.synthetic else "data set"
+    parts = [f"{count(len(results.systems), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
+    if seeds[0] < FEW_SEEDS:
+        parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
+    protecting = _protecting(results)
+    parts += [*_attacked(results, protecting, k), _cost(results, protecting, k), _yardstick(results, protecting, k)]
+    if results.synthetic:
+        parts.append("The data were generated: this says nothing about real people or about a published table.")
+    return " ".join(part for part in parts if part)
+
+
+def _protecting(results: Results) -> list[System]:
+    layout = comparison.layout_of(results)
+    models = [layout.methods[name] for name in layout.protecting]
+    return [system for system in results.systems if system.model in models]
+
+
+def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
+    attributes = results.attributes()
+    if not attributes:
+        return []
+    found = [
+        (attribute, one)
+        for attribute in attributes
+        for attacker in results.attackers(attribute)
+        for one in findings.above_ratings(results, attribute, attacker, k)
+        if one.found
+    ]
+    if not found:
+        text = (
+            f"No attacker is shown to guess {joined(attributes)} better from a user's ratings and top {k} "
+            "recommendations than from the ratings alone, protected system or not"
+        )
+        return [f"{text}: so no protection can be shown to help." if protecting else f"{text}."]
+    told = []
+    for attribute in attributes:
+        here = [one for name, one in found if name == attribute]
+        if here:
+            most = max(here, key=lambda one: one.mean)
+            models = len({one.system.experiment for one in here})
+            told.append(f"on {attribute} against {models} of {len(results.systems)} ({_told(most)} the most)")
+    sentences = [f"The top {k} recommendations tell an attacker more than the ratings alone {joined(told)}."]
+    resisting = [
+        system.label for system in protecting if all(one.system.experiment != system.experiment for _, one in found)
+    ]
+    if protecting:
+        sentences.append(f"Protected systems with which none of them gains: {joined(resisting) or 'none'}.")
+    return sentences
+
+
+def _cost(results: Results, protecting: list[System], k: int) -> str:
+    """Ranking of every protected system minus that of the better of the systems without protection."""
+    metric = findings.FULL_NDCG
+    known = [
+        (float(values.mean()), system)
+        for system in (results.with_model(model) for model in OPEN)
+        if system is not None and len(values := results.values(system, metric, k))
+    ]
+    if not known:
+        return ""
+    level, reference = max(known, key=lambda one: one[0])
+    told = []
+    for system in protecting:
+        left, right = results.paired(system, metric, k, reference, metric, k)
+        if len(left):
+            gap = statistics.summary(left - right)
+            told.append(f"{system.label} {signed(gap.mean)} ({number(gap.low)} to {number(gap.high)})")
+    if not told:
+        return ""
+    return f"NDCG@{k} (full ranking) beside {reference.label} ({number(level)}), which protects nobody: {joined(told)}."
+
+
+def _yardstick(results: Results, protecting: list[System], k: int) -> str:
+    """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
+    yardstick = results.with_model(YARDSTICKS[1])
+    if yardstick is None:
+        return ""
+    beside = [
+        one
+        for one in findings.beside_yardsticks(results, findings.FULL_NDCG, k)
+        if one.other == yardstick.label and one.system in protecting
+    ]
+    groups = {
+        "better": [one for one in beside if one.better],
+        "worse": [one for one in beside if one.worse],
+        "not decidedly otherwise": [one for one in beside if not one.found],
+    }
+    told = [f"{word}: {joined([_budgeted(results, one) for one in of])}" for word, of in groups.items() if of]
+    if not told:
+        return ""
+    budget = ledger.shown(ledger.largest_epsilon(results, yardstick))
+    return f"Ranking beside {yardstick.label}, a noisy list of best-sellers (accounted ε {budget}): {'; '.join(told)}."
+
+
+def _budgeted(results: Results, one: Difference) -> str:
+    return f"{one.system.label} (ε {ledger.shown(ledger.largest_epsilon(results, one.system))})"
+
+
+def _told(one: Difference) -> str:
+    return f"{one.system.label} {signed(one.mean)}, {number(one.low)} to {number(one.high)},"
