@@ -51,6 +51,11 @@ def paper_of(results: Results) -> published.Paper | None:
     return None if results.synthetic else published.PAPERS.get(results.suite)
 
 
+def is_printed(results: Results, paper: published.Paper) -> bool:
+    """Whether the paper prints anything about the suite's data set."""
+    return bool(_printed(results, paper.key))
+
+
 def layout_of(results: Results) -> published.Paper:
     """The paper whose tables a suite is shown in."""
     return published.PAPERS.get(results.suite, published.DEFAULT)

@@ -10,6 +10,7 @@ from tasks.reporting import ledger
 from tasks.reporting.chart import Chart, Level, Panel, Point, Series
 from tasks.reporting.layout import number
 from tasks.reporting.results import BASE, Results, System, unique
+from tasks.reporting.sweeps import as_number, swept
 
 UTILITY = "full/ndcg"
 """The ranking metric on the utility axis."""
@@ -95,14 +96,12 @@ def sweeps(results: Results, k: int) -> Chart:
     measured = [(UTILITY, f"NDCG@{k}, full ranking")]
     measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
     panels = []
-    for key in unique([key for system in results.systems for key in _swept(results, system)]):
+    for key in unique([key for system in results.systems for key in swept(results, system)]):
         for metric, title in measured:
             series = []
             for style, system in enumerate(results.systems):
-                settings = _swept(results, system).get(key, {})
-                points = [
-                    _point(results, system, metric, k, value, setting) for value, setting in sorted(settings.items())
-                ]
+                settings = swept(results, system).get(key, {})
+                points = [_point(results, system, metric, k, value, setting) for value, setting in settings.items()]
                 series.append(Series(system.label, style, [point for point in points if point]))
             series = [line for line in series if line.points]
             if series:
@@ -180,37 +179,6 @@ def _point(results: Results, system: System, metric: str, k: int, x: float, sett
     return Point(x, y.mean, text, y_interval=(y.low, y.high))
 
 
-def _swept(results: Results, system: System) -> dict[str, dict[float, str]]:
-    """Key -> value -> setting, for settings that vary one numeric key; the base value is added where it is known."""
-    found: dict[str, dict[float, str]] = {}
-    for setting in results.settings(system):
-        key, _, value = setting.partition("=")
-        number_ = _number(value)
-        if "," not in setting and number_ is not None:
-            found.setdefault(key, {})[number_] = setting
-    for key, settings in found.items():
-        base = _base_value(system, key)
-        if base is not None:
-            settings.setdefault(base, BASE)
-    return found
-
-
-def _base_value(system: System, key: str) -> float | None:
-    """The value of a swept key at setting `base`, where it is known."""
-    if key == "features_epsilon":  # chosen by the perturbed data, not by the model's configuration
-        spent = (one.entry for one in system.spent if one.setting == BASE and one.entry.protects == "feature")
-        return next((entry.claimed_epsilon for entry in spent), None)
-    return _number(system.runs[0].record["parameters"]["config"].get(key))
-
-
-def _number(value: Any) -> float | None:
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        return None
-    return result if math.isfinite(result) else None
-
-
 def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:
-    points = [(float(record["epoch"]), _number(record.get(key))) for record in records]
+    points = [(float(record["epoch"]), as_number(record.get(key))) for record in records]
     return [Point(x, y, f"epoch {x:g}: {number(y, 4)}") for x, y in points if y is not None]

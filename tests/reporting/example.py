@@ -18,7 +18,7 @@ from tasks.reporting.published import ATTACKERS, ATTRIBUTES
 from tasks.reporting.results import GAINS
 
 ROOT = Path(__file__).resolve().parents[2]
-CUTOFFS = (5, 10, 20)
+CUTOFFS = (5, 10, 15, 20, 25, 30)
 SEEDS = (0, 1, 2)
 MAJORITY = {"gender": 0.7, "age": 0.58, "occupation": 0.2}
 QUALITY = {

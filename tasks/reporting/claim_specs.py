@@ -1,0 +1,203 @@
+"""Kinds of published claims, and the comparisons of our numbers that test them; `claims` judges them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.reporting import comparison
+from tasks.reporting.layout import number
+from tasks.reporting.results import BASE, Results, System, unique
+from tasks.reporting.sweeps import NAMES, swept
+
+Verdict = Literal["supported", "contradicted", "not decided", "not run"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published claim and what our numbers say to it."""
+
+    artefact: str
+    """The table or figure it is about: its key in `published`."""
+    claim: str
+    verdict: Verdict
+    evidence: str
+
+    @property
+    def kind(self) -> str:
+        """CSS class of the verdict."""
+        return self.verdict.replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity, averaged over cut-offs. `factor` scales the right side of a comparison."""
+
+    name: str
+    metric: str
+    ks: tuple[int, ...]
+    better: Literal["higher", "lower"]
+    factor: float = 1.0
+
+    @property
+    def sign(self) -> float:
+        """+1 where higher is better."""
+        return 1.0 if self.better == "higher" else -1.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """A method by the paper's name (or a model's own), at setting `base` or at a value of a swept key."""
+
+    method: str
+    key: str = ""
+    value: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As it is told."""
+        return f"{self.method} at {NAMES.get(self.key, self.key)} = {self.value:g}" if self.key else self.method
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Claimed is left > right. left, right: (n_seeds,) float64; `group` is the case it belongs to."""
+
+    group: str
+    text: str
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+
+class Spec(Protocol):
+    """A claim before it is tested."""
+
+    @property
+    def artefact(self) -> str: ...
+    @property
+    def claim(self) -> str: ...
+    @property
+    def most(self) -> bool: ...
+    @property
+    def family(self) -> str: ...
+    def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
+        """The comparisons that can be made, and what was not run."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """In each pair the first is better than the second, on every measure (`most`: on most of them)."""
+
+    artefact: str
+    claim: str
+    pairs: tuple[tuple[Side, Side], ...]
+    measures: tuple[Measure, ...]
+    most: bool = False
+
+    @property
+    def family(self) -> str:
+        """What is corrected together: this claim."""
+        return f"{self.artefact}: {self.claim}"
+
+    def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
+        """One per pair and measure."""
+        found, absent = [], []
+        for measure in self.measures:
+            for first, second in self.pairs:
+                one, other = (by_seed(results, side, measure) for side in (first, second))
+                absent += [side.name for side, values in ((first, one), (second, other)) if not values]
+                if seeds := sorted(one.keys() & other.keys()):
+                    left, right = np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
+                    text = f"{measure.name}: {first.name} {number(left.mean())}, {second.name} {number(right.mean())}"
+                    found.append(
+                        Comparison(measure.name, text, measure.sign * left, measure.sign * measure.factor * right)
+                    )
+        return found, unique(absent)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A measure rises (or falls) with a swept key, or with the cut-off where `key` is "K".
+
+    Per seed: the least-squares slope over the ranks of the values, of the mean over `methods` (where `below` is named,
+    of how far they stay below that method).
+    """
+
+    artefact: str
+    claim: str
+    key: str
+    methods: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    rises: bool
+    below: str = ""
+    most: bool = False
+
+    @property
+    def family(self) -> str:
+        """What is corrected together: the trends of one table or figure."""
+        return f"{self.artefact}: trends"
+
+    def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
+        """One per measure: the slopes against zero."""
+        found, absent = [], []
+        for measure in self.measures:
+            curves: list[dict[int, NDArray[np.float64]]] = []
+            for method in self.methods:
+                curve, xs = self._curve(results, method, measure)
+                absent += [] if curve else [f"{method} over {NAMES.get(self.key, self.key)}"]
+                curves += [curve] if curve else []
+            if self.below and curves:
+                top, xs = self._curve(results, self.below, measure)
+                absent += [] if top else [self.below]
+                curves = [{seed: top[seed] - curve[seed] for seed in curve.keys() & top.keys()} for curve in curves]
+            seeds = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
+            if not seeds:
+                continue
+            values = np.mean([[curve[seed] for seed in seeds] for curve in curves], axis=0)  # (n_seeds, n_x)
+            slopes = np.polyfit(np.arange(values.shape[1]), values.T, 1)[0]
+            ends = values.mean(axis=0)
+            name = NAMES.get(self.key, self.key)
+            what = f"{self.below} minus the other, {measure.name}" if self.below else measure.name
+            text = f"{what}: {number(ends[0])} at {name} = {xs[0]:g}, {number(ends[-1])} at {xs[-1]:g}"
+            found.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
+        return found, unique(absent)
+
+    def _curve(
+        self, results: Results, method: str, measure: Measure
+    ) -> tuple[dict[int, NDArray[np.float64]], list[float]]:
+        """Seed -> (n_x,) values, and the x; empty where fewer than three values were run."""
+        if self.key == "K":
+            xs = [float(k) for k in measure.ks]
+            columns = [
+                by_seed(results, Side(method), Measure(measure.name, measure.metric, (k,), measure.better))
+                for k in measure.ks
+            ]
+        else:
+            system = system_of(results, method)
+            xs = [] if system is None else list(swept(results, system).get(self.key, {}))
+            columns = [by_seed(results, Side(method, self.key, x), measure) for x in xs]
+        if len(xs) < 3 or not all(columns):
+            return {}, xs
+        seeds = sorted(set.intersection(*(set(column) for column in columns)))
+        return {seed: np.array([column[seed] for column in columns]) for seed in seeds}, xs
+
+
+def system_of(results: Results, method: str) -> System | None:
+    """The system that answers to a method's name in the paper."""
+    return results.with_model(comparison.layout_of(results).methods.get(method, method))
+
+
+def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
+    """Seed -> mean over the cut-offs; empty where the system, the setting or a cut-off was not run."""
+    system = system_of(results, side.method)
+    if system is None:
+        return {}
+    setting = swept(results, system).get(side.key, {}).get(side.value) if side.key else BASE
+    if setting is None:
+        return {}
+    columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]
+    seeds = set.intersection(*(set(column) for column in columns))
+    return {seed: float(np.mean([column[seed] for column in columns])) for seed in sorted(seeds)}
