@@ -23,6 +23,14 @@ MARKERS = (
     "M-4.6 -2.4L-2.4 -4.6L0 -2.2L2.4 -4.6L4.6 -2.4L2.2 0L4.6 2.4L2.4 4.6L0 2.2L-2.4 4.6L-4.6 2.4L-2.2 0z",  # cross
 )
 N_COLOURS = 7  # colours of style.css: .s0 to .s6
+LABELS = 90.0
+"""Room for names at the ends of lines."""
+LINE = 11.0
+"""Height of such a name."""
+LETTER = 5.8
+"""About how wide its letters are."""
+SMALL = (300.0, 240.0)
+"""Size of a panel that stands beside three others."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,13 @@ class Series:
     points: Sequence[Point]
     line: bool = True
     markers: bool = True
+    muted: bool = False
+    """Drawn in grey, for a system that is not what the figure is about."""
 
     @property
     def colour(self) -> str:
         """CSS class of the colour."""
-        return f"s{self.style % N_COLOURS}"
+        return "muted" if self.muted else f"s{self.style % N_COLOURS}"
 
     @property
     def marker(self) -> str:
@@ -60,7 +70,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Level:
-    """A horizontal line such as a chance level; `kind` is "dashed" or "dotted"."""
+    """A horizontal line such as a chance level; `kind` is "dashed", "dotted" or "dashdot"."""
 
     name: str
     y: float
@@ -78,6 +88,9 @@ class Panel:
     levels: Sequence[Level] = ()
     x_ticks: Sequence[tuple[float, str]] | None = None
     """Positions and labels of the x axis where they are given rather than chosen."""
+    named: bool = False
+    """Whether every series has its name beside it: at the end of its line, or at its point."""
+    size: tuple[float, float] = (WIDTH, HEIGHT)
 
 
 @dataclass(frozen=True)
@@ -88,6 +101,8 @@ class Chart:
     title: str
     caption: str
     panels: Sequence[Panel]
+    folded: bool = False
+    """Shown only when asked for."""
 
     @property
     def legend(self) -> list[Series]:
@@ -102,7 +117,9 @@ class Chart:
 
     @property
     def kind(self) -> str:
-        """CSS class: an even number of panels stands in pairs."""
+        """CSS class: small panels stand in fours, else an even number of panels in pairs."""
+        if all(panel.size == SMALL for panel in self.panels):
+            return "fours"
         return "pairs" if len(self.panels) % 2 == 0 else ""
 
     @property
@@ -131,6 +148,17 @@ class Stroke:
 
 
 @dataclass(frozen=True)
+class Name:
+    """The name of a series in pixels; `path` leads from its point to it."""
+
+    x: float
+    y: float
+    series: Series
+    anchor: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A panel in pixels."""
 
@@ -139,12 +167,21 @@ class Drawing:
     levels: list[tuple[Level, float]]
     x_ticks: list[tuple[float, str]]
     y_ticks: list[tuple[float, str]]
-    width: float = WIDTH
-    height: float = HEIGHT
+    names: list[Name]
+    right: float
+    bottom: float
     left: float = LEFT
-    right: float = WIDTH - RIGHT
     top: float = TOP
-    bottom: float = HEIGHT - BOTTOM
+
+    @property
+    def width(self) -> float:
+        """Of the whole panel."""
+        return self.panel.size[0]
+
+    @property
+    def height(self) -> float:
+        """Of the whole panel."""
+        return self.panel.size[1]
 
 
 def ticks(low: float, high: float, count: int = 6) -> list[float]:
@@ -178,12 +215,15 @@ def draw(panel: Panel) -> Drawing:
         xs += [position for position, _ in panel.x_ticks]
     x_low, x_high = _span(xs)
     y_low, y_high = _span(ys)
+    lines = any(series.line for series in panel.series)
+    right = panel.size[0] - (LABELS if panel.named and lines else RIGHT)
+    bottom = panel.size[1] - BOTTOM
 
     def to_x(x: float) -> float:
-        return round(LEFT + (x - x_low) / (x_high - x_low) * (WIDTH - LEFT - RIGHT), 2)
+        return round(LEFT + (x - x_low) / (x_high - x_low) * (right - LEFT), 2)
 
     def to_y(y: float) -> float:
-        return round(HEIGHT - BOTTOM - (y - y_low) / (y_high - y_low) * (HEIGHT - TOP - BOTTOM), 2)
+        return round(bottom - (y - y_low) / (y_high - y_low) * (bottom - TOP), 2)
 
     def bars(point: Point) -> str:
         x, y = to_x(point.x), to_y(point.y)
@@ -197,7 +237,7 @@ def draw(panel: Panel) -> Drawing:
         return "".join(paths)
 
     strokes = []
-    for series in panel.series:
+    for series in sorted(panel.series, key=lambda one: not one.muted):  # what is grey lies below
         path = " ".join(
             f"{'M' if index == 0 else 'L'}{to_x(point.x)} {to_y(point.y)}" for index, point in enumerate(series.points)
         )
@@ -213,7 +253,52 @@ def draw(panel: Panel) -> Drawing:
         levels=[(level, to_y(level.y)) for level in panel.levels],
         x_ticks=[(to_x(position), label) for position, label in chosen],
         y_ticks=[(to_y(tick), f"{tick:g}") for tick in ticks(y_low, y_high)],
+        names=(_ends(strokes, right, bottom) if lines else _beside(strokes, right)) if panel.named else [],
+        right=right,
+        bottom=bottom,
     )
+
+
+def _ends(strokes: list[Stroke], right: float, bottom: float) -> list[Name]:
+    """Names to the right of the frame, each as near to the end of its line as the others allow."""
+    ends = sorted(((one.marks[-1], one.series) for one in strokes if one.marks), key=lambda end: end[0].y)
+    places = _apart([mark.y for mark, _ in ends], TOP, bottom)
+    return [
+        Name(right + 14, round(y + 4, 2), series, "start", f"M{mark.x} {mark.y}L{right} {mark.y}L{right + 11} {y:.2f}")
+        for y, (mark, series) in zip(places, ends, strict=True)
+    ]
+
+
+def _apart(wanted: list[float], low: float, high: float) -> list[float]:
+    """Places `LINE` apart within [low, high], as near to the wanted ones (ascending) as least squares allows."""
+    groups: list[tuple[float, int]] = []  # mean of wanted place minus place in line, how many
+    for index, y in enumerate(wanted):
+        offset, size = y - index * LINE, 1
+        while groups and groups[-1][0] > offset:
+            before, count = groups.pop()
+            offset, size = (before * count + offset * size) / (count + size), count + size
+        groups.append((offset, size))
+    offsets = [offset for offset, size in groups for _ in range(size)]
+    return [
+        min(max(offset, low), high - (len(wanted) - 1) * LINE) + index * LINE for index, offset in enumerate(offsets)
+    ]
+
+
+def _beside(strokes: list[Stroke], right: float) -> list[Name]:
+    """Names at points, moved up or down where they would cover one another."""
+    taken: list[tuple[float, float, float]] = []
+    names = []
+    for stroke in sorted((one for one in strokes if one.marks), key=lambda one: (one.marks[-1].y, one.series.name)):
+        mark, length = stroke.marks[-1], LETTER * len(stroke.series.name)
+        before = mark.x + 8 + length > right
+        start = mark.x - 8 - length if before else mark.x + 8
+        y = mark.y
+        while any(abs(y - other) < LINE and start < end and begin < start + length for begin, end, other in taken):
+            y += 1
+        taken.append((start, start + length, y))
+        x = round(start + length if before else start, 2)
+        names.append(Name(x, round(y + 4, 2), stroke.series, "end" if before else "start", ""))
+    return names
 
 
 def _span(values: list[float]) -> tuple[float, float]:

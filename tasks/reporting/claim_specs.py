@@ -59,7 +59,7 @@ class Side:
     @property
     def name(self) -> str:
         """As it is told."""
-        return f"{self.method} at {NAMES.get(self.key, self.key)} = {self.value:g}" if self.key else self.method
+        return f"{self.method} ({NAMES.get(self.key, self.key)} = {self.value:g})" if self.key else self.method
 
 
 @dataclass(frozen=True)

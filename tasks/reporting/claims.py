@@ -10,6 +10,7 @@ by half of them. Tests over seeds speak of the same attacked users and held-out 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -62,6 +63,12 @@ def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
         ]
         claims.append(_judged(spec, comparisons, both, absent))
     return claims
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many claims there are of each verdict, as running text."""
+    verdicts = [one.verdict for one in claims]
+    return joined([f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts])
 
 
 def frame(claims: Sequence[Claim]) -> pl.DataFrame:

@@ -62,7 +62,7 @@ def layout_of(results: Results) -> published.Paper:
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:
-    """Rows of a table: the paper's methods in its order, then popularity and dp-popularity.
+    """Rows of a table: the paper's methods in its order, then ours alone, popularity among them.
 
     Methods that have not been run have a row only where the paper prints their numbers.
     """
@@ -74,7 +74,8 @@ def methods(results: Results, table: published.Table) -> list[Method]:
             rows.append(Method(name if compared else system.label, system))
         elif compared and table.comparable:
             rows.append(Method(name, None))
-    return rows + [Method(system.label, system) for system in results.yardsticks]
+    known = set(layout.methods.values())
+    return rows + [Method(system.label, system) for system in results.systems if system.model not in known]
 
 
 def entries(results: Results) -> list[Entry]:

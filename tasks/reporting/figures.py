@@ -1,24 +1,29 @@
-"""The figures of a report, from results to charts."""
+"""The figures of a report, from results to charts; those of the published tables are in `table_figures`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting import ledger
-from tasks.reporting.chart import Chart, Level, Panel, Point, Series
+from tasks.reporting import comparison, ledger
+from tasks.reporting.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
 from tasks.reporting.layout import number
 from tasks.reporting.results import BASE, Results, System, unique
-from tasks.reporting.sweeps import as_number, swept
+from tasks.reporting.sweeps import NAMES, as_number, swept
 
 UTILITY = "full/ndcg"
 """The ranking metric on the utility axis."""
 
 
+EMPHASIS = ("gerai", "gcn", "bpr", "rap", "ease", "dp-popularity", "popularity")
+"""Models with a colour of their own where there are more systems than colours; the others are grey."""
+
+
 def charts(results: Results, k: int) -> list[Chart]:
-    """All figures for which there are results; `k` is the cut-off where a figure shows one only."""
-    drawn = [tradeoff(results, k), ranking(results), attacks(results), sweeps(results, k), training(results)]
+    """The figures that stand beside no table: privacy and utility, sweeps that no paper draws, training."""
+    drawn = [tradeoff(results, k), sweeps(results, k), training(results)]
     return [chart for chart in drawn if chart.panels]
 
 
@@ -32,82 +37,46 @@ def tradeoff(results: Results, k: int) -> Chart:
     panels = []
     for attribute in results.attributes():
         series = [
-            Series(system.label, style, [point], line=False)
-            for style, system in enumerate(results.systems)
-            if (point := _crossed(results, system, f"attribute/{attribute}/neural/advantage", k))
+            series_of(results, system, [point], line=False)
+            for system in results.systems
+            if (point := _crossed(results, system, attribute, k))
         ]
-        label = f"advantage of the neural attacker at K = {k}"
-        panels.append(Panel(f"Attribute: {attribute}", label, f"NDCG@{k}, full ranking", series, levels))
+        label = f"gain of the neural attacker at K = {k}"
+        panels.append(Panel(f"Attribute: {attribute}", label, f"NDCG@{k}, full ranking", series, levels, named=True))
     panels += _budget_panel(results, k, levels)
     return Chart(
         "tradeoff",
         "Privacy and utility",
-        "Up is better ranking; left is safer. Advantage is the attacker's F1 minus that of always guessing the most "
-        "frequent class. A private system below a popularity line serves its users worse than a list of best-sellers. "
-        "Bars: 95 % intervals of the mean over seeds.",
-        panels,
-    )
-
-
-def ranking(results: Results) -> Chart:
-    """Hit and NDCG against the length of the list, one protocol per panel."""
-    wanted = [
-        ("sampled-100/hit", "Hit@K, sampled-100"),
-        ("sampled-100/ndcg", "NDCG@K, sampled-100"),
-        ("full/hit", "Hit@K, full ranking"),
-        ("full/ndcg", "NDCG@K, full ranking"),
-    ]
-    panels = [
-        Panel(title, "K", title.partition(",")[0], _curves(results, metric), x_ticks=_cutoff_ticks(results, metric))
-        for metric, title in wanted
-        if results.cutoffs(metric)
-    ]
-    return Chart(
-        "ranking-curves",
-        "Ranking quality by length of the list",
-        "The two protocols measure different things and are never set beside one another in a table.",
-        panels,
-    )
-
-
-def attacks(results: Results) -> Chart:
-    """F1 of the neural attacker against the length of the list it sees."""
-    panels = []
-    for attribute in results.attributes():
-        metric = f"attribute/{attribute}/neural/f1"
-        majority = results.majority(attribute)
-        levels = [] if majority is None else [Level("majority guess", majority, "dashed")]
-        alone = [value for system in results.systems for value in results.values(system, metric, 0)]
-        if alone:
-            levels.append(Level("ratings alone (mean over systems and seeds)", sum(alone) / len(alone), "dotted"))
-        ticks = _cutoff_ticks(results, metric)
-        panels.append(Panel(f"Attribute: {attribute}", "K", "F1", _curves(results, metric), levels, ticks))
-    return Chart(
-        "attack-curves",
-        "Attribute inference by the neural attacker",
-        "What the recommendations reveal is the rise above the attacker that sees the ratings alone; a curve on the "
-        "majority line means that the attacker does no better than guessing.",
+        "Up is better ranking; left is safer. Gain is over always guessing the most frequent class, with its 95 % "
+        "interval over attacked users and seeds; that of ranking is over seeds. A private system below a popularity "
+        "line serves its users worse than a list of best-sellers.",
         panels,
     )
 
 
 def sweeps(results: Results, k: int) -> Chart:
-    """What changes with one key of a configuration, for every system that was run at several values of it."""
+    """What changes with one key of a configuration, for every system whose sweep is not a figure of the paper."""
+    drawn = swept_in_figures(results)
     measured = [(UTILITY, f"NDCG@{k}, full ranking")]
     measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
     panels = []
-    for key in unique([key for system in results.systems for key in swept(results, system)]):
+    systems = [system for system in results.systems if system not in drawn]
+    for key in unique([key for system in systems for key in swept(results, system)]):
+        values = unique(sorted(value for system in systems for value in swept(results, system).get(key, {})))
+        ticks, place = axis(key, values)
         for metric, title in measured:
             series = []
-            for style, system in enumerate(results.systems):
+            for system in systems:
                 settings = swept(results, system).get(key, {})
-                points = [_point(results, system, metric, k, value, setting) for value, setting in settings.items()]
-                series.append(Series(system.label, style, [point for point in points if point]))
+                points = [
+                    point_of(results, system, metric, k, place(value), setting) for value, setting in settings.items()
+                ]
+                series.append(series_of(results, system, [point for point in points if point]))
             series = [line for line in series if line.points]
             if series:
-                panels.append(Panel(title, key, title.partition(",")[0], series))
+                panels.append(Panel(title, name_of(key), title.partition(",")[0], series, (), ticks, size=SMALL))
     return Chart(
-        "sweeps", "Sweeps", "One key of the configuration varies, all others stay as in the setting base.", panels
+        "sweeps", "Other sweeps", "One key of the configuration varies, all others stay as in the setting base.", panels
     )
 
 
@@ -124,16 +93,54 @@ def training(results: Results) -> Chart:
             series = [line for line in series if line.points]
             if series:
                 panels.append(Panel(f"{system.label}: {title}", "epoch", title, series))
-    return Chart("training-curves", "Training", "One line per seed, setting base.", panels)
+    return Chart("training-curves", "Training", "One line per seed, setting base.", panels, folded=True)
 
 
-def _crossed(results: Results, system: System, x_metric: str, k: int) -> Point | None:
-    xs, ys = results.values(system, x_metric, k), results.values(system, UTILITY, k)
-    if not len(xs) or not len(ys):
+def swept_in_figures(results: Results) -> list[System]:
+    """The systems whose sweeps a figure of the paper shows."""
+    layout = comparison.layout_of(results)
+    found = [results.with_model(layout.methods[figure.method]) for figure in layout.figures]
+    return [system for system in found if system is not None]
+
+
+def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:
+    """The points of a system in its colour and marker, the same in every figure."""
+    models = [one.model for one in results.systems]
+    if len(models) <= N_COLOURS:
+        return Series(system.label, results.systems.index(system), points, line=line)
+    first = [one for model in EMPHASIS for one in results.systems if one.model == model][:N_COLOURS]
+    order = [*first, *(one for one in results.systems if one not in first)]
+    return Series(system.label, order.index(system), points, line=line, muted=system not in first)
+
+
+def axis(key: str, values: list[float]) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
+    """Ticks of the x axis at the values of a swept key, and where a value stands: budgets on a log scale."""
+    place = math.log10 if key.endswith("epsilon") and all(value > 0 for value in values) else float
+    return [(place(value), f"{value:g}") for value in values], place
+
+
+def name_of(key: str) -> str:
+    """A swept key as the label of an axis."""
+    return NAMES.get(key, key)
+
+
+def point_of(results: Results, system: System, metric: str, k: int, x: float, setting: str = BASE) -> Point | None:
+    """Mean over seeds with its interval; None where it was not measured."""
+    values = results.values(system, metric, k, setting)
+    if not len(values):
         return None
-    x, y = summary(xs), summary(ys)
-    text = f"{system.label}: advantage {number(x.mean)}, NDCG@{k} {number(y.mean)}"
-    return Point(x.mean, y.mean, text, (x.low, x.high), (y.low, y.high))
+    y = summary(values)
+    text = f"{system.label}, {setting}, K = {k}: {number(y.mean)} (95 % {number(y.low)} to {number(y.high)})"
+    return Point(x, y.mean, text, y_interval=(y.low, y.high))
+
+
+def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
+    gain, ys = results.gain(system, attribute, "neural", k, "majority"), results.values(system, UTILITY, k)
+    if gain is None or not len(ys):
+        return None
+    y = summary(ys)
+    text = f"{system.label}: gain {number(gain.mean)}, NDCG@{k} {number(y.mean)}"
+    return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high))
 
 
 def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
@@ -143,40 +150,19 @@ def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
     decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
     end = max([*places.values(), 0.0]) + 1.0
     series = []
-    for style, system in enumerate(results.systems):
+    for system in results.systems:
         ys = results.values(system, UTILITY, k)
         if not len(ys):
             continue
         y, epsilon = summary(ys), budgets[system.experiment]
         text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, NDCG@{k} {number(y.mean)}"
         x = places.get(system.experiment, end)
-        series.append(Series(system.label, style, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
+        series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
     if not series:
         return []
     x_ticks = [(float(decade), f"{10.0**decade:g}") for decade in decades if decade < end] + [(end, "none")]
     title, label = "Accounted budget", "largest accounted ε of one run"
-    return [Panel(title, label, f"NDCG@{k}, full ranking", series, levels, x_ticks)]
-
-
-def _curves(results: Results, metric: str) -> list[Series]:
-    series = []
-    for style, system in enumerate(results.systems):
-        points = [_point(results, system, metric, k, float(k)) for k in results.cutoffs(metric)]
-        series.append(Series(system.label, style, [point for point in points if point]))
-    return [line for line in series if line.points]
-
-
-def _cutoff_ticks(results: Results, metric: str) -> list[tuple[float, str]]:
-    return [(float(k), str(k)) for k in results.cutoffs(metric)]
-
-
-def _point(results: Results, system: System, metric: str, k: int, x: float, setting: str = BASE) -> Point | None:
-    values = results.values(system, metric, k, setting)
-    if not len(values):
-        return None
-    y = summary(values)
-    text = f"{system.label}, {setting}, K = {k}: {number(y.mean)} (95 % {number(y.low)} to {number(y.high)})"
-    return Point(x, y.mean, text, y_interval=(y.low, y.high))
+    return [Panel(title, label, f"NDCG@{k}, full ranking", series, levels, x_ticks, named=True)]
 
 
 def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:

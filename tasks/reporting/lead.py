@@ -100,20 +100,31 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         for one in findings.beside_yardsticks(results, findings.FULL_NDCG, k)
         if one.other == yardstick.label and one.system in protecting
     ]
-    groups = {
-        "better": [one for one in beside if one.better],
-        "worse": [one for one in beside if one.worse],
-        "not decidedly otherwise": [one for one in beside if not one.found],
-    }
-    told = [f"{word}: {joined([_budgeted(results, one) for one in of])}" for word, of in groups.items() if of]
+    told = [
+        f"{verb} {joined([one.system.label for one in group])}"
+        for verb, group in (
+            ("better", [one for one in beside if one.better]),
+            ("worse", [one for one in beside if one.worse]),
+            ("undecided", [one for one in beside if not one.found]),
+        )
+        if group
+    ]
     if not told:
         return ""
-    budget = ledger.shown(ledger.largest_epsilon(results, yardstick))
-    return f"Ranking beside {yardstick.label}, a noisy list of best-sellers (accounted ε {budget}): {'; '.join(told)}."
-
-
-def _budgeted(results: Results, one: Difference) -> str:
-    return f"{one.system.label} (ε {ledger.shown(ledger.largest_epsilon(results, one.system))})"
+    own = ledger.shown(ledger.largest_epsilon(results, yardstick))
+    finite = [
+        f"{one.system.label} {ledger.shown(budget)}"
+        for one in beside
+        if (budget := ledger.largest_epsilon(results, one.system)) is not None
+    ]
+    budgets = (
+        f"Accounted ε for all they learn from: {joined(finite)}; the others have no finite one."
+        if 0 < len(finite) < len(beside)
+        else f"Accounted ε: {joined(finite)}."
+        if finite
+        else "No finite accounted ε covers all they learn from."
+    )
+    return f"Beside {yardstick.label}, a noisy list of best-sellers (accounted ε {own}): {'; '.join(told)}. {budgets}"
 
 
 def _told(one: Difference) -> str:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting import attacks, comparison, details, figures, lead, summary, tables
+from tasks.reporting import attacks, claims, comparison, details, figures, lead, summary, table_figures, tables
+from tasks.reporting.claim_specs import Claim
 from tasks.reporting.results import Results
 
 HEADLINE_K = 10
 
 
-def render(results: Results, *, docs: str) -> str:
+def render(results: Results, published_claims: Sequence[Claim], *, docs: str) -> str:
     """The page of a suite; the same results always give the same bytes.
 
     Args:
         results: what the suite's runs produced.
+        published_claims: what the suite's paper says, judged; empty where it is set beside none.
         docs: where the data docs lie, as a relative address seen from the page.
     """
     k = headline_cutoff(results)
+    charts = table_figures.beside_tables(results, k)
     environment = Environment(
         loader=PackageLoader("tasks.reporting"),
         autoescape=True,
@@ -44,6 +48,9 @@ def render(results: Results, *, docs: str) -> str:
         blurring=attacks.blurring(results, k),
         sweep_points=tables.sweep_points(results, k),
         published=tables.beside_published(results),
+        drawn=charts,
+        claims=published_claims,
+        verdicts=claims.counted(published_claims),
         charts=figures.charts(results, k),
         ledger=details.ledger_table(results),
         gaps=details.gaps(results),

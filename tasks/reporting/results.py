@@ -156,9 +156,9 @@ class Results:
         return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
 
     def settings(self, system: System) -> list[str]:
-        """Settings that were measured: `base`, then the sweep points by name."""
+        """Settings that were measured: `base`, then the sweep points by key and value."""
         found = {setting for experiment, setting, _, _ in self._index if experiment == system.experiment}
-        return sorted(found, key=lambda setting: (setting != BASE, setting))
+        return sorted(found, key=lambda setting: (setting != BASE, *_by_value(setting)))
 
     def cutoffs(self, metric: str) -> list[int]:
         """Cut-offs at which a metric was measured for any system."""
@@ -198,6 +198,15 @@ def label(experiment: str, suite: str) -> str:
     """An experiment's name without its suite: `gerai-bpr` of the suite `gerai` is `bpr`."""
     short = experiment.removeprefix(f"{suite}-")
     return short or experiment
+
+
+def _by_value(setting: str) -> tuple[str, float, str]:
+    """Sorts "epsilon=5.0" before "epsilon=10.0"."""
+    key, _, value = setting.partition("=")
+    try:
+        return key, float(value), setting
+    except ValueError:
+        return key, 0.0, setting
 
 
 def unique(values: Sequence[Any]) -> list[Any]:

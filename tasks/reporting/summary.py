@@ -29,17 +29,19 @@ def ranking(results: Results, k: int) -> list[str]:
 def attacks(results: Results, k: int) -> list[str]:
     """Per attribute: which attackers beat the ratings alone, the majority guess and shuffled attributes."""
     asked = {
-        "ratings": (findings.above_ratings, "the same attacker on the ratings alone"),
-        "majority": (findings.above_chance, "the majority guess"),
-        "random": (findings.above_random, "the same attacker on shuffled attributes"),
+        "the ratings alone": findings.above_ratings,
+        "the majority guess": findings.above_chance,
+        "shuffled attributes": findings.above_random,
     }
     sentences = []
     for attribute in results.attributes():
         names = results.attackers(attribute)
-        for compare, control in asked.values():
-            told = _by_attacker([compare(results, attribute, name, k) for name in names], names)
-            if told:
-                sentences.append(f"{attribute.capitalize()}, beating {control}: {told}.")
+        beaten = {
+            control: [compare(results, attribute, name, k) for name in names] for control, compare in asked.items()
+        }
+        told = [f"beating {control}, {_by_attacker(found, names)}" for control, found in beaten.items() if any(found)]
+        if told:
+            sentences.append(f"{attribute.capitalize()}: {'; '.join(told)}.")
     return sentences
 
 
@@ -102,12 +104,12 @@ def _told(one: Difference) -> str:
 
 
 def _by_attacker(differences: Sequence[Sequence[Difference]], names: Sequence[str]) -> str:
-    told = {ATTACKERS.get(name, name): _against(found) for name, found in zip(names, differences, strict=True) if found}
-    without = [name for name, text in told.items() if not text]
-    parts = [f"{name} against {text}" for name, text in told.items() if text]
-    if without:
-        parts.append(f"{joined(without)} against no system")
-    return "; ".join(parts)
+    told = [
+        f"{ATTACKERS.get(name, name)} against {text}"
+        for name, found in zip(names, differences, strict=True)
+        if (text := _against(found))
+    ]
+    return joined(told) or "no attacker against any system"
 
 
 def _against(differences: Sequence[Difference]) -> str:

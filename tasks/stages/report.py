@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting import comparison, ledger
-from tasks.reporting.page import render
+from tasks.reporting import claims, comparison, ledger
+from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.results import GAIN_ORDER, GAINS, METRIC_ORDER, Results, Run, Spent, System, label
 from tasks.stages.common import (
     PROCESSED,
@@ -55,13 +55,15 @@ def main(name: str) -> None:
         raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
     require_passed("metrics", name)
     results = read_results(name, params)
-    page = render(results, docs=DOCS)
+    judged = claims.published_claims(results, headline_cutoff(results))
+    page = render(results, judged, docs=DOCS)
     columns = contracts.METRICS.names
     frames = {
         "metrics": results.metrics.select(columns).sort(METRIC_ORDER),
         "comparison": comparison.frame(results),
         "ledger": ledger.frame(results),
         "attacks": results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER),
+        "claims": claims.frame(judged),
     }
     for table, frame in frames.items():
         with whole(RESULTS / name / f"{table}.csv") as place:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.chart import Chart, Drawing, Level, Panel, Point, Series, draw, ticks
+from tasks.reporting.chart import LETTER, LINE, Chart, Drawing, Level, Panel, Point, Series, draw, ticks
 
 values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
@@ -71,6 +71,37 @@ def test_whole_numbers_get_whole_ticks() -> None:
 def test_fourteen_systems_differ_in_colour_or_marker() -> None:
     looks = {(series.colour, series.marker) for series in (Series("", style, []) for style in range(14))}
     assert len(looks) == 14
+
+
+@given(st.lists(st.tuples(values, values), min_size=1, max_size=13), st.booleans())
+def test_names_of_series_do_not_cover_one_another(ends: list[tuple[float, float]], line: bool) -> None:
+    series = [Series(f"system {place}", place, [Point(*end, "")], line=line) for place, end in enumerate(ends)]
+    found = draw(Panel("title", "x", "y", series, named=True))
+    assert len(found.names) == len(ends)
+    for one, other in combinations(found.names, 2):
+        if line:
+            assert abs(one.y - other.y) >= LINE - 0.05
+            assert found.top - 6 <= one.y - 4 <= found.bottom + 6
+        else:
+            here, there = (
+                (name.x, name.x + width) if name.anchor == "start" else (name.x - width, name.x)
+                for name in (one, other)
+                for width in (LETTER * len(name.series.name),)
+            )
+            apart = here[1] <= there[0] + 0.05 or there[1] <= here[0] + 0.05
+            assert apart or abs(one.y - other.y) >= LINE - 0.05
+
+
+def test_a_single_name_stands_at_the_end_of_its_line() -> None:
+    found = draw(Panel("", "x", "y", [Series("one", 0, [Point(0, 0, ""), Point(1, 1, "")])], named=True))
+    assert found.names[0].y - 4 == pytest.approx(found.strokes[0].marks[-1].y)
+    assert found.names[0].x > found.right
+
+
+def test_grey_series_lie_below() -> None:
+    series = [Series("front", 0, [Point(0, 0, "")]), Series("back", 1, [Point(0, 0, "")], muted=True)]
+    assert [stroke.series.name for stroke in draw(Panel("", "x", "y", series)).strokes] == ["back", "front"]
+    assert series[1].colour == "muted"
 
 
 def test_a_legend_names_every_series_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
-from tasks.reporting import comparison, ledger
+from tasks.reporting import claims, comparison, ledger
 from tasks.reporting.results import GAIN_ORDER, GAINS
 from tasks.stages import report
 from tests.reporting import example
@@ -97,12 +97,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
-    tables = ["attacks", "comparison", "ledger", "metrics"]
+    tables = ["attacks", "claims", "comparison", "ledger", "metrics"]
     assert sorted(file.name for file in results.iterdir()) == [f"{name}.csv" for name in tables]
     assert pl.read_csv(results / "attacks.csv").columns == ["experiment", "model", *GAINS.names]
     assert pl.read_csv(results / "metrics.csv").columns == contracts.METRICS.names
     assert pl.read_csv(results / "comparison.csv").columns == list(comparison.COLUMNS)
     assert pl.read_csv(results / "ledger.csv").columns == list(ledger.COLUMNS)
+    assert pl.read_csv(results / "claims.csv").columns == list(claims.COLUMNS)
 
 
 def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
@@ -133,7 +134,7 @@ def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
     before = written(gerai)
     run(gerai, "gerai")
     assert written(gerai) == before
-    assert len(before) == 5
+    assert len(before) == 6
 
 
 def test_the_page_is_whole_and_can_be_navigated(gerai: Path, demo: Path) -> None:
@@ -193,8 +194,24 @@ def test_synthetic_data_are_announced_and_compared_with_nothing(gerai: Path, dem
     assert pl.read_csv(demo / "data/results/demo/comparison.csv")["published"].null_count() > 0
 
 
+def test_claims_stand_below_their_table_and_in_a_file(gerai: Path, demo: Path) -> None:
+    text = page(gerai, "gerai")
+    table = pl.read_csv(gerai / "data/results/gerai/claims.csv")
+    assert table.height > 30
+    found = Page(text)
+    shown = [attributes for _, attributes in found.elements if (attributes.get("class") or "").startswith("verdict ")]
+    assert len(shown) == table.height
+    for row in table.iter_rows(named=True):
+        assert f"{row['claim']}. ".replace("'", "&#39;") in text
+    second, third = text.index('<h3 id="table2">'), text.index('<h3 id="table3">')
+    assert second < text.index("GERAI has the lowest F1 of all methods") < third
+    assert text.index('<h3 id="figure2">') < text.index("d = 60 commonly protects best")
+    assert 'class="verdict' not in page(demo, "demo")
+    assert pl.read_csv(demo / "data/results/demo/claims.csv").is_empty()
+
+
 def test_sections_come_in_order(gerai: Path) -> None:
-    sections = ["summary", "headline", "published", "figures", "ledger", "quality", "provenance"]
+    sections = ["summary", "headline", "attacks", "published", "figures", "ledger", "quality", "provenance"]
     text = page(gerai, "gerai")
     places = [text.index(f'<section id="{name}">') for name in sections]
     assert places == sorted(places)
