@@ -1,0 +1,103 @@
+"""The noise of DP-SGD is enough and hardly more, and samples follow their law."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from tasks.privacy.accounting import account
+from tasks.privacy.dpsgd import PRECISION, clip_factors, noise_multiplier, poisson_sample, release
+
+
+def spent(multiplier: float, probability: float, steps: int, delta: float) -> float:
+    epsilon = account([release(multiplier, probability, steps)], delta).epsilon
+    assert epsilon is not None
+    return epsilon
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "probability", "steps"),
+    [(1.0, 1e-3, 1.0, 1), (4.0, 1e-5, 1.0, 40), (100.0, 1e-3, 1.0, 7), (1.0, 1e-3, 0.25, 40)],
+)
+def test_the_budget_is_met_and_used_up(epsilon, delta, probability, steps):
+    multiplier = noise_multiplier(epsilon, delta, probability, steps)
+    assert 0.99 * epsilon < spent(multiplier, probability, steps, delta) <= epsilon
+    assert spent(multiplier / (1 + 2 * PRECISION), probability, steps, delta) > epsilon
+
+
+def test_one_full_step_is_the_analytic_gaussian_mechanism():
+    """Balle and Wang 2018, theorem 8: δ(ε) in closed form."""
+    multiplier = noise_multiplier(1.0, 1e-3, 1.0, 1)
+    half = 1 / (2 * multiplier)
+    delta = stats.norm.cdf(half - multiplier) - math.e * stats.norm.cdf(-half - multiplier)
+    assert delta == pytest.approx(1e-3, rel=0.02)
+    assert delta <= 1e-3
+
+
+def test_more_budget_needs_less_noise_and_more_steps_or_larger_samples_more():
+    by_epsilon = [noise_multiplier(epsilon, 1e-4, 1.0, 10) for epsilon in (0.1, 1.0, 10.0, 1000.0)]
+    assert by_epsilon == sorted(by_epsilon, reverse=True)
+    by_delta = [noise_multiplier(1.0, delta, 1.0, 10) for delta in (1e-9, 1e-5, 1e-2)]
+    assert by_delta == sorted(by_delta, reverse=True)
+    by_steps = [noise_multiplier(1.0, 1e-4, 1.0, steps) for steps in (1, 10, 100)]
+    assert by_steps == sorted(by_steps)
+    by_probability = [noise_multiplier(1.0, 1e-4, probability, 10) for probability in (0.1, 0.5, 1.0)]
+    assert by_probability == sorted(by_probability)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, 1e-3, 0.5, 1), "epsilon"),
+        ((math.inf, 1e-3, 0.5, 1), "epsilon"),
+        ((math.nan, 1e-3, 0.5, 1), "epsilon"),
+        ((1.0, 0.0, 0.5, 1), "delta"),
+        ((1.0, 1.0, 0.5, 1), "delta"),
+        ((1.0, 1e-3, 0.0, 1), "sampling probability"),
+        ((1.0, 1e-3, 1.1, 1), "sampling probability"),
+        ((1.0, 1e-3, math.nan, 1), "sampling probability"),
+        ((1.0, 1e-3, 0.5, 0), "steps"),
+    ],
+)
+def test_impossible_requests_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        noise_multiplier(*arguments)
+
+
+def test_every_record_is_sampled_independently_at_the_rate():
+    """Sizes are binomial and pairs of records independent; false alarms: one in 1,000 for each of the three tests."""
+    n, probability, draws = 40, 0.3, 4000
+    rng = np.random.default_rng(0)
+    taken = np.zeros((draws, n), bool)
+    for row in taken:
+        sample = poisson_sample(n, probability, rng)
+        assert (np.diff(sample) > 0).all()
+        row[sample] = True
+    per_record = stats.binomtest(int(taken.sum()), draws * n, probability).pvalue
+    sizes = np.bincount(np.clip(taken.sum(1), 6, 18) - 6, minlength=13)
+    law = stats.binom(n, probability)
+    expected = np.array([law.cdf(6), *law.pmf(np.arange(7, 18)), law.sf(17)])
+    of_sizes = stats.chisquare(sizes, draws * expected).pvalue
+    both = stats.binomtest(int((taken[:, 0] & taken[:, 1]).sum()), draws, probability**2).pvalue
+    assert min(per_record, of_sizes, both) > 1e-3
+
+
+def test_samples_may_be_everything_or_nothing():
+    rng = np.random.default_rng(0)
+    assert poisson_sample(5, 1.0, rng).tolist() == [0, 1, 2, 3, 4]
+    assert len(poisson_sample(5, 1e-12, rng)) == len(poisson_sample(0, 0.5, rng)) == 0
+    for n, probability in ((-1, 0.5), (5, 0.0), (5, 1.5), (5, math.nan)):
+        with pytest.raises(ValueError, match="must"):
+            poisson_sample(n, probability, rng)
+
+
+def test_clipping_bounds_norms_and_leaves_small_gradients_alone():
+    gradients = torch.randn(30, 7, generator=torch.Generator().manual_seed(0)) * torch.arange(30)[:, None] / 5
+    factors = clip_factors(gradients.square().sum(1), 4.0)
+    norms = gradients.norm(dim=1)
+    torch.testing.assert_close((factors[:, None] * gradients).norm(dim=1), norms.clamp(max=4.0))
+    assert ((factors == 1) == (norms <= 4.0)).all()
+    assert (clip_factors(gradients.square().sum(1), math.inf) == 1).all()
+    assert len(clip_factors(torch.zeros(0), 1.0)) == 0
