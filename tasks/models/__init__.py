@@ -21,6 +21,7 @@ MODELS = {
     "gerai": "tasks.models.gerai.gerai:GERAI",
     "gerai-nl": "tasks.models.gerai.gerai:GERAI",
     "gerai-nf": "tasks.models.gerai.gcn:GCN",
+    "dpae": "tasks.models.dpae:DPAE",
     "rap": "tasks.models.rap:RAP",
 }
 

@@ -9,7 +9,7 @@ import torch
 from tasks.errors import DataError
 from tasks.models import MODELS, model_class
 from tasks.models.base import TrainingData
-from tasks.models.training import EpochModel
+from tasks.models.training import EpochModel, PairwiseModel
 from tasks.stages.monitor import Monitor, Screen
 
 EPOCHS = {"epochs": 25, "batch_size": 64, "learning_rate": 0.01, "dimension": 4, "regularization": 1e-3}
@@ -28,10 +28,21 @@ CONFIGS = {
     "gerai": GRAPH | {"epsilon": 50.0},
     "gerai-nl": GRAPH | {"epsilon": 50.0},
     "gerai-nf": GRAPH,
+    "dpae": {
+        "epochs": 40,
+        "batch_size": 64,
+        "learning_rate": 0.1,
+        "momentum": 0.9,
+        "dimension": 4,
+        "epsilon": 1000.0,
+        "delta": 1e-3,
+        "clip_norm": 10.0,
+    },
     "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
 }
 PERSONALISED = [name for name in MODELS if "popularity" not in name]
 BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
+PAIRWISE = [name for name in MODELS if issubclass(model_class(name), PairwiseModel)]
 
 
 def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
@@ -136,7 +147,7 @@ def test_a_user_without_any_interaction_is_scored_like_any_other(name):
     assert torch.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("name", BY_EPOCHS)
+@pytest.mark.parametrize("name", PAIRWISE)
 def test_a_user_who_has_everything_is_refused(name):
     users, items = np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32)
     data = TrainingData(2, 2, users, items, np.zeros((2, 1), np.float32), attributes(2))

@@ -1,0 +1,197 @@
+"""DPAE's clipped sums equal those of gradients per user, its noise is what was promised, and all of it is counted."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from scipy import stats
+from torch.func import grad, vmap
+
+from tasks.models.base import Silent, TrainingData
+from tasks.models.dpae import DPAE, DPAEConfig, DPAENetwork
+
+N_USERS, N_ITEMS = 40, 25
+CONFIG = {
+    "epochs": 3, "batch_size": N_USERS, "learning_rate": 0.1, "momentum": 0.5, "dimension": 3,
+    "epsilon": 2.0, "delta": 1e-3, "clip_norm": 1.0,
+}  # fmt: skip
+
+
+def data(seed: int = 0) -> TrainingData:
+    users, items = np.nonzero(np.random.default_rng(seed).random((N_USERS, N_ITEMS)) < 0.3)
+    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32))
+
+
+def make(**override) -> DPAE:
+    return DPAE(DPAEConfig.model_validate(CONFIG | override))
+
+
+def fitted(seed: int = 0, progress=None, **override) -> DPAE:
+    return make(**override).fit(data(), rng=np.random.default_rng(seed), progress=progress or Silent())
+
+
+def built(**override) -> DPAE:
+    """The model at its initial weights, ready for steps."""
+    model = make(**override)
+    model._data, model._rng = data(), np.random.default_rng(0)
+    model.network = model.build(model._data, model._rng)
+    return model
+
+
+def user_loss(items: torch.Tensor, biases: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+    """−Σ_i x_i log softmax(W tanh(Wᵀ x/‖x‖) + b)_i for one user."""
+    hidden = torch.tanh(items.T @ (row / row.norm().clamp(min=1.0)))
+    return -(row * torch.log_softmax(items @ hidden + biases, 0)).sum()
+
+
+@pytest.mark.parametrize(("n", "n_items", "dimension"), [(0, 5, 2), (1, 1, 1), (7, 9, 3), (20, 4, 6), (3, 50, 11)])
+@pytest.mark.parametrize("seed", range(3))
+def test_norms_and_clipped_sums_equal_those_of_gradients_per_user(n, n_items, dimension, seed):
+    rng = np.random.default_rng(seed)
+    network = DPAENetwork(torch.from_numpy(rng.normal(0, 0.7, (n_items, dimension))).double())
+    biases = torch.from_numpy(rng.normal(0, 1, n_items))
+    network.biases.data = biases
+    rows = torch.from_numpy((rng.random((n, n_items)) < 0.4).astype(float))
+    rows[: n // 4] = 0.0  # users without interactions
+    with torch.no_grad():
+        ours = network.gradients(rows)
+    if n == 0:
+        assert ours.squared_norms().shape == (0,)
+        assert all(not total.any() for total in ours.weighted_sum(torch.zeros(0, dtype=torch.float64)))
+        return
+    weights = network.items.detach()
+    of_items, of_biases = vmap(grad(user_loss, argnums=(0, 1)), in_dims=(None, None, 0))(weights, biases, rows)
+    norms = of_items.flatten(1).square().sum(1) + of_biases.square().sum(1)
+    torch.testing.assert_close(ours.squared_norms(), norms, rtol=1e-5, atol=1e-10)
+    torch.testing.assert_close(ours.losses, vmap(user_loss, in_dims=(None, None, 0))(weights, biases, rows))
+    factors = torch.rand(n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    sum_items, sum_biases = ours.weighted_sum(factors)
+    torch.testing.assert_close(sum_items, (factors[:, None, None] * of_items).sum(0))
+    torch.testing.assert_close(sum_biases, (factors[:, None] * of_biases).sum(0))
+
+
+def test_without_noise_and_clipping_it_is_gradient_descent():
+    override = {"epsilon": math.inf, "clip_norm": math.inf, "momentum": 0.0, "epochs": 4}
+    model = fitted(**override, regularization=0.01)
+    initial = np.random.default_rng(0).normal(0.0, 0.1, (N_ITEMS, CONFIG["dimension"]))
+    parameters = [torch.from_numpy(initial).float().requires_grad_(), torch.zeros(N_ITEMS, requires_grad=True)]
+    optimiser = torch.optim.SGD(parameters, lr=CONFIG["learning_rate"], weight_decay=0.02)
+    rows = model.rows(np.arange(N_USERS))
+    for _ in range(4):
+        optimiser.zero_grad()
+        vmap(user_loss, in_dims=(None, None, 0))(*parameters, rows).mean().backward()
+        optimiser.step()
+    torch.testing.assert_close(model.network.items.data, parameters[0].data, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(model.network.biases.data, parameters[1].data, rtol=1e-4, atol=1e-6)
+
+
+def test_momentum_is_that_of_sgd():
+    override = {"epsilon": math.inf, "clip_norm": math.inf, "epochs": 5}
+    model = fitted(**override)
+    again = built(**override)
+    parameters = [again.network.items, again.network.biases]
+    optimiser = torch.optim.SGD(parameters, lr=CONFIG["learning_rate"], momentum=CONFIG["momentum"])
+    rows = model.rows(np.arange(N_USERS))
+    for _ in range(5):
+        optimiser.zero_grad()
+        vmap(user_loss, in_dims=(None, None, 0))(*parameters, rows).mean().backward()
+        optimiser.step()
+    torch.testing.assert_close(model.network.items, again.network.items, rtol=1e-4, atol=1e-6)
+
+
+def test_one_user_moves_a_step_by_no_more_than_the_clip_norm():
+    """With the same noise, steps with and without a user differ by at most learning rate × clip norm / batch."""
+    moved = []
+    for users in (np.arange(N_USERS - 1), np.arange(N_USERS)):
+        model = built(clip_norm=0.05, epsilon=50.0)
+        model._rng = np.random.default_rng(9)
+        model.private_step(users)
+        moved.append(torch.cat([p.detach().flatten() for p in (model.network.items, model.network.biases)]))
+    difference = (moved[1] - moved[0]).norm().item() * CONFIG["batch_size"] / CONFIG["learning_rate"]
+    assert difference == pytest.approx(0.05, rel=1e-3)  # and just so much, because every gradient is larger
+
+
+def test_a_step_without_any_user_still_makes_noise_of_the_stated_size():
+    """Kolmogorov–Smirnov; false alarm: one in 1,000."""
+    model = built(dimension=400)
+    before = model.network.items.detach().clone()
+    model.private_step(np.zeros(0, np.int64))
+    assert int(model.network.steps) == 1
+    step = (before - model.network.items.detach()).flatten().numpy() * CONFIG["batch_size"] / CONFIG["learning_rate"]
+    assert model._multiplier is not None
+    assert model._multiplier > 0
+    scale = model._multiplier * CONFIG["clip_norm"]
+    assert stats.kstest(step, stats.norm(scale=scale).cdf).pvalue > 1e-3
+    assert step.std() == pytest.approx(scale, rel=0.03)
+    assert model.network.biases.any()
+
+
+def test_samples_are_drawn_at_the_rate_that_the_ledger_states():
+    """False alarm: one in 1,000."""
+    model = fitted(batch_size=10, epochs=2, epsilon=0.5)
+    (event,) = model.ledger()[0].events
+    assert (event.kind, event.count) == ("sampled-gaussian", 8)
+    assert event.parameters["sampling_probability"] == 10 / N_USERS
+    assert 0.495 < model.ledger()[0].accounted_epsilon <= 0.5
+    sizes = [len(model._sample()) for _ in range(2000)]
+    assert stats.binomtest(sum(sizes), 2000 * N_USERS, 10 / N_USERS).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("batch_size", [N_USERS, 1000])
+def test_the_budget_is_met_by_all_epochs_and_underspent_by_fewer(batch_size):
+    whole = fitted(batch_size=batch_size).ledger()[0]
+    assert whole.claimed_epsilon == 2.0
+    assert 1.98 < whole.accounted_epsilon <= 2.0
+    assert whole.accounted_delta == whole.claimed_delta == 1e-3
+
+    class Short(Silent):
+        def epoch(self, model, loss):
+            return super().epoch(model, loss) and model.epochs_done < 2
+
+    short = fitted(batch_size=batch_size, progress=Short()).ledger()[0]
+    assert (whole.events[0].count, short.events[0].count) == (3, 2)
+    assert short.accounted_epsilon < whole.accounted_epsilon
+
+
+def test_steps_after_the_best_epoch_are_counted_although_its_weights_are_kept():
+    class Best(Silent):
+        def epoch(self, model, loss):
+            if model.epochs_done == 1:
+                self.best = model.weights()
+            return super().epoch(model, loss)
+
+        def finish(self, model):
+            model.load_weights(self.best)
+
+    progress = Best()
+    model = fitted(progress=progress)
+    assert torch.equal(model.network.items, progress.best["items"])
+    assert model.ledger()[0].events[0].count == 3
+    model.fit(data(), rng=np.random.default_rng(0))
+    assert model.ledger()[0].events[0].count == 3  # a new fit on other weights starts to count anew
+
+
+def test_no_finite_epsilon_without_noise_or_before_training():
+    entry = fitted(epsilon=math.inf).ledger()[0]
+    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
+    entry = make().ledger()[0]
+    assert entry.accounted_epsilon is None
+    assert "no release was recorded" in entry.reason
+
+
+def test_a_delta_that_means_little_is_named():
+    assert not any("one random user" in gap for gap in fitted(epochs=1).ledger()[0].gaps)
+    assert any("one random user" in gap for gap in fitted(epochs=1, delta=0.1).ledger()[0].gaps)
+
+
+def test_an_infinite_budget_survives_saving(tmp_path):
+    model = fitted(epsilon=math.inf, clip_norm=math.inf)
+    model.save(tmp_path / "model.safetensors")
+    assert DPAE.load(tmp_path / "model.safetensors").config == model.config
+
+
+def test_unbounded_gradients_with_a_finite_budget_are_refused():
+    with pytest.raises(ValidationError, match="clip_norm must be finite"):
+        make(clip_norm=math.inf)
