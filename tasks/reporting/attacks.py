@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tasks.evaluation.gains import Gain
 from tasks.evaluation.statistics import summary
 from tasks.reporting import findings
 from tasks.reporting.layout import MISSING, NUMBER, Cell, Heading, Row, Table, count, joined, missing, number, signed
 from tasks.reporting.published import ATTACKERS
-from tasks.reporting.results import Gain, Results, System
+from tasks.reporting.results import Results, System
 
 NOT_RUN = "not run"
 BLURRING = "blurm"

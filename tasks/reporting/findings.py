@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.evaluation import statistics
-from tasks.reporting.results import BASE, CONTROLS, YARDSTICKS, Gain, Results, System
+from tasks.evaluation.gains import CONTROLS, Gain
+from tasks.reporting.results import BASE, YARDSTICKS, Results, System
 
 SIGNIFICANCE = 0.05
 FULL_NDCG = "full/ndcg"

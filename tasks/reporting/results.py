@@ -9,27 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
+from tasks.evaluation.gains import Gain
 from tasks.privacy.ledger import LedgerEntry
-
-GAINS = pa.schema(
-    [
-        pa.field("setting", pa.string(), nullable=False),
-        pa.field("attribute", pa.string(), nullable=False),
-        pa.field("attacker", pa.string(), nullable=False),
-        pa.field("k", pa.int32(), nullable=False),  # 0: the ratings alone
-        pa.field("control", pa.string(), nullable=False),  # one of CONTROLS
-        pa.field("gain", pa.float64(), nullable=False),  # share of right guesses, attack minus control
-        pa.field("low", pa.float64(), nullable=False),  # 95 % bootstrap interval over attacked users and seeds
-        pa.field("high", pa.float64(), nullable=False),
-    ]
-)
-CONTROLS = ("majority", "ratings", "random")
-"""What an attack is held against: guessing the most frequent class; the same attacker that sees the ratings alone; the
-same attacker when all users' attributes are shuffled."""
 
 BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
@@ -70,15 +54,6 @@ class System:
     """Setting -> seed -> one record {epoch, loss, valid, seconds} per epoch; empty for a model without epochs."""
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
-
-
-@dataclass(frozen=True)
-class Gain:
-    """How many more of the attacked users an attack gets right than its control, as a share, with its interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from rich.progress import track
 
 from tasks import contracts
 from tasks.attacks import attribute, blurring
-from tasks.attacks.gains import GAINS, gain
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.gains import GAINS, gain
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,

@@ -15,10 +15,11 @@ from pydantic import ValidationError
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting import claims, comparison, ledger
 from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.results import GAIN_ORDER, GAINS, METRIC_ORDER, Results, Run, Spent, System, label
+from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Results, Run, Spent, System, label
 from tasks.stages.common import (
     PROCESSED,
     QUALITY,
@@ -45,7 +46,6 @@ PUBLISHED = {
 }
 DOCS = "../../quality"
 """Data docs seen from data/reports/<suite>/index.html."""
-TARGETS = "targets.parquet"
 
 
 def main(name: str) -> None:
@@ -103,7 +103,7 @@ def read_results(suite: str, params: Params) -> Results:
         audit=tuple(read_json(RUNS / suite / "audit.json")),
         verdict=read_json(QUALITY / "metrics" / f"{suite}.json"),
         published=_published(),
-        n_targets=max(_targets(folder / "attack" / TARGETS) for folder in folders),
+        n_targets=max(read_json(folder / "attack" / "run.json")["targets"] for folder in folders),
     )
 
 
@@ -159,14 +159,6 @@ def _published() -> pl.DataFrame:
         return pl.read_csv(path, schema=PUBLISHED)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{path}: not the table of published figures ({error})") from error
-
-
-def _targets(path: Path) -> int:
-    """How many users the attackers had to guess."""
-    try:
-        return pl.read_parquet(path)["user"].n_unique()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not readable ({error}); run the attack again") from error
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ import polars as pl
 import yaml
 
 from tasks import contracts
+from tasks.evaluation.gains import GAINS
 from tasks.models import MODELS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published import ATTACKERS, ATTRIBUTES
-from tasks.reporting.results import GAINS
 
 ROOT = Path(__file__).resolve().parents[2]
 CUTOFFS = (5, 10, 15, 20, 25, 30)
@@ -191,7 +191,7 @@ def run(
             "packages": {"numpy": word},
             "wall_seconds": 12.3,
             "peak_memory_mb": 456,
-        }
+        } | ({"targets": 189} if stage == "attack" else {})
         write(folder / stage / "run.json", record)
         about = {"suite": suite, "experiment": name, "dataset": dataset, "model": model}
         table = pl.concat(
@@ -202,8 +202,6 @@ def run(
         )
         contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
     contracts.write(gains(model, attributes, settings), folder / "attack/gains.parquet", GAINS)
-    targets = pl.DataFrame({"user": np.arange(189, dtype=np.int32)})
-    targets.write_parquet(folder / "attack/targets.parquet")
 
 
 def where(model: str) -> str:

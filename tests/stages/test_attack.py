@@ -12,8 +12,8 @@ import pytest
 
 from tasks import contracts
 from tasks.attacks import attribute
-from tasks.attacks.gains import GAINS
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.gains import GAINS
 from tasks.stages import attack, targets
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tests.stages import tiny

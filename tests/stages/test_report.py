@@ -12,8 +12,9 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.gains import GAINS
 from tasks.reporting import claims, comparison, ledger
-from tasks.reporting.results import GAIN_ORDER, GAINS
+from tasks.reporting.results import GAIN_ORDER
 from tasks.stages import report
 from tests.reporting import example
 
@@ -230,7 +231,7 @@ def broken(place: Path, what: str) -> None:
     elif what == "no gains":
         (runs / "gerai-bpr/attack/gains.parquet").unlink()
     elif what == "no targets":
-        (runs / "gerai-bpr/attack/targets.parquet").write_bytes(b"PAR1")
+        (runs / "gerai-bpr/attack/run.json").unlink()
     elif what == "no audit":
         (runs / "audit.json").unlink()
     elif what == "ledger":
@@ -251,7 +252,7 @@ def broken(place: Path, what: str) -> None:
         ("no check", "gerai.json: not found"),
         ("no attack", "gerai-bpr/attack/metrics.parquet: no such table"),
         ("no gains", "gerai-bpr/attack/gains.parquet: no such table"),
-        ("no targets", "targets.parquet: not readable"),
+        ("no targets", "gerai-bpr/attack/run.json: not found"),
         ("no audit", "audit.json: not found"),
         ("ledger", "gerai-gerai/train/ledger.json: entry 0 is not a ledger entry"),
         ("mixed data", "gerai-bpr/train/run.json: synthetic is True, but False"),

@@ -22,8 +22,8 @@ GAINS = pa.schema(
         pa.field("setting", pa.string(), nullable=False),
         pa.field("attribute", pa.string(), nullable=False),
         pa.field("attacker", pa.string(), nullable=False),
-        pa.field("k", pa.int32(), nullable=False),
-        pa.field("control", pa.string(), nullable=False),
+        pa.field("k", pa.int32(), nullable=False),  # 0: the ratings alone
+        pa.field("control", pa.string(), nullable=False),  # one of CONTROLS
         pa.field("gain", pa.float64(), nullable=False),
         pa.field("low", pa.float64(), nullable=False),
         pa.field("high", pa.float64(), nullable=False),
@@ -32,9 +32,9 @@ GAINS = pa.schema(
 
 
 class Gain(NamedTuple):
-    """Difference in F1 between an attack and a control, with its 95 % interval."""
+    """How many more of the attacked users an attack gets right than its control, as a share, with its 95 % interval."""
 
-    gain: float
+    mean: float
     low: float
     high: float
 
