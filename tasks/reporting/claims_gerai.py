@@ -19,8 +19,6 @@ COMPARED = ("BPR", "GCN", "Blurm", "DPAE", "DPNE", "DPMF", "RAP")
 """Every method of Tables 2, 3 and 5 but GERAI."""
 PRIVATE = ("Blurm", "DPAE", "DPNE", "DPMF", "RAP")
 NOISY = ("DPAE", "DPNE", "DPMF")
-IMPROVEMENT = {"age": 0.11, "gender": 0.144, "occupation": 0.0675}
-"""Average relative improvement over GCN, as printed at the end of section 5.4."""
 SWEPT = {
     "epsilon": (0.1, 0.2, 0.4, 0.8, 1.6, 3.2),
     "features_epsilon": (0.5, 5.0, 10.0, 20.0),
@@ -35,7 +33,7 @@ EPSILON, N_TRIPLES = 0.4, 80_000
 
 def specs(results: Results, k: int) -> list[Spec]:
     """All claims that tests decide; `k` is the cut-off for Figure 2."""
-    return [*_table2(), *_table3(), *_table4(results), *_table5(), *_figure2(k)]
+    return [*_table2(results), *_table3(), *_table4(results), *_table5(), *_figure2(k)]
 
 
 def noise_scales() -> Claim:
@@ -54,7 +52,7 @@ def noise_scales() -> Claim:
     )
 
 
-def _table2() -> list[Spec]:
+def _table2(results: Results) -> list[Spec]:
     every, late = _f1(CUTOFFS), _f1((15, 20, 25, 30))
     best = _first("GERAI", COMPARED)
     return [
@@ -73,9 +71,9 @@ def _table2() -> list[Spec]:
         Order("table2", "GCN protects the least of all methods", tuple(
             (Side(method), Side("GCN")) for method in ("GERAI", *COMPARED) if method != "GCN"
         ), every),
-        Order("table2", "GERAI's F1 is lower than GCN's by 11 % (age), 14.4 % (gender) and 6.75 % (occupation)",
-              _first("GERAI", ("GCN",)),
-              tuple(_attack(name, CUTOFFS, factor=1 - share) for name, share in IMPROVEMENT.items())),
+        Order("table2", "On average GERAI improves on GCN by 11 % on age, 14.4 % on gender and 6.75 % on occupation "
+              "(read as: GERAI's F1 is a smaller share of GCN's than in the table)", _first("GERAI", ("GCN",)),
+              tuple(_attack(name, CUTOFFS, factor=share) for name, share in _shares(results).items())),
         Trend("table2", "F1 falls slightly with K", "K", ("GERAI", *COMPARED), every, rises=False),
     ]  # fmt: skip
 
@@ -179,6 +177,18 @@ def _ranking(ks: tuple[int, ...], factor: float = 1.0) -> tuple[Measure, ...]:
         Measure(f"{name}{at}", f"sampled-100/{metric}", ks, "higher", factor)
         for name, metric in (("Hit", "hit"), ("NDCG", "ndcg"))
     )
+
+
+def _shares(results: Results) -> dict[str, float]:
+    """GERAI's mean F1 over K as a share of GCN's in the printed Table 2, by attribute."""
+    printed = results.published.filter((pl.col("paper") == GERAI.key) & (pl.col("artefact") == "table2"))
+    shares = {}
+    for attribute in ATTRIBUTES:
+        rows = printed.filter(pl.col("metric").str.starts_with(f"f1_{attribute}@"))
+        ours, theirs = (rows.filter(pl.col("method") == name)["value"].to_numpy() for name in ("GERAI", "GCN"))
+        if len(ours) and len(theirs):
+            shares[attribute] = float(ours.mean() / theirs.mean())
+    return shares
 
 
 def _largest_loss(results: Results) -> float | None:

@@ -101,10 +101,10 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         if one.other == yardstick.label and one.system in protecting
     ]
     told = [
-        f"{verb} {joined([one.system.label for one in group])}"
+        f"{verb}: {joined([one.system.label for one in group])}"
         for verb, group in (
-            ("better", [one for one in beside if one.better]),
-            ("worse", [one for one in beside if one.worse]),
+            ("ranking better", [one for one in beside if one.better]),
+            ("ranking worse", [one for one in beside if one.worse]),
             ("undecided", [one for one in beside if not one.found]),
         )
         if group
@@ -124,7 +124,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         if finite
         else "No finite accounted ε covers all they learn from."
     )
-    return f"Beside {yardstick.label}, a noisy list of best-sellers (accounted ε {own}): {'; '.join(told)}. {budgets}"
+    return f"Beside {yardstick.label}, a noisy list of best-sellers (accounted ε {own}), {'; '.join(told)}. {budgets}"
 
 
 def _told(one: Difference) -> str:

@@ -196,11 +196,11 @@ def test_no_claims_without_the_papers_data(demo: Results, every: Results) -> Non
     assert claims.frame([]).columns == list(claims.COLUMNS)
 
 
-def test_the_claims_are_those_of_the_papers_own_numbers(every: Results) -> None:
-    """Held against the printed tables, with a little noise for seeds, the claims about printed numbers are supported.
+def test_the_papers_own_numbers_support_what_it_says_of_its_tables(every: Results) -> None:
+    """The readings of the claims are faithful: fed with the printed numbers, one of them alone is contradicted.
 
-    Two are not: 5.4 calls GCN the weakest on every attribute and Table 2 prints Blurm above it on age and BPR on
-    occupation at some K; and Table 5 prints several methods level with GERAI.
+    On age DPMF's printed mean over K is above BPR's by 0.0007. Two claims have the table's own numbers as their
+    margin and so are ties.
     """
     rng = np.random.default_rng(11)
     printed = {}
@@ -222,13 +222,10 @@ def test_the_claims_are_those_of_the_papers_own_numbers(every: Results) -> None:
     )
     table = table.with_columns(value=pl.col("value") + 1e-5 * pl.col("noise")).drop("noise")
     results = replace(every, metrics=table)
-    found = {one.claim: one for one in claims.judge(results, claims_gerai.specs(results, 10)[:21])}
-    for claim in (
-        "GERAI ranks above all private baselines",
-        "RAP is slightly below GERAI on age at K = 5 and 10",
-        "GERAI resists significantly better than Blurm",
-        "GERAI is below all other methods with differential privacy",
-        "Noise on the features alone (GERAI-NF) lowers F1 below GCN's",
-        "GERAI has the lowest F1 of all methods for K from 15 to 30, on all attributes",
-    ):
-        assert found[claim].verdict == "supported", found[claim]
+    tables = [spec for spec in claims_gerai.specs(results, 10) if spec.artefact != "figure2"]
+    found = claims.judge(results, tables)
+    odd = {one.claim: one.verdict for one in found if one.verdict != "supported"}
+    assert odd.pop("Methods with differential privacy have a lower F1 than BPR and GCN") == "contradicted"
+    assert len(found) == 21
+    assert set(odd.values()) == {"not decided"}
+    assert all("read as" in claim for claim in odd)

@@ -30,14 +30,14 @@ def gains(results: Results, gain: float, **where: object) -> Results:
 
 
 def test_a_private_system_below_dp_popularity_is_named(real: Results) -> None:
-    told = "Beside dp-popularity, a noisy list of best-sellers (accounted ε 1):"
+    told = "Beside dp-popularity, a noisy list of best-sellers (accounted ε 1),"
     none = "No finite accounted ε covers all they learn from."
-    assert f"{told} worse gerai. {none}" in lead(real, K)
-    assert f"{told} better gerai. {none}" in lead(shifted(real, "gerai", "full/ndcg", 0.2), K)
+    assert f"{told} ranking worse: gerai. {none}" in lead(real, K)
+    assert f"{told} ranking better: gerai. {none}" in lead(shifted(real, "gerai", "full/ndcg", 0.2), K)
     noise = pl.col("seed").replace_strict({0: 1.0, 1: -1.0, 2: 0.1}, return_dtype=pl.Float64)
     moved = pl.when(pl.col("model") == "gerai").then(pl.col("value") + noise).otherwise(pl.col("value"))
     noisy = replace(real, metrics=real.metrics.with_columns(value=moved))
-    assert f"{told} undecided gerai. {none}" in lead(noisy, K)
+    assert f"{told} undecided: gerai. {none}" in lead(noisy, K)
 
 
 def test_what_protection_costs_is_told_beside_the_better_open_system(every: Results) -> None:
@@ -74,7 +74,7 @@ def test_a_difference_as_large_as_its_noise_is_not_decided(real: Results) -> Non
 def test_a_single_seed_decides_nothing(real: Results) -> None:
     single = replace(real, metrics=real.metrics.filter(pl.col("seed") == 0))
     assert not any(one.found for one in findings.beside_yardsticks(single, "full/ndcg", K))
-    assert "undecided gerai" in lead(single, K)
+    assert "undecided: gerai" in lead(single, K)
 
 
 def test_attackers_are_named_only_where_they_gain(real: Results) -> None:
