@@ -30,9 +30,15 @@ def lead(results: Results, k: int) -> str:
 
 
 def _protecting(results: Results) -> list[System]:
+    """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
     layout = comparison.layout_of(results)
     models = [layout.methods[name] for name in layout.protecting]
-    return [system for system in results.systems if system.model in models]
+    return [
+        system
+        for system in results.systems
+        if system.model in models
+        or (system.model not in YARDSTICKS and ledger.largest_epsilon(results, system) is not None)
+    ]
 
 
 def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
