@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tasks.models import MODELS
 from tasks.reporting.results import Results
 from tasks.stages import params, report
 from tests.reporting import example
@@ -21,8 +20,6 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Results]:
         place = example.build(tmp_path_factory.mktemp("example"), **arguments)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(place)
-            for model in arguments.get("models", ()):  # a report can be made of models that are not there
-                patch.setitem(MODELS, model, example.where(model))
             return report.read_results(arguments.get("suite", "gerai"), params.load())
 
     return build

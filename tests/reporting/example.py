@@ -130,7 +130,7 @@ def build(
             "data": dataset,
             "features": f"processed/{dataset}",
             "model": model,
-            "code": f"{where(model).partition(':')[0].replace('.', '/')}.py",
+            "code": f"{MODELS[model].partition(':')[0].replace('.', '/')}.py",
             "seeds": list(SEEDS),
             "config": CONFIG if model in SPENT else {},
             "sweep": SWEEPS.get(model, []) if sweep else [],
@@ -202,11 +202,6 @@ def run(
         )
         contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
     contracts.write(gains(model, attributes, settings), folder / "attack/gains.parquet", GAINS)
-
-
-def where(model: str) -> str:
-    """Where a model is defined; for one that is not there yet, where it would be."""
-    return MODELS.get(model, f"tasks.models.{model}:Model")
 
 
 def marked(one: LedgerEntry, word: str) -> dict[str, Any]:
