@@ -10,6 +10,8 @@ from tasks.reporting.results import YARDSTICKS, Results, System
 
 FEW_SEEDS = 3
 """Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
+ONE_SIDED = 0.025
+"""Share of attacks whose 95 % interval lies above zero although nothing is gained."""
 OPEN = ("ease", "bpr")
 """Systems without protection whose ranking is what protection costs."""
 
@@ -45,13 +47,13 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
     attributes = results.attributes()
     if not attributes:
         return []
-    found = [
+    tried = [
         (attribute, one)
         for attribute in attributes
         for attacker in results.attackers(attribute)
         for one in findings.above_ratings(results, attribute, attacker, k)
-        if one.found
     ]
+    found = [(attribute, one) for attribute, one in tried if one.found]
     if not found:
         text = (
             f"No attacker is shown to guess {joined(attributes)} better from a user's ratings and top {k} "
@@ -65,7 +67,11 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
             most = max(here, key=lambda one: one.mean)
             models = len({one.system.experiment for one in here})
             told.append(f"on {attribute} against {models} of {len(results.systems)} ({_told(most)} the most)")
-    sentences = [f"The top {k} recommendations tell an attacker more than the ratings alone {joined(told)}."]
+    by_chance = round(ONE_SIDED * len(tried))
+    sentences = [
+        f"The top {k} recommendations tell an attacker more than the ratings alone {joined(told)}: {len(found)} of "
+        f"{count(len(tried), 'attack')}, where chance would give about {by_chance}."
+    ]
     resisting = [
         system.label for system in protecting if all(one.system.experiment != system.experiment for _, one in found)
     ]
