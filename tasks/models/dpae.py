@@ -218,7 +218,7 @@ class DPAE(EpochModel):
         config = self.config
         private = not math.isinf(config.epsilon)
         gaps = [
-            "Validation interactions choose the epoch without noise.",
+            "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does.",
             "The numbers of users and items are taken as public.",
             "A user's own list is computed from that user's own row and leaves out what the user has rated, so the "
             "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
@@ -239,7 +239,7 @@ class DPAE(EpochModel):
         return [
             LedgerEntry(
                 protects="interaction",
-                neighbouring="all interactions of one user added or removed",
+                neighbouring="all training interactions of one user added or removed",
                 mechanism="user-level DP-SGD",
                 accounting="rigorous",
                 claimed_epsilon=config.epsilon if private else None,
