@@ -66,6 +66,15 @@ RECOMMENDATIONS = pa.schema(
         pa.field("score", pa.float32(), nullable=False),
     ]
 )
+NEXT_ITEMS = pa.schema(
+    [
+        pa.field("user", pa.int32(), nullable=False),
+        pa.field("position", pa.int32(), nullable=False),  # from 0: the test event after which these are recommended
+        pa.field("rank", pa.int32(), nullable=False),  # 1..K
+        pa.field("item", pa.int32(), nullable=False),
+        pa.field("score", pa.float32(), nullable=False),
+    ]
+)
 PROFILES = pa.schema([pa.field("user", pa.int32(), nullable=False), pa.field("item", pa.int32(), nullable=False)])
 METRICS = pa.schema(
     [

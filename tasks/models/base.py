@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tasks.models.storage import load_tensors, save_tensors
 from tasks.privacy.ledger import LedgerEntry
+from tasks.sequences import Sequences
 
 if TYPE_CHECKING:
     from tasks.models.training import EpochModel
@@ -28,6 +29,9 @@ class TrainingData:
     features: (n_users, n_columns) float32, raw or perturbed; None for models that use no features.
     attributes: sensitive attribute -> class of every user, (n_users,) int64 from 0, -1 where nobody knows it;
         empty for models that use none.
+    ratings: (n_interactions,) float32, beside users and items; None for models that use none.
+    sequences: the same interactions as every user's events in their order; None where the order is not known. A user
+        may then have an item several times.
     """
 
     n_users: int
@@ -36,12 +40,15 @@ class TrainingData:
     items: NDArray[np.int32]
     features: NDArray[np.float32] | None = None
     attributes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    ratings: NDArray[np.float32] | None = None
+    sequences: Sequences | None = None
 
 
 class ModelConfig(BaseModel):
     """Base of all model configurations: unknown keys are refused, values never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # an infinite budget survives being saved
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
 
 class Progress(Protocol):
@@ -77,14 +84,16 @@ class Silent:
 SILENT = Silent()
 
 
-class Recommender(ABC):
-    """A top-K recommender. After `fit` (or `load`) it scores every user against every item."""
+class Model(ABC):
+    """What is trained, saved and asked: a `Recommender`, or a `NextItemRecommender`."""
 
     Config: ClassVar[type[ModelConfig]]
     uses_features: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.features`."""
     uses_attributes: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.attributes`."""
+    uses_ratings: ClassVar[bool] = False
+    """Whether `fit` reads `TrainingData.ratings`."""
 
     def __init__(self, config: Any) -> None:
         """config: an instance of `Config`."""
@@ -93,13 +102,6 @@ class Recommender(ABC):
     @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Learn from `data`; fitting again forgets what was learnt before."""
-
-    @abstractmethod
-    def score(self, users: NDArray[np.int32]) -> Tensor:
-        """Scores of `users` for all items: (len(users), n_items) float32, finite; higher is better.
-
-        A user without training interactions is scored like any other.
-        """
 
     @abstractmethod
     def released(self) -> dict[str, Tensor]:
@@ -132,3 +134,29 @@ class Recommender(ABC):
         model = cls(config)
         model.restore_released(tensors)
         return model
+
+
+class Recommender(Model):
+    """A top-K recommender. After `fit` (or `load`) it scores every user against every item."""
+
+    @abstractmethod
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """Scores of `users` for all items: (len(users), n_items) float32, finite; higher is better.
+
+        A user without training interactions is scored like any other.
+        """
+
+
+class NextItemRecommender(Model):
+    """A recommender of what comes next. After `fit` (or `load`) it scores every prefix of any sequence.
+
+    `fit` reads `TrainingData.sequences`. What it keeps of a user beside the model (features, a state) is found again by
+    the user's id.
+    """
+
+    @abstractmethod
+    def score_next(self, sequences: Sequences) -> Tensor:
+        """Scores of all items after each event, given it and the ones before it: (n_events, n_items) float32, finite.
+
+        Higher is better. A sequence is scored the same whichever others are asked about beside it.
+        """

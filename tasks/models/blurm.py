@@ -81,12 +81,12 @@ class Blurm(BPR):
         return self._profiles
 
     def released(self) -> dict[str, Tensor]:
-        """See `Recommender.released`: `BPR`'s tensors, and the withheld items of every user."""
+        """See `Model.released`: `BPR`'s tensors, and the withheld items of every user."""
         withheld = {"withheld_indptr": self.withheld.indptr, "withheld_items": self.withheld.items}
         return super().released() | {name: torch.from_numpy(array) for name, array in withheld.items()}
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         rest = dict(tensors)
         self.withheld = Seen(rest.pop("withheld_indptr").numpy(), rest.pop("withheld_items").numpy())
         self._profiles = None

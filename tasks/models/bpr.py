@@ -62,9 +62,9 @@ class BPR(PairwiseModel):
             return torch.addmm(network.biases, rows, network.items.T)
 
     def released(self) -> dict[str, Tensor]:
-        """See `Recommender.released`."""
+        """See `Model.released`."""
         return dict(self.network.state_dict())
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         self.network = BPRNetwork(**tensors)

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import TrainingData
+from tasks.models.base import Recommender, TrainingData
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy import dpsgd
 from tasks.privacy.accounting import account
@@ -120,7 +120,7 @@ class DPAENetwork(nn.Module):
         return Gradients(-(rows * log_shares).sum(1), inputs, hidden, errors, hidden_errors)
 
 
-class DPAE(EpochModel):
+class DPAE(EpochModel, Recommender):
     """Autoencoder recommender with user-level differential privacy."""
 
     Config: ClassVar[type[EpochConfig]] = DPAEConfig
@@ -200,7 +200,7 @@ class DPAE(EpochModel):
         return self._scoring
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         self._scoring = tensors
 
     def score(self, users: NDArray[np.int32]) -> Tensor:

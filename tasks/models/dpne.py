@@ -44,7 +44,7 @@ class DPNE(FactorModel):
     config: DPNEConfig
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Recommender.fit`.
+        """Solve for item vectors; see `Model.fit`.
 
         Raises:
             ConfigurationError: dimension is not below the numbers of users and of items.

@@ -36,7 +36,7 @@ class EASE(Recommender):
     """The training items of every user: what a score is made of."""
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for B; nothing is random. See `Recommender.fit`."""
+        """Solve for B; nothing is random. See `Model.fit`."""
         del rng, progress
         self.given = Seen.from_pairs(data.users, data.items, data.n_users)
         self.weights = solve(_matrix(self.given, data.n_items, np.float64), self.config.regularization)
@@ -50,12 +50,12 @@ class EASE(Recommender):
         return torch.from_numpy(_matrix(own, len(self.weights), np.float32) @ self.weights)
 
     def released(self) -> dict[str, Tensor]:
-        """See `Recommender.released`: B, and the users' training items, without which nobody can be scored."""
+        """See `Model.released`: B, and the users' training items, without which nobody can be scored."""
         arrays = {"weights": self.weights, "indptr": self.given.indptr, "items": self.given.items}
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         self.weights = tensors["weights"].numpy()
         self.given = Seen(tensors["indptr"].numpy(), tensors["items"].numpy())
 

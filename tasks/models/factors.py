@@ -50,11 +50,11 @@ class FactorModel(Recommender):
         return self.users[torch.from_numpy(users).long()] @ self.items.T
 
     def released(self) -> dict[str, torch.Tensor]:
-        """See `Recommender.released`."""
+        """See `Model.released`."""
         return {"users": self.users, "items": self.items}
 
     def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         self.users, self.items = tensors["users"], tensors["items"]
 
 

@@ -36,7 +36,7 @@ class Popularity(Recommender):
     """Interactions per item, noisy or not: (n_items,) float32."""
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Count; see `Recommender.fit`."""
+        """Count; see `Model.fit`."""
         del progress
         self.counts = torch.from_numpy(self.count(data, rng).astype(np.float32))
         return self
@@ -51,11 +51,11 @@ class Popularity(Recommender):
         return self.counts.expand(len(users), -1)
 
     def released(self) -> dict[str, torch.Tensor]:
-        """See `Recommender.released`."""
+        """See `Model.released`."""
         return {"counts": self.counts}
 
     def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         self.counts = tensors["counts"]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tasks.models.base import SILENT, ModelConfig, Progress, Recommender, TrainingData
+from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender, TrainingData
 from tasks.models.sampling import NegativeSampler
 
 
@@ -26,7 +26,7 @@ class EpochConfig(ModelConfig):
     """Weight of the squared norm of all parameters, added to the mean loss of a batch."""
 
 
-class EpochModel(Recommender):
+class EpochModel(Model):
     """A model trained by epochs of gradient steps.
 
     A subclass builds its `network` and trains it for an epoch. All randomness comes from the generator handed to
@@ -41,7 +41,7 @@ class EpochModel(Recommender):
     """Epochs trained so far."""
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Train for `config.epochs` epochs, or until `progress` ends it; see `Recommender.fit`."""
+        """Train for `config.epochs` epochs, or until `progress` ends it; see `Model.fit`."""
         self.epochs_done = 0
         self._rng = rng
         self._data = data
@@ -111,7 +111,7 @@ class EpochModel(Recommender):
         return loss.item()
 
 
-class PairwiseModel(EpochModel):
+class PairwiseModel(EpochModel, Recommender):
     """A model trained by epochs of (user, item, negative item) triples: one per training interaction."""
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:

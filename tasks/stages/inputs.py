@@ -14,7 +14,8 @@ from tasks import contracts
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import Recommender, TrainingData
+from tasks.models.base import Model, TrainingData
+from tasks.sequences import Sequences
 from tasks.stages.common import PERTURBED, PROCESSED, digest
 from tasks.stages.params import Experiment
 
@@ -51,16 +52,35 @@ class Inputs:
         table = contracts.read(self.features_layer / f"seed-{seed}.parquet", contracts.features_schema(columns))
         return table.sort("user").select(columns).to_numpy()
 
-    def training_data(self, cls: type[Recommender], seed: int) -> TrainingData:
-        """What a model of class `cls` may see; `seed` chooses among perturbed releases of the features."""
-        users, items = self.pairs("train")
+    def sequences(self, split: str) -> Sequences:
+        """The events of `split` in the order of the table, which for such data is that of the sequences."""
+        rows = self.interactions.filter(pl.col("split") == split)
+        return Sequences.from_events(rows["user"].to_numpy(), rows["item"].to_numpy())
+
+    def training_data(self, cls: type[Model], seed: int, last: bool = True) -> TrainingData:
+        """What a model of class `cls` may see.
+
+        Args:
+            seed: chooses among perturbed releases of the features.
+            last: with False, the last training event of every user is left out (data with an order only).
+        """
+        rows = self.interactions.filter(pl.col("split") == "train")
+        if not last:
+            rows = rows.filter(pl.col("user") == pl.col("user").shift(-1))
+        sequences = None
+        if self.schema.repeats:
+            sequences = Sequences.from_events(rows["user"].to_numpy(), rows["item"].to_numpy())
+            rows = rows.unique(["user", "item"], keep="last", maintain_order=True)
+        rows = rows.sort("user", "item")
         return TrainingData(
             self.schema.n_users,
             self.schema.n_items,
-            users,
-            items,
+            rows["user"].to_numpy(),
+            rows["item"].to_numpy(),
             features=self.features(seed) if cls.uses_features else None,
             attributes=classes(self._users, self.schema.sensitive) if cls.uses_attributes else {},
+            ratings=rows["rating"].to_numpy() if cls.uses_ratings else None,
+            sequences=sequences,
         )
 
     @property

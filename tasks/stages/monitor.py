@@ -56,9 +56,9 @@ class Screen:
         if self._bar:
             self._bar.reset(self._task, total=epochs, description=self._name)
 
-    def epoch(self, done: int, loss: float, valid: float, seconds_left: float) -> None:
+    def epoch(self, done: int, loss: float, valid: str, seconds_left: float) -> None:
         """An epoch ended; `seconds_left` is for this run."""
-        figures = f"loss {loss:.4f}  valid ndcg {valid:.4f}"
+        figures = f"loss {loss:.4f}  valid {valid}"
         if self._bar:
             self._bar.update(self._task, completed=done, description=f"{self._name}  {figures}")
         elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._epochs:
@@ -74,12 +74,15 @@ class Monitor:
     far, and the history. A run that was cut off goes on from it and ends with the same numbers as an unbroken one.
     """
 
-    def __init__(self, folder: Path, validate: Callable[[EpochModel], float], screen: Screen, patience: int) -> None:
-        """validate: metric on validation interactions, higher is better; patience: epochs without a new best."""
+    def __init__(
+        self, folder: Path, validate: Callable[[Any], float], screen: Screen, patience: int, metric: str
+    ) -> None:
+        """validate: `metric` on validation data, higher is better; patience: epochs without a new best."""
         self._folder = folder
         self._validate = validate
         self._screen = screen
         self._patience = patience
+        self._metric = metric
         self._best: dict[str, torch.Tensor] = {}
         self._best_epoch = 0
         self._started = time.monotonic()
@@ -109,7 +112,7 @@ class Monitor:
             self._best, self._best_epoch = model.weights(), model.epochs_done
         self._write(model)
         left = model.config.epochs - model.epochs_done
-        self._screen.epoch(model.epochs_done, loss, valid, left * record["seconds"])
+        self._screen.epoch(model.epochs_done, loss, f"{self._metric} {valid:.4f}", left * record["seconds"])
         return self._going(model)
 
     def finish(self, model: EpochModel) -> None:

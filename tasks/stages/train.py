@@ -15,7 +15,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 import json
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,8 @@ import polars as pl
 import torch
 
 from tasks import contracts
-from tasks.evaluation import ranking
 from tasks.models import model_class
-from tasks.models.base import SILENT, Recommender
+from tasks.models.base import SILENT, Model
 from tasks.models.training import EpochModel
 from tasks.privacy.ledger import Event, LedgerEntry
 from tasks.stages.common import (
@@ -45,8 +43,9 @@ from tasks.stages.common import (
     write_json,
 )
 from tasks.stages.inputs import Inputs, read_inputs
+from tasks.stages.judging import TASKS
 from tasks.stages.monitor import Monitor, Screen
-from tasks.stages.params import Evaluation, Experiment, Params, load
+from tasks.stages.params import Experiment, Params, load
 from tasks.stages.provenance import provenance
 
 PROFILES = "profiles.parquet"
@@ -95,13 +94,14 @@ def plan(name: str, params: Params) -> list[Unit]:
     experiment = params.experiments[name]
     model_class(experiment.model)  # so that the model's code is loaded and counts
     code = code_digest()
+    suite = params.suites[experiment.suite]
     units = []
     for setting, config in experiment.settings().items():
         inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
         model_config = {key: value for key, value in config.items() if key != "features_epsilon"}
         for seed in experiment.seeds:
             decides = [model_config, seed, inputs.digest, experiment.model, code]
-            decides += [params.evaluation.model_dump(), params.training.model_dump()]
+            decides += [suite.evaluation.model_dump(), suite.training.model_dump()]
             key = text_digest(json.dumps(decides, sort_keys=True))[:16]
             folder = CHECKPOINTS / experiment.suite / name / f"{setting}-seed-{seed}-{key}"
             units.append(Unit(setting, seed, model_config, inputs, folder))
@@ -113,12 +113,14 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
     inputs = unit.inputs
-    data = inputs.training_data(cls, unit.seed)
+    suite = params.suites[experiment.suite]
+    judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
+    data = judge.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     history: list[dict[str, Any]] = []
     if isinstance(model, EpochModel):
         screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
-        monitor = Monitor(unit.folder / "progress", validator(inputs, params), screen, params.training.patience)
+        monitor = Monitor(unit.folder / "progress", judge.validate, screen, suite.training.patience, judge.metric)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
         history = monitor.history
     else:
@@ -127,8 +129,8 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     with whole(unit.done) as place:
         place.mkdir()
         model.save(place / "model.safetensors")
-        metrics, recommendations = evaluate(model, inputs, params.evaluation)
-        contracts.write(recommendations, place / "recommendations.parquet", contracts.RECOMMENDATIONS)
+        metrics, recommendations = judge.evaluate(model)
+        contracts.write(recommendations, place / "recommendations.parquet", judge.contract)
         if profiles := model.profiles():
             table = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True)))
             contracts.write(table, place / PROFILES, contracts.PROFILES)
@@ -139,56 +141,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     remove(unit.folder / "progress")
 
 
-def validator(inputs: Inputs, params: Params) -> Callable[[Recommender], float]:
-    """NDCG on the validation interactions, ranked among all items but the training ones."""
-    users = np.arange(inputs.schema.n_users, dtype=np.int32)
-    train, valid = inputs.seen("train"), inputs.seen("valid")
-    order = ranking.tie_order(inputs.schema.n_items, params.evaluation.seed)
-    k = params.training.validation_k
-
-    def validate(model: Recommender) -> float:
-        recommended, _ = ranking.top_k(model.score, users, train, k, order)
-        return ranking.full_metrics(recommended, valid, [k])["ndcg"][k]
-
-    return validate
-
-
-def evaluate(model: Recommender, inputs: Inputs, evaluation: Evaluation) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    """Test metrics under both protocols, and the top-K lists of all users as the recommendations contract."""
-    users = np.arange(inputs.schema.n_users, dtype=np.int32)
-    order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
-    k = max(evaluation.k)
-    items, scores = ranking.top_k(model.score, users, inputs.seen("train", "valid"), k, order)
-    full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k)
-    test_users, test_items = inputs.pairs("test")
-    negatives = ranking.sampled_negatives(
-        test_users,
-        test_items,
-        inputs.seen("train", "valid", "test"),
-        inputs.schema.n_items,
-        evaluation.negatives,
-        evaluation.seed,
-    )
-    ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
-    sampled = ranking.sampled_metrics(ranks, evaluation.k)
-    metrics = [
-        {"metric": f"{protocol}/{metric}", "k": k, "value": value}
-        for protocol, by_metric in ((f"sampled-{evaluation.negatives}", sampled), ("full", full))
-        for metric, by_k in by_metric.items()
-        for k, value in by_k.items()
-    ]
-    recommendations = pl.DataFrame(
-        {
-            "user": np.repeat(users, k),
-            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), len(users)),
-            "item": items.ravel(),
-            "score": scores.ravel(),
-        }
-    )
-    return metrics, recommendations
-
-
-def ledger(model: Recommender, experiment: Experiment, unit: Unit, params: Params) -> list[LedgerEntry]:
+def ledger(model: Model, experiment: Experiment, unit: Unit, params: Params) -> list[LedgerEntry]:
     """What this unit spent: the model's entries, those of its features, and `none` for what nothing protects."""
     entries = list(model.ledger())
     if model.uses_features and unit.inputs.features_layer.parent != PROCESSED:

@@ -126,7 +126,7 @@ class GCN(PairwiseModel):
         return self._scoring
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Recommender.restore_released`."""
+        """See `Model.restore_released`."""
         self._scoring = tensors
 
     def score(self, users: NDArray[np.int32]) -> Tensor:

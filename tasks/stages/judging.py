@@ -1,0 +1,192 @@
+"""How trained models are validated and tested: top-K lists of users, or the next item after every prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import torch
+
+from tasks import contracts
+from tasks.errors import DataError
+from tasks.evaluation import next_items, ranking
+from tasks.evaluation.metrics import ByCutoff
+from tasks.models.base import Model, NextItemRecommender, Recommender, TrainingData
+from tasks.sequences import Sequences
+from tasks.stages.inputs import Inputs
+from tasks.stages.params import Evaluation, Training
+
+Judged = tuple[list[dict[str, Any]], pl.DataFrame]
+"""Metrics, as records of metric, k and value, and the recommendations they were computed from."""
+
+
+class Judge(Protocol):
+    """What a suite asks of its models."""
+
+    metric: str
+    """The metric of validation."""
+    contract: pa.Schema
+    """Of the recommendations that `evaluate` gives."""
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """What a model of class `cls` learns from; `seed` chooses among perturbed releases of the features."""
+        ...
+
+    def validate(self, model: Any) -> float:
+        """The metric of validation; the test is not looked at."""
+        ...
+
+    def evaluate(self, model: Any) -> Judged:
+        """Test metrics under all protocols of the task, and the recommendations."""
+        ...
+
+
+class TopK:
+    """Users' lists, judged by the items held out of them (METHODS section 8)."""
+
+    metric = "ndcg"
+    contract = contracts.RECOMMENDATIONS
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        self._inputs = inputs
+        self._evaluation = evaluation
+        self._k = training.validation_k
+        self._order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
+        self._users = np.arange(inputs.schema.n_users, dtype=np.int32)
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """See `Judge.training_data`."""
+        return self._inputs.training_data(cls, seed)
+
+    @cached_property
+    def _validation(self) -> tuple[ranking.Seen, ranking.Seen]:
+        return self._inputs.seen("train"), self._inputs.seen("valid")
+
+    def validate(self, model: Recommender) -> float:
+        """NDCG on the validation interactions, ranked among all items but the training ones."""
+        train, valid = self._validation
+        recommended, _ = ranking.top_k(model.score, self._users, train, self._k, self._order)
+        return ranking.full_metrics(recommended, valid, [self._k])["ndcg"][self._k]
+
+    def evaluate(self, model: Recommender) -> Judged:
+        """Test metrics under both protocols, and the top-K lists of all users."""
+        inputs, evaluation = self._inputs, self._evaluation
+        k = max(evaluation.k)
+        items, scores = ranking.top_k(model.score, self._users, inputs.seen("train", "valid"), k, self._order)
+        full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k)
+        test_users, test_items = inputs.pairs("test")
+        negatives = ranking.sampled_negatives(
+            test_users,
+            test_items,
+            inputs.seen("train", "valid", "test"),
+            inputs.schema.n_items,
+            evaluation.negatives,
+            evaluation.seed,
+        )
+        ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
+        sampled = ranking.sampled_metrics(ranks, evaluation.k)
+        metrics = [*records(f"sampled-{evaluation.negatives}", sampled), *records("full", full)]
+        recommendations = pl.DataFrame(
+            {
+                "user": np.repeat(self._users, k),
+                "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), len(self._users)),
+                "item": items.ravel(),
+                "score": scores.ravel(),
+            }
+        )
+        return metrics, recommendations
+
+
+class NextItem:
+    """The item after every prefix of held-out sequences (METHODS section 3).
+
+    Tested are the users who have training events: those who validate have none, and a model with a vector for every
+    user knows nothing of them. A model that reads sequences validates on the users set apart for it. One that does not
+    learns a vector for every user, so it leaves out the last training event of each and validates on those instead.
+    """
+
+    metric = "recall"
+    contract = contracts.NEXT_ITEMS
+    PROTOCOLS: ClassVar = ("next", "next-new")
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        self._inputs = inputs
+        self._evaluation = evaluation
+        self._k = training.validation_k
+        self._order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
+        self._train = inputs.sequences("train")
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """See `Judge.training_data`."""
+        return self._inputs.training_data(cls, seed, last=issubclass(cls, NextItemRecommender))
+
+    @cached_property
+    def _validation(self) -> Sequences:
+        return self._inputs.sequences("valid")
+
+    def validate(self, model: NextItemRecommender | Recommender) -> float:
+        """Recall of the next item, among all items."""
+        if isinstance(model, NextItemRecommender):
+            ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
+            return next_items.next_metrics(ranked, [self._k])["recall"][self._k]
+        last = self._train.items[self._train.indptr[1:] - 1]
+        held = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
+        nothing = ranking.Seen.from_pairs(last[:0], last[:0], self._inputs.schema.n_users)
+        users = np.arange(self._inputs.schema.n_users, dtype=np.int32)
+        recommended, _ = ranking.top_k(model.score, users, nothing, self._k, self._order)
+        return ranking.full_metrics(recommended, held, [self._k])["recall"][self._k]
+
+    def evaluate(self, model: NextItemRecommender | Recommender) -> Judged:
+        """Test metrics under both protocols, and the best items of every example under `next`.
+
+        Raises:
+            DataError: no tested user has two test events.
+        """
+        tested = self._inputs.sequences("test")
+        tested = tested.take(np.flatnonzero(np.isin(tested.users, self._train.users) & (tested.lengths > 1)))
+        if not len(tested):
+            raise DataError("interactions: no user has training events and two test events; there is nothing to test")
+        k = max(self._evaluation.k)
+        before = self._inputs.seen("train")
+        score = scorer(model)
+        everything = next_items.next_items(score, tested, k, self._order)
+        new = next_items.next_items(score, tested, k, self._order, before)
+        metrics = [
+            record
+            for protocol, ranked in zip(self.PROTOCOLS, (everything, new), strict=True)
+            for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
+        ]
+        n_examples = len(everything.users)
+        recommendations = pl.DataFrame(
+            {
+                "user": np.repeat(everything.users, k),
+                "position": np.repeat(everything.positions, k),
+                "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n_examples),
+                "item": everything.items.ravel(),
+                "score": everything.scores.ravel(),
+            }
+        )
+        return metrics, recommendations
+
+
+TASKS: dict[str, type[TopK] | type[NextItem]] = {"top-k": TopK, "next-item": NextItem}
+
+
+def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:
+    """Scores of what follows each event; of a model that knows users only, its scores of the user."""
+    if isinstance(model, NextItemRecommender):
+        return model.score_next
+    return lambda sequences: model.score(sequences.users)[torch.from_numpy(sequences.owners)]
+
+
+def records(protocol: str, found: ByCutoff) -> list[dict[str, Any]]:
+    """Metrics of one protocol as records."""
+    return [
+        {"metric": f"{protocol}/{metric}", "k": k, "value": value}
+        for metric, by_k in found.items()
+        for k, value in by_k.items()
+    ]
