@@ -1,0 +1,315 @@
+"""Edge inference: from what a sequential recommender releases, tell two worlds apart that differ in one interaction.
+
+Source: METHODS §7; the best attacker against Gaussian noise is the likelihood ratio test of Neyman and Pearson, as in
+Dong, Roth and Su, "Gaussian differential privacy" (JRSSB 2022). Two kinds of release are attacked: noisy aggregates of
+a user's behaviour graph, by an attacker who knows everything but the world and the noise, and recommendations, by one
+who can run the recommender in both worlds and learns from that (shadow samples).
+
+Success is the advantage, true minus false positive rate of the verdict "world 1": 0 is chance, 1 is certainty, which
+is what an attacker must reach where nothing is random and the releases differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erf
+
+from tasks.evaluation.statistics import bootstrap_interval, clopper_pearson
+
+FEWEST_TRIALS = 8
+"""Of each world: half of them teach the attacker, in two folds, and half measure it."""
+
+Score = Callable[[NDArray[Any]], NDArray[np.float64]]
+"""(n, ...) releases -> (n,) estimated log-likelihood ratios, positive for world 1."""
+Learner = Callable[[NDArray[Any], NDArray[Any]], Score]
+"""(shadow releases of world 0, of world 1) -> a score."""
+
+
+class Advantage(NamedTuple):
+    """True minus false positive rate: 0 is chance, 1 certainty; what was measured may fall below 0 by chance."""
+
+    value: float
+    low: float
+    """Lower end of the 95 % interval of this attacker's advantage."""
+    high: float
+    """Upper end."""
+    optimal: float | None = None
+    """The best attacker's, in closed form; None where there is none."""
+
+
+def remove_visit(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
+    """World 1 of a sequence, world 0, in which the visit at `position` never happened: (n - 1,) int64.
+
+    Where no other visit has that item, the graph loses a node too, which `tasks.privacy.aggregation` takes as public.
+
+    Args:
+        sequence: (n,) items, n at least 3.
+        position: of an interior visit, 1 to n - 2, so that the first and the last item stay.
+
+    Raises:
+        ValueError: the sequence is too short, or the visit is not an interior one.
+    """
+    items = _checked_sequence(sequence, 3, position, 1)
+    return np.delete(items, position)
+
+
+def swap_visits(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
+    """World 1 of a sequence, world 0, with the visits at `position` and the next one swapped: (n,) int64.
+
+    Items and last item stay, transitions change, and aggregates of rows of norm C move by at most √18 C. Under the
+    guarantee of `tasks.privacy.aggregation` this is no neighbour: it is a visit removed and another added.
+
+    Args:
+        sequence: (n,) items, n at least 4.
+        position: of the first of two interior visits, 1 to n - 3.
+
+    Raises:
+        ValueError: the sequence is too short, the visits are not both interior, or the swap changes no transition.
+    """
+    items = _checked_sequence(sequence, 4, position, 2)
+    swapped = items.copy()
+    swapped[[position, position + 1]] = items[[position + 1, position]]
+    before, after = [np.stack([world[:-1], world[1:]])[:, _order(world)] for world in (items, swapped)]
+    if np.array_equal(before, after):
+        raise ValueError(f"swapping visits {position} and {position + 1} changes no transition; choose others")
+    return swapped
+
+
+def aggregate_difference(world0: ArrayLike, world1: ArrayLike, embeddings: NDArray[np.floating]) -> NDArray[np.float64]:
+    """A_out H and A_in H in world 1 less those in world 0: (2, n_nodes, d), nodes being all items of both worlds.
+
+    Args:
+        world0, world1: (n,) items of either sequence, lengths may differ.
+        embeddings: (n_items, d) H, already scaled to the norm with which it is released.
+    """
+    worlds = [np.asarray(world, np.int64) for world in (world0, world1)]
+    nodes = np.unique(np.concatenate(worlds))
+    difference = np.zeros((2, len(nodes), embeddings.shape[1]))
+    for world, sign in zip(worlds, (-1.0, 1.0), strict=True):
+        rows = np.searchsorted(nodes, world)
+        vectors = sign * embeddings[world]
+        np.add.at(difference[0], rows[:-1], vectors[1:])
+        np.add.at(difference[1], rows[1:], vectors[:-1])
+    return difference
+
+
+def gaussian_advantage(distance: float, sigma: float, releases: int = 1) -> float:
+    """Of the best attacker, 2 Φ(√R ‖difference‖/(2σ)) - 1: 0 for equal worlds, 1 for different ones without noise.
+
+    Args:
+        distance: L2 norm of the difference between what the two worlds release before noise.
+        sigma: standard deviation of the noise in every entry.
+        releases: R, with independent noise.
+
+    Raises:
+        ValueError: distance or sigma is negative or not a finite number, or releases is below 1.
+    """
+    return float(erf(_signal(distance, sigma, releases) / (2 * math.sqrt(2))))
+
+
+def aggregate_advantage(
+    difference: ArrayLike, sigma: float, releases: int, trials: int, rng: np.random.Generator
+) -> Advantage:
+    """Play the attack on `releases` noisy aggregates, `trials` times in either world.
+
+    The likelihood ratio depends on the releases through the mean of their projections on the difference alone, which
+    is normal: that is drawn, not the whole noise. Half of the trials choose the threshold, half measure it. Equal
+    worlds are chance, 0; different ones without noise are certain, 1; both then without an interval's width.
+
+    Args:
+        difference: any shape, see `aggregate_difference`.
+        sigma: standard deviation of the noise in every entry.
+        releases: of the same aggregates, with independent noise.
+
+    Raises:
+        ValueError: `difference` is not finite, sigma is negative or not a finite number, releases is below 1, or there
+            are fewer than 8 trials.
+    """
+    distance = float(np.linalg.norm(np.ravel(difference)))
+    signal, optimal = _signal(distance, sigma, releases), gaussian_advantage(distance, sigma, releases)
+    _check_trials(trials)
+    if not signal or math.isinf(signal):
+        return Advantage(optimal, optimal, optimal, optimal)
+    seen = rng.standard_normal((2, trials))
+    seen[1] += signal
+    half = trials // 2
+    threshold = _threshold(seen[0, :half], seen[1, :half])
+    return _measured(seen[0, half:] > threshold, seen[1, half:] > threshold)._replace(optimal=optimal)
+
+
+def list_advantage(
+    lists0: NDArray[np.integer], lists1: NDArray[np.integer], n_items: int, rng: np.random.Generator
+) -> Advantage:
+    """How well one list shows in which world it was computed, to an attacker who has seen others of both worlds.
+
+    The attacker fits a naive Bayes likelihood ratio on half of the lists: on which items are in a list, or on which
+    item is at which rank, whichever tells its own lists better apart in two-fold cross-validation. The other half
+    measures. Lists that never vary give 1 if they differ between worlds, if only in order, and 0 if not. A better
+    attacker may exist: this is no upper bound.
+
+    Args:
+        lists0, lists1: (trials, K) distinct items of every list, best first, from repeated independent inferences.
+        n_items: items are 0..n_items - 1.
+
+    Raises:
+        ValueError: the shapes differ or are not (8 or more, 1 or more), an item is out of range, or a list holds an
+            item twice.
+    """
+    _check_worlds(lists0, lists1)
+    both = np.sort(np.concatenate([lists0, lists1]), axis=1)
+    if both[:, 0].min() < 0 or both[:, -1].max() >= n_items:
+        raise ValueError(f"lists must hold items 0 to {n_items - 1} (hold {both.min()} to {both.max()})")
+    if repeated := int((both[:, 1:] == both[:, :-1]).any(axis=1).sum()):
+        raise ValueError(f"{repeated} of {len(both)} lists hold an item twice")
+    length = lists0.shape[1]
+
+    def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        return _naive_bayes(first, second, n_items)
+
+    def by_rank(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        offsets = np.arange(length) * n_items
+        score = _naive_bayes(first + offsets, second + offsets, length * n_items)
+        return lambda lists: score(lists + offsets)
+
+    return _play(lists0, lists1, (by_item, by_rank), rng)
+
+
+def score_advantage(
+    scores0: NDArray[np.floating], scores1: NDArray[np.floating], rng: np.random.Generator
+) -> Advantage:
+    """The same as `list_advantage` where scores are released: a Gaussian naive Bayes attacker, pooled variances.
+
+    Args:
+        scores0, scores1: (trials, n_items) from repeated independent inferences.
+
+    Raises:
+        ValueError: the shapes differ or are not (8 or more, 1 or more), or a score is not finite.
+    """
+    _check_worlds(scores0, scores1)
+    if not (np.isfinite(scores0).all() and np.isfinite(scores1).all()):
+        raise ValueError("scores must be finite numbers")
+    return _play(np.asarray(scores0, np.float64), np.asarray(scores1, np.float64), (_gaussian_bayes,), rng)
+
+
+def mean_advantage(targets: Sequence[Advantage], *, seed: int = 0) -> Advantage:
+    """Mean over targets (a user and an interaction each), with its 95 % bootstrap interval for other targets.
+
+    Targets are drawn with what was measured for them. As trials of different targets are independent, that carries the
+    trials' chance too, and to draw trials again would count it twice. Few targets give too narrow an interval (see
+    `bootstrap_interval`), equal values a point; one target keeps its own interval.
+
+    Raises:
+        ValueError: no targets.
+    """
+    if len(targets) == 1:
+        return targets[0]
+    values = [target.value for target in targets]
+    low, high = bootstrap_interval(values, seed=seed)
+    optimal = [target.optimal for target in targets if target.optimal is not None]
+    known = float(np.mean(optimal)) if len(optimal) == len(targets) else None
+    return Advantage(float(np.mean(values)), low, high, known)
+
+
+def _play(
+    world0: NDArray[Any], world1: NDArray[Any], learners: Sequence[Learner], rng: np.random.Generator
+) -> Advantage:
+    """Learn from half of the releases, measure on the other. Equal priors: the verdict is the sign of the ratio."""
+    shuffled = [world[rng.permutation(len(world))] for world in (world0, world1)]
+    half = len(world0) // 2
+    shadow, released = [world[:half] for world in shuffled], [world[half:] for world in shuffled]
+    learn = max(learners, key=lambda learner: _cross_validated(learner, *shadow))  # the first of equals
+    score = learn(*shadow)
+    return _measured(*[score(world) > 0 for world in released])
+
+
+def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any]) -> float:
+    """Advantage on either half of what was learnt from the other."""
+    half = len(world0) // 2
+    parts = (slice(None, half), slice(half, None))
+    flagged: list[list[NDArray[np.bool_]]] = [[], []]
+    for own, other in (parts, parts[::-1]):
+        score = learn(world0[own], world1[own])
+        for world, verdicts in zip((world0, world1), flagged, strict=True):
+            verdicts.append(score(world[other]) > 0)
+    false, true = (np.concatenate(verdicts).mean() for verdicts in flagged)
+    return float(true - false)
+
+
+def _naive_bayes(first: NDArray[Any], second: NDArray[Any], n_features: int) -> Score:
+    """Independent indicators, of which each row names those that are 1; Jeffreys' estimate of each probability."""
+    counts = [np.bincount(world.ravel(), minlength=n_features) for world in (first, second)]
+    with_it = np.log(counts[1] + 0.5) - np.log(counts[0] + 0.5)
+    without = np.log(len(second) - counts[1] + 0.5) - np.log(len(first) - counts[0] + 0.5)
+    base, weights = without.sum(), with_it - without
+    return lambda rows: base + weights[rows].sum(axis=1)
+
+
+def _gaussian_bayes(first: NDArray[Any], second: NDArray[Any]) -> Score:
+    """Independent normal variables of the same variance in both worlds."""
+    middle, step = (first.mean(0) + second.mean(0)) / 2, second.mean(0) - first.mean(0)
+    variances = (first.var(0) + second.var(0)) / 2
+    # A variable that hardly varies decides alone, or not at all where it is equal in both worlds.
+    peak = max(np.abs(first).max(), np.abs(second).max(), np.finfo(np.float64).tiny)
+    weights = step / peak / (np.sqrt(variances) / peak + 1e-9) ** 2
+    return lambda rows: ((rows - middle) / peak) @ weights
+
+
+def _threshold(world0: NDArray[np.float64], world1: NDArray[np.float64]) -> float:
+    """Above which a value speaks for world 1 so that the advantage on these values is largest."""
+    values = np.unique(np.concatenate([world0, world1]))
+    below = [np.searchsorted(np.sort(world), values, "right") / len(world) for world in (world0, world1)]
+    best = int(np.argmax(below[0] - below[1]))
+    return float(values[best : best + 2].mean())
+
+
+def _measured(flagged0: NDArray[np.bool_], flagged1: NDArray[np.bool_]) -> Advantage:
+    """From verdicts "world 1" in either world. Both rates have exact intervals that hold together at 95 %."""
+    (low0, high0), (low1, high1) = (
+        clopper_pearson(int(flagged.sum()), len(flagged), level=0.975) for flagged in (flagged0, flagged1)
+    )
+    return Advantage(float(flagged1.mean() - flagged0.mean()), low1 - high0, high1 - low0)
+
+
+def _signal(distance: float, sigma: float, releases: int) -> float:
+    """√R ‖difference‖/σ: how far apart the worlds are, in standard deviations of what the attacker sees."""
+    for name, value in (("the norm of the difference", distance), ("sigma", sigma)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be a finite number, 0 or more (is {value})")
+    if releases < 1:
+        raise ValueError(f"releases must be at least 1 (is {releases})")
+    if not distance:
+        return 0.0
+    return math.sqrt(releases) * distance / sigma if sigma else math.inf
+
+
+def _order(items: NDArray[np.int64]) -> NDArray[np.intp]:
+    """By which the transitions of a sequence are sorted."""
+    return np.lexsort((items[1:], items[:-1]))
+
+
+def _checked_sequence(sequence: ArrayLike, shortest: int, position: int, width: int) -> NDArray[np.int64]:
+    items = np.asarray(sequence, np.int64)
+    if items.ndim != 1 or len(items) < shortest:
+        raise ValueError(f"a sequence of at least {shortest} events is needed (has shape {items.shape})")
+    if not 1 <= position <= len(items) - 1 - width:
+        raise ValueError(
+            f"position must be 1 to {len(items) - 1 - width} in a sequence of {len(items)} (is {position}): the first "
+            "and the last event stay"
+        )
+    return items
+
+
+def _check_worlds(world0: NDArray[Any], world1: NDArray[Any]) -> None:
+    if world0.ndim != 2 or world0.shape != world1.shape or not world0.shape[1]:
+        raise ValueError(f"two tables of equal shape are needed (have {world0.shape} and {world1.shape})")
+    _check_trials(len(world0))
+
+
+def _check_trials(trials: int) -> None:
+    if trials < FEWEST_TRIALS:
+        raise ValueError(f"at least {FEWEST_TRIALS} trials of each world are needed (are {trials})")

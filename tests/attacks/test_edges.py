@@ -1,0 +1,299 @@
+"""The attacker reaches the best possible advantage where that is known, certainty without noise, and else nothing."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from tasks.attacks import edges
+from tasks.attacks.edges import (
+    Advantage,
+    aggregate_advantage,
+    aggregate_difference,
+    gaussian_advantage,
+    list_advantage,
+    mean_advantage,
+    remove_visit,
+    score_advantage,
+    swap_visits,
+)
+
+N_ITEMS, LENGTH = 60, 10
+
+
+def lists(n: int, rng: np.random.Generator, *, favoured: float = 0.0) -> np.ndarray:
+    """Top lists of noisy scores; item 0 is favoured."""
+    scores = rng.normal(np.linspace(0, 2, N_ITEMS), 1, (n, N_ITEMS))
+    scores[:, 0] += favoured
+    return np.argsort(-scores, axis=1)[:, :LENGTH]
+
+
+def test_removing_and_swapping_visits() -> None:
+    sequence = np.array([4, 7, 4, 9, 2], np.int32)
+    assert remove_visit(sequence, 1).tolist() == [4, 4, 9, 2]
+    assert remove_visit(sequence, 3).tolist() == [4, 7, 4, 2]
+    assert swap_visits(sequence, 1).tolist() == [4, 4, 7, 9, 2]
+    assert swap_visits(sequence, 2).tolist() == [4, 7, 9, 4, 2]
+    assert sequence.tolist() == [4, 7, 4, 9, 2]
+
+
+@pytest.mark.parametrize(
+    ("function", "sequence", "position", "message"),
+    [
+        (remove_visit, [1, 2], 1, "at least 3 events"),
+        (swap_visits, [1, 2, 3], 1, "at least 4 events"),
+        (remove_visit, [[1, 2, 3]], 1, "at least 3 events"),
+        (remove_visit, [1, 2, 3], 0, "position must be 1 to 1"),
+        (remove_visit, [1, 2, 3], 2, "position must be 1 to 1"),
+        (remove_visit, [1, 2, 3], -2, "position must be 1 to 1"),
+        (swap_visits, [1, 2, 3, 4, 5], 3, "position must be 1 to 2"),
+        (swap_visits, [1, 2, 2, 3], 1, "changes no transition"),
+        (swap_visits, [1, 2, 1, 1], 1, "changes no transition"),
+    ],
+)
+def test_worlds_that_cannot_be_made_are_refused(function, sequence, position, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        function(sequence, position)
+
+
+def test_worlds_differ_by_no_more_than_a_visit_and_by_something() -> None:
+    """All sequences of four and five visits of three items; rows of norm 0.4, all signs."""
+    furthest = {remove_visit: 0.0, swap_visits: 0.0}
+    directions = [0.4 * np.array(signs)[:, None] for signs in itertools.product([-1.0, 1.0], repeat=3)]
+    equilateral = [0.4 * np.array([[math.cos(angle), math.sin(angle)] for angle in np.arange(3) * 2 * math.pi / 3])]
+    for length in (4, 5):
+        for sequence, position in itertools.product(itertools.product(range(3), repeat=length), range(1, length - 1)):
+            for make in furthest:
+                try:
+                    world = make(sequence, position)
+                except ValueError:  # only a swap that is too late or changes nothing
+                    assert make is swap_visits
+                    continue
+                norms = [np.linalg.norm(aggregate_difference(sequence, world, h)) for h in (*directions, *equilateral)]
+                assert norms[-1] > 0.1
+                furthest[make] = max(furthest[make], *norms)
+    assert furthest[remove_visit] == pytest.approx(0.4 * math.sqrt(10), rel=1e-12)
+    assert furthest[swap_visits] <= 0.4 * math.sqrt(18) * (1 + 1e-12)
+
+
+def test_a_swap_reaches_its_bound() -> None:
+    """The user comes back to the item before; the three items point as far apart as three can."""
+    angles = np.arange(3) * 2 * math.pi / 3
+    embeddings = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    moved = aggregate_difference([0, 1, 2, 0], swap_visits([0, 1, 2, 0], 1), embeddings)
+    assert np.linalg.norm(moved) == pytest.approx(math.sqrt(18), rel=1e-12)
+
+
+def test_the_difference_is_that_of_adjacency_matrices() -> None:
+    rng = np.random.default_rng(0)
+    embeddings = rng.normal(size=(9, 5))
+    world0, world1 = rng.integers(0, 9, 12), rng.integers(0, 9, 15)
+    adjacency = np.zeros((2, 9, 9))
+    for matrix, world in zip(adjacency, (world0, world1), strict=True):
+        for i, j in itertools.pairwise(world):
+            matrix[i, j] += 1
+    change = adjacency[1] - adjacency[0]
+    nodes = np.union1d(world0, world1)
+    expected = np.stack([change @ embeddings, change.T @ embeddings])[:, nodes]
+    np.testing.assert_allclose(aggregate_difference(world0, world1, embeddings), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("sigma", "releases"), [(0.5, 1), (2.0, 1), (2.0, 9), (10.0, 4), (0.1, 1)])
+def test_the_played_attack_agrees_with_the_closed_form(sigma: float, releases: int) -> None:
+    """The attacker's threshold is not quite the best, so its own advantage is a little below; the interval, at least
+    95 % wide, holds the closed form in at least 90 of 100 plays (fewer than that: 1 % if it held it in 95 %)."""
+    difference = np.random.default_rng(1).normal(size=(2, 3, 4)) / 4
+    distance = np.linalg.norm(difference)
+    rng = np.random.default_rng(2)
+    plays = [aggregate_advantage(difference, sigma, releases, 2000, rng) for _ in range(100)]
+    optimal = 2 * norm.cdf(math.sqrt(releases) * distance / (2 * sigma)) - 1
+    assert [play.optimal for play in plays] == pytest.approx([optimal] * 100, rel=1e-9)
+    assert sum(play.low <= optimal <= play.high for play in plays) >= 90
+    assert np.mean([play.value for play in plays]) <= optimal + 4 * 0.03 / math.sqrt(100)
+
+
+def test_projections_lose_nothing_against_whole_noise() -> None:
+    """An attack on whole noisy matrices, one trial after another with the likelihoods themselves: its share of right
+    verdicts less that of wrong ones is binomial around the closed form (4 standard deviations: 6e-5)."""
+    rng = np.random.default_rng(3)
+    difference, sigma, releases, trials = rng.normal(size=(2, 4, 3)) / 3, 1.5, 3, 4000
+    right = 0
+    for trial in range(trials):
+        seen = (trial % 2) * difference + rng.normal(0, sigma, (releases, *difference.shape))
+        verdict = ((seen - difference) ** 2).sum() < (seen**2).sum()
+        right += int(verdict == trial % 2)
+    expected = gaussian_advantage(float(np.linalg.norm(difference)), sigma, releases)
+    assert abs(2 * right / trials - 1 - expected) < 4 * math.sqrt((1 - expected**2) / trials)
+
+
+def test_aggregates_without_noise_give_everything_away_and_equal_ones_nothing() -> None:
+    rng = np.random.default_rng(0)
+    assert aggregate_advantage([[0.0, 1e-9]], 0.0, 1, 10, rng) == Advantage(1, 1, 1, 1)
+    assert aggregate_advantage([1e150], 1e-300, 1, 10, rng) == Advantage(1, 1, 1, 1)
+    assert aggregate_advantage([1e150], 1e-3, 1, 10, rng).value == 1
+    for sigma in (0.0, 1.0):
+        assert aggregate_advantage(np.zeros((2, 3)), sigma, 5, 10, rng) == Advantage(0, 0, 0, 0)
+
+
+def test_more_releases_and_less_noise_help_the_attacker() -> None:
+    by_releases = [gaussian_advantage(1.0, 5.0, releases) for releases in (1, 4, 16, 1000)]
+    by_sigma = [gaussian_advantage(1.0, sigma) for sigma in (10.0, 1.0, 0.1, 0.0)]
+    assert by_releases == sorted(set(by_releases))
+    assert by_sigma == sorted(set(by_sigma))
+    assert by_sigma[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], -1.0, 1, 10), "sigma must be"),
+        (([1.0], math.nan, 1, 10), "sigma must be"),
+        (([math.nan], 1.0, 1, 10), "norm of the difference"),
+        (([1.0], 1.0, 0, 10), "releases must be"),
+        (([1.0], 1.0, 1, 7), "at least 8 trials"),
+        (([0.0], 0.0, 1, 7), "at least 8 trials"),
+    ],
+)
+def test_impossible_attacks_are_refused(arguments, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        aggregate_advantage(*arguments, np.random.default_rng(0))
+
+
+def test_lists_that_never_vary_and_differ_are_told_apart_always() -> None:
+    """In one item, or in the order alone."""
+    rng = np.random.default_rng(0)
+    first = np.tile(np.arange(5), (40, 1))
+    for other in ([0, 1, 2, 3, 9], [1, 0, 2, 3, 4]):
+        found = list_advantage(first, np.tile(other, (40, 1)), 10, rng)
+        assert found.value == found.high == 1
+        assert found.low > 0.5
+    assert list_advantage(first, first, 10, rng).value == 0
+
+
+def test_scores_that_never_vary_and_differ_are_told_apart_always() -> None:
+    rng = np.random.default_rng(0)
+    first = np.tile(rng.normal(size=30), (40, 1))
+    second = first.copy()
+    second[:, 4] += 1e-6
+    assert score_advantage(first, second, rng).value == score_advantage(second, first, rng).value == 1
+    assert score_advantage(first, first, rng).value == score_advantage(0 * first, 0 * first, rng).value == 0
+
+
+def test_lists_of_the_same_law_are_told_apart_by_chance_alone() -> None:
+    """Shuffled worlds: lists of both are dealt to either. Intervals hold 0 at 95 % or more: fewer than 45 of 50 do
+    with probability 4 %, were it 95 % exactly."""
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(50):
+        pool = rng.permutation(np.concatenate([lists(60, rng), lists(60, rng, favoured=3)]))
+        found = list_advantage(pool[:60], pool[60:], N_ITEMS, rng)
+        held += found.low <= 0 <= found.high
+    assert held >= 45
+
+
+def test_scores_of_the_same_law_are_told_apart_by_chance_alone() -> None:
+    rng = np.random.default_rng(5)
+    found = [score_advantage(*rng.normal(size=(2, 60, 30)), rng) for _ in range(50)]
+    assert sum(play.low <= 0 <= play.high for play in found) >= 45
+
+
+def test_the_attack_on_lists_finds_what_is_there() -> None:
+    """An item that is in the list with probability 0.1 in one world and 0.8 in the other, all else random: the best
+    attacker's advantage is 0.7. Measured on 1,000 lists of each: 4 standard deviations are 0.07."""
+    rng = np.random.default_rng(6)
+    worlds = []
+    for probability in (0.1, 0.8):
+        world = np.argsort(rng.random((2000, 20)), axis=1)[:, :5] + 1
+        world[rng.random(2000) < probability, 2] = 0
+        worlds.append(world)
+    found = list_advantage(*worlds, 21, rng)
+    assert found.value == pytest.approx(0.7, abs=0.07)
+    assert found.low < 0.7 < found.high
+
+
+def test_the_attack_on_scores_is_the_best_where_its_assumptions_hold() -> None:
+    """Independent normal scores of the same variance: 2 Φ(distance/2) - 1. Few of what it must estimate and many to
+    learn from, so that it hardly falls short."""
+    rng = np.random.default_rng(7)
+    shift, spread = np.array([1.0, 0.0, -2.0, 0.5]), np.array([1.0, 2.0, 3.0, 1.0])
+    world0, world1 = rng.normal(0, spread, (4000, 4)), rng.normal(shift, spread, (4000, 4))
+    found = score_advantage(world0, world1, rng)
+    best = 2 * norm.cdf(np.linalg.norm(shift / spread) / 2) - 1
+    assert found.low < best < found.high
+    assert found.high - found.low < 0.1
+
+
+def test_what_the_attacker_measures_itself_on_teaches_it_nothing() -> None:
+    """More items than lists, one list each by chance: an attacker that saw them all would be right every time."""
+    rng = np.random.default_rng(8)
+    worlds = np.argsort(rng.random((2, 100, 2000)), axis=2)[:, :, :20]
+    found = list_advantage(*worlds, 2000, rng)
+    assert found.low < 0 < found.high
+
+
+@pytest.mark.parametrize(
+    ("shape0", "shape1", "message"),
+    [
+        ((10, 3), (9, 3), "equal shape"),
+        ((10,), (10,), "equal shape"),
+        ((10, 0), (10, 0), "equal shape"),
+        ((7, 3), (7, 3), "at least 8 trials"),
+    ],
+)
+def test_worlds_that_do_not_belong_together_are_refused(shape0, shape1, message) -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=message):
+        list_advantage(np.ones(shape0, int), np.ones(shape1, int), 5, rng)
+    with pytest.raises(ValueError, match=message):
+        score_advantage(np.ones(shape0), np.ones(shape1), rng)
+
+
+def test_broken_lists_and_scores_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    good = np.tile([0, 1, 2], (10, 1))
+    for bad, message in (([0, 1, 5], "items 0 to 4"), ([-1, 0, 1], "items 0 to 4"), ([1, 0, 1], "10 of 20 lists")):
+        with pytest.raises(ValueError, match=message):
+            list_advantage(good, np.tile(bad, (10, 1)), 5, rng)
+    with pytest.raises(ValueError, match="finite"):
+        score_advantage(good * 1.0, good * math.nan, rng)
+
+
+def test_the_mean_over_targets_covers_the_mean_of_all_targets() -> None:
+    """40 targets whose rates are uniform in [0, 1] and [0, 0.5], measured on 5 trials each, which give 39 % of the
+    variance: the mean of all targets is 0.25. Of 200 samples a nominal 95 % interval that covers in 94 % covers in
+    fewer than 178 with probability 0.2 %, and without the trials' share of the variance in about 87 %."""
+    rng = np.random.default_rng(9)
+    rates = np.stack([rng.uniform(0, 1, (200, 40)), rng.uniform(0, 0.5, (200, 40))])
+    true, false = rng.binomial(5, rates) / 5
+    found = [mean_advantage([Advantage(value, 0, 1, 0.5) for value in row]) for row in true - false]
+    assert 178 <= sum(mean.low <= 0.25 <= mean.high for mean in found) <= 199
+    assert found[0].value == pytest.approx((true - false)[0].mean())
+    assert found[0].optimal == 0.5
+
+
+def test_the_mean_of_one_target_is_that_target_and_of_none_an_error() -> None:
+    one = Advantage(0.5, 0.2, 0.7)
+    assert mean_advantage([one]) == one
+    assert mean_advantage([one, Advantage(0.7, 0.6, 0.8, 0.75)]).optimal is None
+    with pytest.raises(ValueError, match="one or more"):
+        mean_advantage([])
+
+
+def test_same_generator_same_answer() -> None:
+    rng = np.random.default_rng(10)
+    world0, world1 = lists(40, rng), lists(40, rng, favoured=1)
+    for seed in (0, 1):
+        twice = [list_advantage(world0, world1, N_ITEMS, np.random.default_rng(seed)) for _ in range(2)]
+        assert twice[0] == twice[1]
+
+
+def test_the_threshold_is_the_best_of_all() -> None:
+    """Against every cut between the values, with ties."""
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        world0, world1 = rng.integers(0, 8, 15) / 2, rng.integers(2, 10, 15) / 2
+        threshold = edges._threshold(world0, world1)
+        best = max((world1 > cut).mean() - (world0 > cut).mean() for cut in np.arange(-1, 12) / 2 + 0.25)
+        assert (world1 > threshold).mean() - (world0 > threshold).mean() == pytest.approx(best)
