@@ -23,6 +23,8 @@ from tasks.evaluation.statistics import bootstrap_interval, clopper_pearson
 
 FEWEST_TRIALS = 8
 """Of each world: half of them teach the attacker, in two folds, and half measure it."""
+CLEAR = 2.0
+"""Standard deviations by which an item's counts in the two worlds differ where a cautious attacker looks at it."""
 
 Score = Callable[[NDArray[Any]], NDArray[np.float64]]
 """(n, ...) releases -> (n,) estimated log-likelihood ratios, positive for world 1."""
@@ -147,10 +149,10 @@ def list_advantage(
 ) -> Advantage:
     """How well one list shows in which world it was computed, to an attacker who has seen others of both worlds.
 
-    The attacker fits a naive Bayes likelihood ratio on half of the lists: on which items are in a list, or on which
-    item is at which rank, whichever tells its own lists better apart in two-fold cross-validation. The other half
-    measures. Lists that never vary give 1 if they differ between worlds, if only in order, and 0 if not. A better
-    attacker may exist: this is no upper bound.
+    The attacker fits a naive Bayes likelihood ratio on half of the lists: on which items are in a list, on those alone
+    whose counts clearly differ, or on which item is at which rank, whichever tells its own lists apart best in two-fold
+    cross-validation. The other half measures. Lists that never vary give 1 if they differ between worlds, if only in
+    order, and 0 if not. A better attacker may exist: this is no upper bound, and it falls short with few lists.
 
     Args:
         lists0, lists1: (trials, K) distinct items of every list, best first, from repeated independent inferences.
@@ -171,12 +173,15 @@ def list_advantage(
     def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
         return _naive_bayes(first, second, n_items)
 
+    def by_clear_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        return _naive_bayes(first, second, n_items, clear=CLEAR)
+
     def by_rank(first: NDArray[Any], second: NDArray[Any]) -> Score:
         offsets = np.arange(length) * n_items
         score = _naive_bayes(first + offsets, second + offsets, length * n_items)
         return lambda lists: score(lists + offsets)
 
-    return _play(lists0, lists1, (by_item, by_rank), rng)
+    return _play(lists0, lists1, (by_item, by_clear_item, by_rank), rng)
 
 
 def score_advantage(
@@ -240,11 +245,16 @@ def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any])
     return float(true - false)
 
 
-def _naive_bayes(first: NDArray[Any], second: NDArray[Any], n_features: int) -> Score:
-    """Independent indicators, of which each row names those that are 1; Jeffreys' estimate of each probability."""
+def _naive_bayes(first: NDArray[Any], second: NDArray[Any], n_features: int, *, clear: float = 0.0) -> Score:
+    """Independent indicators, of which each row names those that are 1; Jeffreys' estimate of each probability.
+
+    Args:
+        clear: how many (estimated) standard deviations a feature's counts must differ by to be used.
+    """
     counts = [np.bincount(world.ravel(), minlength=n_features) for world in (first, second)]
-    with_it = np.log(counts[1] + 0.5) - np.log(counts[0] + 0.5)
-    without = np.log(len(second) - counts[1] + 0.5) - np.log(len(first) - counts[0] + 0.5)
+    used = np.abs(counts[1] - counts[0]) >= clear * np.sqrt(counts[0] + counts[1] + 1)
+    with_it = used * (np.log(counts[1] + 0.5) - np.log(counts[0] + 0.5))
+    without = used * (np.log(len(second) - counts[1] + 0.5) - np.log(len(first) - counts[0] + 0.5))
     base, weights = without.sum(), with_it - without
     return lambda rows: base + weights[rows].sum(axis=1)
 

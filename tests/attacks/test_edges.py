@@ -213,6 +213,14 @@ def test_the_attack_on_lists_finds_what_is_there() -> None:
     assert found.low < 0.7 < found.high
 
 
+def test_few_lists_suffice_for_one_item_among_many_that_vary() -> None:
+    """100 lists of each world, half of them to learn from: one item tells with an advantage of 0.41, 59 tell nothing.
+    The mean of 40 plays is 0.35 with a standard deviation of 0.02; an attacker that weighs all items reaches 0.23."""
+    rng = np.random.default_rng(12)
+    plays = [list_advantage(lists(100, rng), lists(100, rng, favoured=2), N_ITEMS, rng) for _ in range(40)]
+    assert 0.29 < np.mean([play.value for play in plays]) < 0.45
+
+
 def test_the_attack_on_scores_is_the_best_where_its_assumptions_hold() -> None:
     """Independent normal scores of the same variance: 2 Φ(distance/2) - 1. Few of what it must estimate and many to
     learn from, so that it hardly falls short."""
