@@ -1,7 +1,8 @@
 """Message passing over neighbourhoods: DGL kernels on CPU tensors, torch segment operations on CUDA tensors.
 
 Both paths compute the same differentiable primitives on a `Block` (edges sorted by their centre) and are tested to
-agree; the score of additive attention is one code for both. No other module calls DGL.
+agree; the score of additive attention is one code for both. No other module calls DGL. Where weights are constants
+there is no gradient to keep for edges, and scipy's sparse product serves CPU tensors (`ConstantSum`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
 os.environ.setdefault("DGLBACKEND", "pytorch")
@@ -50,21 +52,21 @@ class Block:
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """For every node the nodes it hears from, itself included: compressed rows (indptr, sources), both int64."""
+    """For every node the nodes it hears from: compressed rows (indptr, sources), both int64."""
 
     indptr: Tensor
     sources: Tensor
 
     @classmethod
     def bipartite(
-        cls, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int
+        cls, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int, *, loops: bool = True
     ) -> Neighbourhoods:
-        """Nodes are users, then items; edges run both ways, and every node hears itself (GERAI, Eq. 3)."""
+        """Nodes are users, then items; edges run both ways, and with `loops` every node hears itself (GERAI, Eq. 3)."""
         n_nodes = n_users + n_items
         item_nodes = items.astype(np.int64) + n_users
-        loops = np.arange(n_nodes)
-        sources = np.concatenate([item_nodes, users, loops])
-        centres = np.concatenate([users, item_nodes, loops])
+        selves = np.arange(n_nodes if loops else 0)
+        sources = np.concatenate([item_nodes, users, selves])
+        centres = np.concatenate([users, item_nodes, selves])
         order = np.lexsort((sources, centres))
         indptr = np.zeros(n_nodes + 1, np.int64)
         np.cumsum(np.bincount(centres, minlength=n_nodes), out=indptr[1:])
@@ -159,3 +161,38 @@ def weighted_sum(block: Block, weights: Tensor, messages: Tensor) -> Tensor:
     import dgl.ops
 
     return dgl.ops.u_mul_e_sum(block._dgl, messages, weights.unsqueeze(1))
+
+
+class ConstantSum:
+    """`weighted_sum` for edge weights that never change, (n_edges,); differentiable in the messages alone.
+
+    On the CPU a sparse matrix product: on ML-1M's graph (580,000 edges, 100 columns) 8 ms forth and 8 ms back, where
+    DGL's kernel takes 70.
+    """
+
+    def __init__(self, block: Block, weights: Tensor) -> None:
+        self._block, self._weights = block, weights
+
+    @cached_property
+    def _matrices(self) -> tuple[csr_array, csr_array]:
+        block = self._block
+        parts = (self._weights.numpy(), block.sources.numpy(), block.indptr.numpy())
+        matrix = csr_array(parts, shape=(len(block.indptr) - 1, block.n_sources))
+        return matrix, matrix.T.tocsr()
+
+    def __call__(self, messages: Tensor) -> Tensor:
+        """(n_sources, d) messages -> (n_centres, d); a centre without edges gets zeros."""
+        if not _on_cpu(messages):
+            return weighted_sum(self._block, self._weights, messages)
+        return _SparseProduct.apply(messages, *self._matrices)
+
+
+class _SparseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, messages: Tensor, matrix: csr_array, transposed: csr_array) -> Tensor:
+        ctx.transposed = transposed
+        return torch.from_numpy(matrix @ messages.numpy())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return torch.from_numpy(ctx.transposed @ gradients[0].numpy()), None, None

@@ -28,6 +28,17 @@ def test_every_node_hears_its_neighbours_and_itself():
     assert heard == [{0, 3, 4}, {1, 4}, {2}, {3, 0}, {4, 0, 1}]
 
 
+def test_without_loops_no_node_hears_itself():
+    with_loops = random_graph(0)
+    codes = np.random.default_rng(0).choice(77, 30, replace=False)
+    users, items = (codes // 11).astype(np.int32), (codes % 11).astype(np.int32)
+    graph = ops.Neighbourhoods.bipartite(users, items, 7, 11, loops=False)
+    for node in range(18):
+        heard = graph.sources[graph.indptr[node] : graph.indptr[node + 1]].tolist()
+        before = with_loops.sources[with_loops.indptr[node] : with_loops.indptr[node + 1]].tolist()
+        assert heard == [other for other in before if other != node]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_block_holds_exactly_the_edges_of_its_centres(seed):
     graph = random_graph(seed)
@@ -95,3 +106,22 @@ def test_cuda_agrees_with_cpu():
         return ops.weighted_sum(block, ops.softmax(block, scores), sources)
 
     torch.testing.assert_close(attend(graph.to("cuda"), sources.cuda()).cpu(), attend(graph, sources))
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sum_of_constant_weights_equals_a_loop_in_value_and_gradient(seed):
+    graph = random_graph(seed)
+    block = graph.block(torch.tensor([3, 9, 17, 0]))
+    rng = np.random.default_rng(seed)
+    weights, given, outer = (torch.from_numpy(rng.normal(size=size)) for size in (len(block.sources), (18, 5), (4, 5)))
+    messages = given.clone().requires_grad_()
+    out = ops.ConstantSum(block, weights)(messages)
+    (out * outer).sum().backward()
+    expected, gradient = torch.zeros(4, 5, dtype=torch.float64), torch.zeros(18, 5, dtype=torch.float64)
+    for centre in range(4):
+        for edge in range(block.indptr[centre], block.indptr[centre + 1]):
+            expected[centre] += weights[edge] * given[block.sources[edge]]
+            gradient[block.sources[edge]] += weights[edge] * outer[centre]
+    torch.testing.assert_close(out.detach(), expected)
+    torch.testing.assert_close(messages.grad, gradient)
