@@ -23,6 +23,8 @@ MODELS = {
     "gerai-nf": "tasks.models.gerai.gcn:GCN",
     "dpae": "tasks.models.dpae:DPAE",
     "rap": "tasks.models.rap:RAP",
+    "bprmf": "tasks.models.bpr:BPR",
+    "lightgcn": "tasks.models.lightgcn:LightGCN",
 }
 
 

@@ -39,6 +39,8 @@ CONFIGS = {
         "clip_norm": 10.0,
     },
     "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
+    "bprmf": EPOCHS,
+    "lightgcn": GRAPH | {"layers": 2, "row_regularization": 1e-3},
 }
 PERSONALISED = [name for name in MODELS if "popularity" not in name]
 BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
@@ -52,7 +54,15 @@ def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[T
     train = likes & (rng.random(likes.shape) > 0.25)
     users, items = np.nonzero(train)
     features = rng.uniform(-1, 1, (n_users, 4)).astype(np.float32)
-    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), features, attributes(n_users))
+    data = TrainingData(
+        n_users,
+        n_items,
+        users.astype(np.int32),
+        items.astype(np.int32),
+        features,
+        attributes(n_users),
+        ratings=4 + rng.integers(0, 2, len(users)).astype(np.float32),
+    )
     return data, likes & ~train
 
 
@@ -126,7 +136,8 @@ def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name):
     users, items = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1, 2, 0, 2], np.int32)
-    data = TrainingData(3, 5, users, items, np.zeros((3, 4), np.float32), attributes(3))
+    ratings = np.array([4, 5, 1, 5, 4], np.float32)
+    data = TrainingData(3, 5, users, items, np.zeros((3, 4), np.float32), attributes(3), ratings)
     scores = all_scores(fitted(name, data, **({"epochs": 3} if name in BY_EPOCHS else {})), data)
     assert scores.shape == (3, 5)
     assert torch.isfinite(scores).all()
