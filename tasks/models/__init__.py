@@ -25,6 +25,8 @@ MODELS = {
     "rap": "tasks.models.rap:RAP",
     "bprmf": "tasks.models.bpr:BPR",
     "lightgcn": "tasks.models.lightgcn:LightGCN",
+    "dpmf-implicit": "tasks.models.dpmf_ranking:ImplicitDPMF",
+    "dpmf-explicit": "tasks.models.dpmf_ranking:ExplicitDPMF",
 }
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 ROUNDING = 1e-9
 """How much longer than 1 a user vector may come out of being scaled to length 1."""
@@ -76,16 +77,74 @@ def perturbed_least_squares(
         ValueError: ridge is not a positive finite number, or a user vector is longer than 1 (for which the noise was
             not made) or holds NaN.
     """
+    _check_ridge(ridge)
+    _check_lengths(users)
+    curvature = users.T @ users + ridge * np.eye(users.shape[1])
+    # For every item the same positive definite matrix.
+    return np.linalg.solve(curvature, (cells.T @ users - noise / 2).T).T
+
+
+def perturbed_least_squares_of_stored(
+    users: NDArray[np.float64], cells: csr_array, noise: NDArray[np.float64], ridge: float
+) -> NDArray[np.float64]:
+    """The same over the stored cells of each item alone, stored zeros included: (n_items, d) float64.
+
+    The noise is made for one stored cell whose value changes. What it costs that a cell is stored or not is another
+    matter: the gradient then changes by 2 |r - uᵀv| ‖u‖₁, which grows with v, and its Jacobian by 2uuᵀ.
+
+    Args:
+        users: (n_users, d) user vectors, none longer than 1.
+        cells: (n_users, n_items).
+        noise: (n_items, d) linear terms η.
+        ridge: weight of the squared norms.
+
+    Raises:
+        ValueError: as in `perturbed_least_squares`.
+    """
+    _check_lengths(users)
+    return least_squares_of_stored(users, cells, ridge, noise)
+
+
+def least_squares_of_stored(
+    factors: NDArray[np.float64], cells: csr_array, ridge: float, linear: NDArray[np.float64] | float = 0.0
+) -> NDArray[np.float64]:
+    """For each column of `cells` the v with the least Σ (cell - f_iᵀv)² + ridge ‖v‖² + linearᵀv over its stored cells.
+
+    Args:
+        factors: (n_rows, d), one for each row of `cells`.
+        cells: (n_rows, n_columns); what is stored counts, zeros too.
+        ridge: weight of the squared norms.
+        linear: (n_columns, d) linear terms.
+
+    Returns:
+        (n_columns, d) float64.
+
+    Raises:
+        ValueError: ridge is not a positive finite number.
+    """
+    _check_ridge(ridge)
+    columns = cells.T.tocsr()
+    stored = csr_array((np.ones(columns.nnz), columns.indices, columns.indptr), shape=columns.shape)
+    dim = factors.shape[1]
+    curvatures = np.empty((columns.shape[0], dim, dim))
+    # Row by row of the d x d matrices: all outer products at once would be n_rows x d² numbers.
+    for row in range(dim):
+        curvatures[:, row] = stored @ (factors * factors[:, row : row + 1])
+    curvatures += ridge * np.eye(dim)
+    return np.linalg.solve(curvatures, (columns @ factors - linear / 2)[..., None])[..., 0]
+
+
+def _check_ridge(ridge: float) -> None:
     if not (math.isfinite(ridge) and ridge > 0):
         raise ValueError(f"ridge must be a positive finite number (is {ridge})")
+
+
+def _check_lengths(users: NDArray[np.float64]) -> None:
     lengths = np.linalg.norm(users, axis=1)
     if wrong := int((~(lengths <= 1 + ROUNDING)).sum()):
         raise ValueError(
             f"{wrong} of {len(users)} user vectors are longer than 1 or NaN; scale them into the unit ball"
         )
-    curvature = users.T @ users + ridge * np.eye(users.shape[1])
-    # For every item the same positive definite matrix.
-    return np.linalg.solve(curvature, (cells.T @ users - noise / 2).T).T
 
 
 def _check_dim(dim: int) -> None:

@@ -41,6 +41,15 @@ CONFIGS = {
     "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
     "bprmf": EPOCHS,
     "lightgcn": GRAPH | {"layers": 2, "row_regularization": 1e-3},
+    "dpmf-implicit": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "alternations": 2},
+    "dpmf-explicit": {
+        "dimension": 2,
+        "epsilon": 1000.0,
+        "ridge": 0.1,
+        "alternations": 2,
+        "rating_low": 1.0,
+        "rating_high": 5.0,
+    },
 }
 PERSONALISED = [name for name in MODELS if "popularity" not in name]
 BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]

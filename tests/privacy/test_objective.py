@@ -63,6 +63,27 @@ def test_the_solution_equals_gradient_descent_on_the_perturbed_objective(as_matr
     np.testing.assert_allclose(solved, items, atol=1e-5)
 
 
+def test_stored_cells_alone_count_and_stored_zeros_do() -> None:
+    """Every item by itself, as least squares with rows for the ridge; the linear term moves its right side."""
+    rng = np.random.default_rng(5)
+    users, ridge, noise = unit_rows(30, 4, rng), 0.5, objective.draw(7, 4, 2.0, rng)
+    stored = rng.random((30, 7)) < 0.4
+    stored[:, 2] = False
+    values = rng.random((30, 7)) * (rng.random((30, 7)) < 0.5)
+    cells = sparse.csr_array((values[stored], np.nonzero(stored)), shape=stored.shape)
+    solved = objective.perturbed_least_squares_of_stored(users, cells, noise, ridge)
+    for j in range(7):
+        rows = np.vstack([users[stored[:, j]], np.sqrt(ridge) * np.eye(4)])
+        target = np.concatenate([values[stored[:, j], j], -noise[j] / (2 * np.sqrt(ridge))])
+        np.testing.assert_allclose(solved[j], np.linalg.lstsq(rows, target, rcond=None)[0], atol=1e-10)
+    everything = sparse.csr_array((values.ravel(), np.nonzero(np.ones_like(stored))), shape=stored.shape)
+    np.testing.assert_allclose(
+        objective.perturbed_least_squares_of_stored(users, everything, noise, ridge),
+        objective.perturbed_least_squares(users, values, noise, ridge),
+        atol=1e-10,
+    )
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5])
 def test_released_vectors_prove_no_more_than_the_budget(epsilon: float) -> None:
     """Six audits, each of which accuses a sound mechanism with probability 1e-3 or less."""
@@ -107,7 +128,11 @@ def test_impossible_arguments_are_refused() -> None:
     for ridge in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="ridge must be a positive finite number"):
             objective.perturbed_least_squares(users, cells, noise, ridge)
+        with pytest.raises(ValueError, match="ridge must be a positive finite number"):
+            objective.perturbed_least_squares_of_stored(users, sparse.csr_array(cells), noise, ridge)
     for row in (2, np.nan):
         users[1] = row
         with pytest.raises(ValueError, match="1 of 5 user vectors are longer than 1 or NaN"):
             objective.perturbed_least_squares(users, cells, noise, 1.0)
+        with pytest.raises(ValueError, match="1 of 5 user vectors are longer than 1 or NaN"):
+            objective.perturbed_least_squares_of_stored(users, sparse.csr_array(cells), noise, 1.0)
