@@ -1,4 +1,4 @@
-"""What every recommender promises: known truths, refitting, save and load, and resuming exactly where it stopped."""
+"""What every recommender of lists promises: known truths, refitting, save and load, exact resuming."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 
 from tasks.errors import DataError
 from tasks.models import MODELS, model_class
-from tasks.models.base import TrainingData
+from tasks.models.base import Recommender, TrainingData
 from tasks.models.training import EpochModel, PairwiseModel
 from tasks.stages.monitor import Monitor, Screen
 
@@ -51,9 +51,10 @@ CONFIGS = {
         "rating_high": 5.0,
     },
 }
-PERSONALISED = [name for name in MODELS if "popularity" not in name]
-BY_EPOCHS = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
-PAIRWISE = [name for name in MODELS if issubclass(model_class(name), PairwiseModel)]
+RECOMMENDERS = [name for name in MODELS if issubclass(model_class(name), Recommender)]
+PERSONALISED = [name for name in RECOMMENDERS if "popularity" not in name]
+BY_EPOCHS = [name for name in RECOMMENDERS if issubclass(model_class(name), EpochModel)]
+PAIRWISE = [name for name in RECOMMENDERS if issubclass(model_class(name), PairwiseModel)]
 
 
 def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
@@ -96,7 +97,7 @@ def all_scores(model, data: TrainingData) -> torch.Tensor:
 
 
 def test_every_registered_model_is_held_to_the_contract():
-    assert set(CONFIGS) == set(MODELS)
+    assert set(CONFIGS) == set(RECOMMENDERS)
 
 
 @pytest.mark.parametrize("name", PERSONALISED)
@@ -113,7 +114,7 @@ def test_checkerboard_held_out_items_are_ranked_first(name):
     assert hits / total > 0.95
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", RECOMMENDERS)
 def test_same_seed_same_scores_and_refitting_forgets(name):
     first, _ = checkerboard(seed=0)
     second, _ = checkerboard(n_users=30, n_items=20, seed=1)
@@ -124,7 +125,7 @@ def test_same_seed_same_scores_and_refitting_forgets(name):
     assert torch.equal(all_scores(model, second), all_scores(fresh, second))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", RECOMMENDERS)
 def test_save_and_load_change_no_score(name, tmp_path):
     data, _ = checkerboard()
     model = fitted(name, data, **({"epochs": 2} if name in BY_EPOCHS else {}))
@@ -134,7 +135,7 @@ def test_save_and_load_change_no_score(name, tmp_path):
     assert loaded.config == model.config
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", RECOMMENDERS)
 def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not a model")
     with pytest.raises(DataError, match="not a saved model") as error:
@@ -142,7 +143,7 @@ def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", RECOMMENDERS)
 def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name):
     users, items = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1, 2, 0, 2], np.int32)
     ratings = np.array([4, 5, 1, 5, 4], np.float32)
@@ -152,7 +153,7 @@ def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name)
     assert torch.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", RECOMMENDERS)
 def test_a_user_without_any_interaction_is_scored_like_any_other(name):
     data, _ = checkerboard()
     stranger = replace(
@@ -195,7 +196,7 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name, interrupted_at, tmp_pa
                 raise Interrupted
             return validate(model)
 
-        monitor = Monitor(folder, watched, Screen("test", 1), 2)
+        monitor = Monitor(folder, watched, Screen("test", 1), 2, "ndcg")
         monitor._screen.begin("run", 8)
         model = make(name, epochs=8).fit(data, rng=np.random.default_rng(5), progress=monitor)
         return all_scores(model, data), [{k: v for k, v in h.items() if k != "seconds"} for h in monitor.history]
