@@ -27,6 +27,7 @@ MODELS = {
     "lightgcn": "tasks.models.lightgcn:LightGCN",
     "dpmf-implicit": "tasks.models.dpmf_ranking:ImplicitDPMF",
     "dpmf-explicit": "tasks.models.dpmf_ranking:ExplicitDPMF",
+    "sasrec": "tasks.models.sasrec:SASRec",
 }
 
 
