@@ -28,6 +28,7 @@ MODELS = {
     "dpmf-implicit": "tasks.models.dpmf_ranking:ImplicitDPMF",
     "dpmf-explicit": "tasks.models.dpmf_ranking:ExplicitDPMF",
     "sasrec": "tasks.models.sasrec:SASRec",
+    "hrnn": "tasks.models.hrnn:HRNN",
 }
 
 

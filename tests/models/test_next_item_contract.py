@@ -15,6 +15,14 @@ from tasks.stages.monitor import Monitor, Screen
 
 CONFIGS = {
     "sasrec": {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.1, "heads": 2},
+    "hrnn": {
+        "epochs": 25,
+        "batch_size": 16,
+        "learning_rate": 0.01,
+        "dimension": 16,
+        "dropout": 0.1,
+        "session_length": 5,
+    },
 }
 NEXT_ITEM = [name for name in MODELS if issubclass(model_class(name), NextItemRecommender)]
 BY_EPOCHS = [name for name in NEXT_ITEM if issubclass(model_class(name), EpochModel)]
