@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tasks.models.base import Recommender
+    from tasks.models.base import Model
 
 MODELS = {
     "popularity": "tasks.models.popularity:Popularity",
@@ -29,10 +29,19 @@ MODELS = {
     "dpmf-explicit": "tasks.models.dpmf_ranking:ExplicitDPMF",
     "sasrec": "tasks.models.sasrec:SASRec",
     "hrnn": "tasks.models.hrnn:HRNN",
+    "srgnn": "tasks.models.sessions.srgnn:SRGNN",
+    "apgnn": "tasks.models.sessions.srgnn:APGNN",
+    "dipsgnn": "tasks.models.sessions.dipsgnn:DIPSGNN",
+    "dipsgnn-rigorous": "tasks.models.sessions.dipsgnn:DIPSGNN",
+    "dipsgnn-cached": "tasks.models.sessions.dipsgnn:DIPSGNN",
+    "nonp": "tasks.models.sessions.dipsgnn:DIPSGNN",
+    "nonp-u": "tasks.models.sessions.dipsgnn:PrivU",
+    "priv-u": "tasks.models.sessions.dipsgnn:PrivU",
+    "edgerand": "tasks.models.sessions.edgerand:EdgeRand",
 }
 
 
-def model_class(name: str) -> type[Recommender]:
+def model_class(name: str) -> type[Model]:
     """The class registered under `name` (KeyError if there is none)."""
     module, _, attribute = MODELS[name].partition(":")
     return getattr(import_module(module), attribute)

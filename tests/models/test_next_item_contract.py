@@ -13,6 +13,8 @@ from tasks.models.training import EpochModel
 from tasks.sequences import Sequences
 from tasks.stages.monitor import Monitor, Screen
 
+GRAPH = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.0, "steps": 1}
+NOISY = GRAPH | {"user_dimension": 4, "clip": 1.0, "epsilon": 1000.0, "delta": 1e-5, "accounting": "published"}
 CONFIGS = {
     "sasrec": {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.1, "heads": 2},
     "hrnn": {
@@ -23,6 +25,15 @@ CONFIGS = {
         "dropout": 0.1,
         "session_length": 5,
     },
+    "srgnn": GRAPH,
+    "apgnn": GRAPH | {"user_dimension": 4},
+    "dipsgnn": NOISY,
+    "dipsgnn-rigorous": NOISY | {"accounting": "rigorous"},
+    "dipsgnn-cached": NOISY | {"accounting": "cached"},
+    "edgerand": NOISY,
+    "nonp": NOISY | {"epsilon": None},
+    "nonp-u": NOISY | {"epsilon": None},
+    "priv-u": NOISY,
 }
 NEXT_ITEM = [name for name in MODELS if issubclass(model_class(name), NextItemRecommender)]
 BY_EPOCHS = [name for name in NEXT_ITEM if issubclass(model_class(name), EpochModel)]

@@ -1,0 +1,206 @@
+"""DIPSGNN (Hu and Fang, arXiv 2309.11515): a gated graph network whose aggregates are noisy.
+
+The noise is all that sets it apart from the public network: node states are scaled to length C, so that one edge
+changes an aggregate by C at most, and Gaussian noise is added to every aggregate (Eq. 6 and 7). Accountings:
+
+`published`: σ by Theorem 4.2, fresh noise for every state of a node, in training only: recommendations are computed
+from the true graph. (A state that several prefixes share has one noise for all of them; the paper draws noise for each
+prefix, which is more releases of the same law.)
+
+`rigorous`: one release for each user and epoch, from which the aggregates of all prefixes follow: for each visit of an
+item, its successor's and its predecessor's state, with noise; an aggregate sums the visits so far. Recommendations are
+computed from such a release too. σ is such that all releases of a run together are accounted at ε.
+
+`cached`: as `rigorous`, but the states that are aggregated are those of the initial, random vectors, so that one
+release serves all epochs (aggregate once, then train, as GAP does: Sajadmanesh et al., USENIX Security 2023).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from tasks.graph.ops import Block, weighted_sum
+from tasks.graph.prefixes import PrefixGraphs, Step
+from tasks.models.base import SILENT, Progress, TrainingData
+from tasks.models.sequential import NO_DROPOUT, Dropout
+from tasks.models.sessions.gated import GatedSessions
+from tasks.models.sessions.ledgers import LABELS, aggregates_entry
+from tasks.models.sessions.srgnn import APGNNConfig
+from tasks.models.training import EpochConfig
+from tasks.privacy import aggregation
+from tasks.privacy.keyed import normals
+from tasks.privacy.ledger import LedgerEntry
+from tasks.sequences import Sequences
+
+AFTER_TRAINING = 2**32
+"""Number of the release that recommendations are computed from; those of training have the number of their epoch."""
+LONGEST = 2**20
+"""More events than any sequence has: a visit's id is user · LONGEST + position."""
+
+
+class DIPSGNNConfig(APGNNConfig):
+    """Configuration of `DIPSGNN`."""
+
+    clip: float = Field(gt=0, allow_inf_nan=False)
+    """C, the length that joint states are scaled to."""
+    epsilon: float | None = Field(gt=0, allow_inf_nan=False)
+    """ε2, the budget of the edges; None draws no noise."""
+    delta: float = Field(gt=0, lt=1)
+    """Failure probability of the same guarantee; the paper asks for less than 1 / number of edges."""
+    accounting: Literal["published", "rigorous", "cached"]
+    """What noise is added, and so what is guaranteed; see the module."""
+
+    @model_validator(mode="after")
+    def _one_step(self) -> Self:
+        if self.accounting != "published" and self.steps > 1:
+            raise ValueError(
+                f"steps: {self.accounting} accounting covers one step, not {self.steps}: after it, a visit's state "
+                "differs from prefix to prefix, and one release cannot serve them all"
+            )
+        return self
+
+
+class DIPSGNN(GatedSessions):
+    """The noisy gated graph network, with a user vector made of (perturbed) features."""
+
+    Config: ClassVar[type[EpochConfig]] = DIPSGNNConfig
+    config: DIPSGNNConfig
+    uses_features: ClassVar[bool] = True
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """See `SequenceModel.fit`."""
+        self._fitted = False
+        super().fit(data, rng=rng, progress=progress)
+        self._fitted = True
+        return self
+
+    def train_epoch(self) -> float:
+        """See `SequenceModel.train_epoch`."""
+        self._generator = torch.Generator().manual_seed(int(self._rng.integers(2**62)))
+        return super().train_epoch()
+
+    def user_module(self, data: TrainingData) -> nn.Module | None:
+        """E_U of Eq. 5: (d0, d'), no bias."""
+        assert data.features is not None
+        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """The network, the key of its noise, and, where aggregates are cached, the vectors that they are made of."""
+        network = super().build(data, rng)
+        network.register_buffer("noise_key", torch.tensor(int(rng.integers(2**62))))
+        if self.config.accounting == "cached":
+            for name, part in (("public_items", network.items), ("public_user", network.user)):
+                network.register_buffer(name, part.weight.detach().clone())  # type: ignore[union-attr, operator]
+        return network
+
+    def _buffer(self, name: str) -> Tensor:
+        return self.network.get_buffer(name)
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        own = {
+            name: tensors[name] for name in ("noise_key", "public_items", "public_user", "repeats") if name in tensors
+        }
+        super().restore_released({name: tensor for name, tensor in tensors.items() if name not in own})
+        for name, tensor in own.items():
+            self.network.register_buffer(name, tensor)
+        self._fitted = True
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on each coordinate of an aggregate, or of a visit's state."""
+        config = self.config
+        if config.epsilon is None or not config.steps:
+            return 0.0
+        if config.accounting == "published":
+            return aggregation.sigma(config.steps, config.clip, config.epsilon, config.delta)
+        return aggregation.rigorous_sigma(self.releases, config.clip, config.epsilon, config.delta)
+
+    @property
+    def releases(self) -> int:
+        """How often, at most, an edge is in a release: those of the training part in every epoch, others in fewer."""
+        return 1 if self.config.accounting == "cached" else self.config.epochs
+
+    def logits(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> Tensor:
+        """See `GatedSessions.logits`."""
+        self._asked = sequences
+        return super().logits(sequences, dropout)
+
+    def scaled(self, joint: Tensor) -> Tensor:
+        """Every row scaled to length C (Eq. 6)."""
+        return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
+
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], graphs: PrefixGraphs) -> Tensor:
+        """What the public network receives, and noise (Eq. 7)."""
+        if self.config.accounting == "cached":
+            joint = self._cached_states(graphs)
+        received = super().receive(step, joint, through, graphs)
+        for noise, matrix in zip(self.noise(step, joint.shape[1]), through, strict=False):
+            received = received + noise @ matrix.T
+        return received
+
+    def _cached_states(self, graphs: PrefixGraphs) -> Tensor:
+        """The initial joint states of all nodes."""
+        users = torch.from_numpy(self._asked.users).long()[graphs.node_owners]
+        rows = self._buffer("profiles")[users] @ self._buffer("public_user").T
+        return self.scaled(torch.cat([self._buffer("public_items")[graphs.node_items], rows], dim=1))
+
+    def noise(self, step: Step, width: int) -> tuple[Tensor, ...]:
+        """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any."""
+        sigma = self.sigma
+        if not sigma:
+            return ()
+        if self.config.accounting == "published":
+            if not self.network.training:
+                return ()
+            shape = (len(step.owners), width)
+            return tuple(torch.randn(shape, generator=self._generator) * sigma for _ in range(2))
+        # A vector per visit for what follows it, one for what precedes it, and one while nothing follows it yet.
+        asked = self._asked
+        visits = asked.users[asked.owners].astype(np.int64) * LONGEST + asked.positions
+        after, before, nothing = (
+            torch.from_numpy(normals((*self.noise_key, direction), visits, width)) * sigma for direction in range(3)
+        )
+        block = step.visits
+        following = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))
+        ones = torch.ones(len(block.sources))
+        return weighted_sum(following, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)
+
+    @property
+    def noise_key(self) -> tuple[int, int]:
+        """Names the current release: other weights, or other events of a user, must not share noise: it cancels out."""
+        secret = int(self._buffer("noise_key"))
+        if self._fitted:
+            return secret, AFTER_TRAINING
+        return secret, 0 if self.config.accounting == "cached" else self.epochs_done
+
+    def ledger(self) -> list[LedgerEntry]:
+        """Edges, as claimed and as they follow, and labels, which nothing protects; see the module."""
+        config = self.config
+        if config.epsilon is None:
+            return []
+        edges = aggregates_entry(
+            accounting=config.accounting,
+            steps=config.steps,
+            clip=config.clip,
+            sigma=self.sigma,
+            epsilon=config.epsilon,
+            delta=config.delta,
+            releases=self.releases,
+        )
+        return [edges, LABELS]
+
+
+class PrivU(DIPSGNN):
+    """DIPSGNN with a vector for every user in place of features: the ablations Priv-U and, without noise, Nonp-U."""
+
+    uses_features: ClassVar[bool] = False
+
+    def user_module(self, data: TrainingData) -> nn.Module | None:
+        """One vector for each user id."""
+        return nn.Embedding(data.n_users, self.config.user_dimension)

@@ -1,0 +1,152 @@
+"""EdgeRand, DIPSGNN's strongest private baseline: Gaussian noise on the adjacency matrices themselves (Section 5.1).
+
+Every user's matrices A_out and A_in, over the user's own distinct items, get noise once, before training, and all that
+follows reads the noisy ones: an entry for every pair of items of a prefix, edge or not. So a node's state depends on
+all nodes of its prefix, and prefixes have no state in common. Recommendations are computed from noisy matrices too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
+from tasks.models.base import TrainingData
+from tasks.models.sessions.dipsgnn import AFTER_TRAINING, DIPSGNN, LONGEST, DIPSGNNConfig
+from tasks.models.sessions.gated import GatedSessions
+from tasks.models.sessions.ledgers import LABELS, matrices_entry
+from tasks.models.training import EpochConfig
+from tasks.privacy import aggregation
+from tasks.privacy.keyed import normals
+from tasks.privacy.ledger import LedgerEntry
+from tasks.sequences import Sequences
+
+
+class EdgeRandConfig(DIPSGNNConfig):
+    """Configuration of `EdgeRand`; σ follows from ε2 as for one release of sensitivity 1."""
+
+    accounting: Literal["published"] = "published"
+
+    @model_validator(mode="after")
+    def _one_step(self) -> Self:
+        return self
+
+
+class EdgeRand(DIPSGNN):
+    """DIPSGNN's network on noisy matrices, with noiseless aggregation."""
+
+    Config: ClassVar[type[EpochConfig]] = EdgeRandConfig
+    config: EdgeRandConfig
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """The network, the key of its noise, and whether any item is repeated, which the ledger tells."""
+        network = super().build(data, rng)
+        events = self._sequences
+        n_nodes = len(np.unique(events.owners * data.n_items + events.items))
+        network.register_buffer("repeats", torch.tensor(n_nodes < events.n_events))
+        return network
+
+    def graphs(self, sequences: Sequences) -> PrefixGraphs:
+        """Every prefix with states of its own."""
+        return prefix_graphs(sequences, self.config.steps, share=False)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on every entry of a matrix."""
+        config = self.config
+        return 0.0 if config.epsilon is None else aggregation.sigma(1, 1.0, config.epsilon, config.delta)
+
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], graphs: PrefixGraphs) -> Tensor:
+        """What the public network receives, and the states of all nodes of the prefix, weighted by noise."""
+        received = GatedSessions.receive(self, step, joint, through, graphs)
+        if not self.sigma:
+            return received
+        spread = spread_first if step is graphs.steps[0] else spread_later
+        for direction, matrix in enumerate(through):
+            received = received + spread(self.matrices(graphs, direction), joint @ matrix.T, graphs)
+        return received
+
+    def matrices(self, graphs: PrefixGraphs, direction: int) -> Tensor:
+        """The noise on the matrices of successors (0) or predecessors (1): (n_nodes, most nodes of a sequence).
+
+        Row i holds, for the node i, an entry for each node of its sequence, in order of first visit.
+        """
+        owners = graphs.node_owners.numpy()
+        first = np.searchsorted(owners, owners)
+        place = np.arange(len(owners)) - first
+        key = (int(self._buffer("noise_key")), AFTER_TRAINING if self._fitted else 0, direction)
+        ids = self._asked.users[owners].astype(np.int64) * LONGEST + place
+        return torch.from_numpy(normals(key, ids, int(place.max()) + 1)) * self.sigma
+
+    def ledger(self) -> list[LedgerEntry]:
+        """Edges, as claimed and as they follow, and labels, which nothing protects."""
+        config = self.config
+        if config.epsilon is None:
+            return []
+        repeats = bool(self._buffer("repeats"))
+        edges = matrices_entry(sigma=self.sigma, epsilon=config.epsilon, delta=config.delta, repeats=repeats)
+        return [edges, LABELS]
+
+
+def spread_first(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
+    """Σ_j noise[i, j] messages[j] over the nodes j of each prefix, for each of its nodes i: (n_versions, width).
+
+    At the first step a node's message is the same in all prefixes, so the sums of a longer prefix go on from those of
+    a shorter one. noise: (n_nodes, longest); messages: (n_nodes, width).
+    """
+    return _RunningSums.apply(messages, noise, graphs)
+
+
+class _RunningSums(torch.autograd.Function):
+    """Adds one node of every sequence at a time, and keeps what versions need: no (nodes, nodes, width) tensor."""
+
+    @staticmethod
+    def _turns(graphs: PrefixGraphs) -> tuple[Tensor, ...]:
+        """Versions by the number of nodes of their prefix."""
+        members = graphs.members
+        known = torch.empty_like(members.sources)
+        known[members.sources] = members.indptr.diff()[members.centres]
+        order = known.argsort(stable=True)
+        return order.split(torch.bincount(known)[1:].tolist())
+
+    @staticmethod
+    def forward(ctx: Any, messages: Tensor, noise: Tensor, graphs: PrefixGraphs) -> Tensor:
+        owners, node = graphs.node_owners, graphs.steps[0].previous
+        place = torch.arange(len(owners)) - torch.searchsorted(owners, owners)
+        table = messages.new_zeros(noise.shape[1], int(owners[-1]) + 1, messages.shape[1])
+        table[place, owners] = messages
+        out, running = messages.new_empty(len(node), messages.shape[1]), torch.zeros_like(messages)
+        turns = _RunningSums._turns(graphs)
+        for turn, versions in enumerate(turns):
+            running.addcmul_(noise[:, turn, None], table[turn].index_select(0, owners))
+            out.index_copy_(0, versions, running.index_select(0, node[versions]))
+        ctx.save_for_backward(noise, owners, place, node, *turns)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        noise, owners, place, node, *turns = ctx.saved_tensors
+        (gradient,) = gradients
+        running = gradient.new_zeros(len(owners), gradient.shape[1])
+        table = gradient.new_zeros(noise.shape[1], int(owners[-1]) + 1, gradient.shape[1])
+        for turn in reversed(range(len(turns))):
+            running.index_add_(0, node[turns[turn]], gradient.index_select(0, turns[turn]))
+            table[turn].index_add_(0, owners, running * noise[:, turn, None])
+        return table[place, owners], None, None
+
+
+def spread_later(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
+    """The same where a node's message differs from prefix to prefix: messages (n_versions, width)."""
+    members = graphs.members
+    place = torch.arange(len(members.sources)) - members.indptr[members.centres]
+    n_prefixes, longest = len(members.indptr) - 1, noise.shape[1]
+    table = messages.new_zeros(n_prefixes, longest, messages.shape[1])
+    table = table.index_put((members.centres, place), messages[members.sources])
+    rows = noise.new_zeros(n_prefixes, longest, longest)
+    rows[members.centres, place] = noise[graphs.steps[0].previous[members.sources]]
+    sums = torch.bmm(rows, table)[members.centres, place]
+    return torch.empty_like(sums).index_copy(0, members.sources, sums)
