@@ -73,7 +73,9 @@ def _part(
         seen = _had(sequences, ends, users, before)
         counted = ~seen.contains(np.arange(len(ends)), targets)
     scored = score(sequences)[torch.from_numpy(ends)]
-    items, scores = top_k(lambda rows: scored[torch.from_numpy(rows)], np.arange(len(ends)), seen, k, tie_order)
+    items, scores = top_k(
+        lambda rows: scored[torch.from_numpy(rows)], np.arange(len(ends), dtype=np.int32), seen, k, tie_order
+    )
     return users, sequences.positions[ends].astype(np.int32), items, scores, targets, counted
 
 

@@ -66,8 +66,13 @@ def measurements(
     return pl.DataFrame(flat, schema=types, orient="row")
 
 
+def next_item_metrics(ks: Sequence[int]) -> list[tuple[str, int]]:
+    """(metric, k) of everything that training measures of next items (METHODS §3)."""
+    return list(product([f"{protocol}/{kind}" for protocol in ("next", "next-new") for kind in ("recall", "mrr")], ks))
+
+
 def ranking_metrics(ks: Sequence[int], negatives: int) -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures (METHODS §8)."""
+    """(metric, k) of everything that training measures of lists (METHODS §8)."""
     names = [f"sampled-{negatives}/{kind}" for kind in ("hit", "ndcg", "mrr")]
     names += [f"full/{kind}" for kind in ("hit", "ndcg", "recall", "mrr")]
     return list(product(names, ks))

@@ -112,6 +112,70 @@ def recommendations(
     ]
 
 
+def next_items(
+    ranked: Mapping[tuple[str, int], pl.DataFrame], interactions: pl.DataFrame | pl.LazyFrame, schema: Schema, k: int
+) -> list[Table]:
+    """Released next items (NEXT_ITEMS) of one experiment, all settings and seeds in one table.
+
+    Every example has K unique items with ranks 1..K and finite scores, none higher than that of the rank before. An
+    example is a test event that another one of its user follows; its user also has training events. A second table has
+    one row per setting, seed and example, and finds examples with too few or no items; rows of no example are found by
+    `asked`.
+
+    Args:
+        ranked: (setting, seed) -> user, position, rank, item, score.
+        interactions: the processed interactions the experiment learnt from; those of the test are in their order.
+        schema: of those data.
+        k: K, the number of items of every example.
+    """
+    keys, example = ["setting", "seed"], ["user", "position"]
+    known = (
+        interactions.lazy()
+        .group_by("user")
+        .agg(trained=(pl.col("split") == "train").any(), tested=(pl.col("split") == "test").sum())
+    )
+    examples = (
+        known.filter(pl.col("trained") & (pl.col("tested") > 1))
+        .with_columns(position=pl.int_ranges(0, pl.col("tested") - 1, dtype=pl.Int32))
+        .explode("position")
+        .select(example)
+        .sort(example)
+        .collect(engine="streaming")
+    )
+    frame = _stack(ranked, keys)
+    frame = frame.with_columns(asked=rows_of(frame, examples, example) > 0)
+    before = pl.col("score").shift(1).over([*keys, *example], order_by="rank")
+    frame = frame.with_columns(descending=(pl.col("score") <= before).fill_null(True))
+    settings = pl.DataFrame(list(ranked), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+    per_example = settings.join(examples, how="cross")
+    per_example = per_example.with_columns(rows=rows_of(per_example, frame, [*keys, *example]))
+    return [
+        Table(
+            "next items",
+            frame,
+            (
+                row_count(1),
+                *not_null(*example, "rank", "item"),
+                between("user", 0, schema.n_users - 1),
+                between("item", 0, schema.n_items - 1),
+                between("rank", 1, k),
+                finite("score"),
+                holds("score", pl.col("descending"), "must not exceed the score of the rank before"),
+                holds("position", pl.col("asked"), "must be that of a test event with a next one, of a trained user"),
+                unique(*keys, *example, "rank"),
+                unique(*keys, *example, "item"),
+            ),
+            ids=(*keys, *example, "rank", "item"),
+        ),
+        Table(
+            "next items per example",
+            per_example,
+            (row_count(1), between("rows", k, k, f"must be {k}: every example gets {k} items")),
+            ids=(*keys, *example),
+        ),
+    ]
+
+
 def _stack(tables: Mapping[tuple, pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
     """All tables below one another, with their key in columns `names` and the row number within each in `row`."""
     return pl.concat(

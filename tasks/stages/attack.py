@@ -45,9 +45,9 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.params import BASE, Attack, Experiment, Params, load
+from tasks.stages.params import BASE, AttributeAttack, Experiment, Params, load
 from tasks.stages.provenance import provenance
-from tasks.stages.targets import FOLDER, read_labels, read_targets
+from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
 
 SCORES = pa.schema(
     [
@@ -101,25 +101,26 @@ def main(name: str) -> None:
     torch.set_num_threads(1)
     params = load()
     if name not in params.experiments:
-        raise ConfigurationError(f"experiments.{name} is not in params.yaml; known: {', '.join(params.experiments)}")
+        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(params.experiments)}")
     experiment = params.experiments[name]
-    checks = [require_passed("recommendations", name)]
-    known = read_known(experiment, params)
-    alone, units = plan(name, experiment, known, params.attack)
-    complete(name, [alone, *units.values()], params.attack)
+    attack = attribute_attack(experiment.suite, params)
+    checks = [require_passed("recommendations", name, experiment.suite)]
+    known = read_known(experiment, attack, params)
+    alone, units = plan(name, experiment, known, attack)
+    complete(name, [alone, *units.values()], attack)
     about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
     tables = [
         as_metrics(kind, unit.scores, known).with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
         for (kind, setting, seed), unit in units.items()
     ]
     for setting in experiment.settings():
-        attackers = params.attack.at(setting).attackers
+        attackers = attack.at(setting).attackers
         shared = as_metrics(TRUE, alone.scores.filter(pl.col("attacker").is_in(attackers)), known)
         shared = pl.concat([shared, majority_metrics(known)])
         tables += [
             shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
         ]
-    tables += [detection(units, setting, seed, known, params.attack) for setting, seed in _blurred(units)]
+    tables += [detection(units, setting, seed, known, attack) for setting, seed in _blurred(units)]
     metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
     with whole(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
@@ -128,7 +129,7 @@ def main(name: str) -> None:
         record = provenance(
             "attack",
             name,
-            parameters=params.attack.model_dump(mode="json"),
+            parameters=attack.model_dump(mode="json"),
             seeds=experiment.seeds,
             checks=checks,
             dataset=experiment.data,
@@ -138,7 +139,7 @@ def main(name: str) -> None:
         write_json(place / "run.json", record | {"targets": int(known.is_target.sum())})
 
 
-def read_known(experiment: Experiment, params: Params) -> Known:
+def read_known(experiment: Experiment, attack: AttributeAttack, params: Params) -> Known:
     """Read ratings, labels and targets."""
     folder = PROCESSED / experiment.data
     if experiment.data != params.suites[experiment.suite].data:
@@ -147,9 +148,9 @@ def read_known(experiment: Experiment, params: Params) -> Known:
     rated = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
     rated = rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item")
     is_target = read_targets(experiment.suite, schema.n_users)
-    for attacker in params.attack.attackers:
+    for attacker in attack.attackers:
         attribute.attacker(attacker)  # so that its code is loaded and counts
-    decides = [params.attack.split_seed, digest(folder, FOLDER / f"{experiment.suite}.parquet"), code_digest()]
+    decides = [attack.split_seed, digest(folder, FOLDER / f"{experiment.suite}.parquet"), code_digest()]
     key = text_digest(json.dumps(decides))
     return Known(schema, rated["user"].to_numpy(), rated["item"].to_numpy(), labels, is_target, key)
 
@@ -158,7 +159,7 @@ Units = dict[tuple[str, str, int], Unit]
 """(kind, setting, seed) -> unit."""
 
 
-def plan(name: str, experiment: Experiment, known: Known, attack: Attack) -> tuple[Unit, Units]:
+def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttack) -> tuple[Unit, Units]:
     """The ratings alone, and every release with its controls."""
     nothing = np.empty((known.schema.n_users, 0), np.int32)
     alone = unit("ratings alone", known, nothing, (0,), attack.attackers)
@@ -223,7 +224,7 @@ def unit(
     return Unit(title, known, recommended, tuple(ks), tuple(attackers), CHECKPOINTS / "attack" / f"{key}.parquet")
 
 
-def complete(name: str, units: list[Unit], attack: Attack) -> None:
+def complete(name: str, units: list[Unit], attack: AttributeAttack) -> None:
     """Attack every release that has no checkpoint yet, with a bar on a terminal and a line for each elsewhere."""
     missing: dict[Path, Unit] = {}
     for one in units:
@@ -279,7 +280,7 @@ def _blurred(units: Units) -> list[tuple[str, int]]:
     return [(setting, seed) for kind, setting, seed in units if kind == BLURRED]
 
 
-def detection(units: Units, setting: str, seed: int, known: Known, attack: Attack) -> pl.DataFrame:
+def detection(units: Units, setting: str, seed: int, known: Known, attack: AttributeAttack) -> pl.DataFrame:
     """How well one can tell a blurred profile from a true one, as metrics with k = 0."""
     nothing, n_items = np.empty((known.schema.n_users, 0), np.int32), known.schema.n_items
     given = units[BLURRED, setting, seed].known

@@ -18,8 +18,19 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
-from tasks.stages.common import INTERIM, PERTURBED, PROCESSED, QUALITY, RUNS, file_digest, run_stage, whole, write_json
-from tasks.stages.params import BASE, Params, load
+from tasks.stages.common import (
+    INTERIM,
+    PERTURBED,
+    PROCESSED,
+    QUALITY,
+    RUNS,
+    address,
+    file_digest,
+    run_stage,
+    whole,
+    write_json,
+)
+from tasks.stages.params import BASE, AttributeAttack, Experiment, Params, Suite, load
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
@@ -49,11 +60,13 @@ def main(name: str) -> None:
     layer, _, key = name.partition("/")
     if layer not in LAYERS:
         raise ConfigurationError(f"unknown layer {layer!r}; known: {', '.join(f'{known}/NAME' for known in LAYERS)}")
-    subject = LAYERS[layer](key, load())
+    params = load()
+    subject = LAYERS[layer](key, params)
     if not any(file.is_file() for file in subject.files):
-        raise DataError(
-            f"nothing to check, {subject.files[0]} is not there; `dvc repro check-{layer}@{key}` makes it first"
-        )
+        stage = f"check-{layer}@{key}"
+        if layer == "recommendations":
+            stage = address(stage, params.experiments[key].suite)
+        raise DataError(f"nothing to check, {subject.files[0]} is not there; `dvc repro {stage}` makes it first")
     problems, tables = read(subject, name)
     checked = {file.as_posix(): file_digest(file) for file in subject.files if file.is_file()}
     docs = QUALITY / layer / key
@@ -175,8 +188,9 @@ def perturbed(key: str, params: Params) -> Subject:
 
 
 def recommendations(key: str, params: Params) -> Subject:
-    """Released lists of an experiment, every setting and seed, beside the data it learnt from."""
-    experiment = _known("experiments", key, params.experiments)
+    """What an experiment released, every setting and seed, beside the data it learnt from."""
+    experiment: Experiment = _known("experiments", key, params.experiments)
+    suite = params.suites[experiment.suite]
     data = PROCESSED / experiment.data
     released = RUNS / experiment.suite / key / "released"
     files = {
@@ -186,33 +200,41 @@ def recommendations(key: str, params: Params) -> Subject:
     }
 
     def tables() -> list[Table]:
-        lists = {which: contracts.read(file, contracts.RECOMMENDATIONS) for which, file in files.items()}
+        contract, judged = RELEASED[suite.task]
+        released = {which: contracts.read(file, contract) for which, file in files.items()}
         interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
         schema = contracts.read_schema(data / "schema.json")
-        return suites.recommendations(lists, interactions, schema, max(params.evaluation.k))
+        return judged(released, interactions, schema, max(suite.evaluation.k))
 
     return Subject([*files.values(), data / "interactions.parquet", data / "schema.json"], tables)
 
 
 def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
-    suite = _known("suites", key, params.suites)
-    experiments = {name: experiment for name, experiment in params.experiments.items() if experiment.suite == key}
-    files = [RUNS / key / name / stage / "metrics.parquet" for name in experiments for stage in ("train", "attack")]
+    suite: Suite = _known("suites", key, params.suites)
+    stages = ("train", "attack") if suite.attack else ("train",)
+    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
     schema_file = PROCESSED / suite.data / "schema.json"
 
     def tables() -> list[Table]:
         schema = contracts.read_schema(schema_file)
-        ranking = suites.ranking_metrics(params.evaluation.k, params.evaluation.negatives)
+        evaluation = suite.evaluation
+        if suite.task == "next-item":
+            ranking = suites.next_item_metrics(evaluation.k)
+        else:
+            assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
+            ranking = suites.ranking_metrics(evaluation.k, evaluation.negatives)
         attributes = [feature.name for feature in schema.sensitive]
 
         def names(setting: str) -> list[tuple[str, int]]:
-            who, controls = params.attack.at(setting), params.attack.control_k if setting == BASE else []
+            if not isinstance(suite.attack, AttributeAttack):
+                return ranking
+            who, controls = suite.attack.at(setting), suite.attack.control_k if setting == BASE else []
             return ranking + suites.attack_metrics(who.k, attributes, who.attackers, controls)
 
         expected = [
             suites.measurements(name, [setting], experiment.seeds, names(setting))
-            for name, experiment in experiments.items()
+            for name, experiment in suite.experiments.items()
             for setting in experiment.settings()
         ]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
@@ -221,6 +243,11 @@ def metrics(key: str, params: Params) -> Subject:
     return Subject([*files, schema_file], tables)
 
 
+RELEASED = {
+    "top-k": (contracts.RECOMMENDATIONS, suites.recommendations),
+    "next-item": (contracts.NEXT_ITEMS, suites.next_items),
+}
+"""Task of a suite -> what its systems release, and what must hold of it."""
 LAYERS: dict[str, Callable[[str, Params], Subject]] = {
     "raw": raw,
     "processed": processed,

@@ -125,17 +125,25 @@ def text_digest(text: str) -> str:
 def code_digest() -> str:
     """Fingerprint of the source of every loaded module of `tasks` that computes something, the stage's own included.
 
-    Left out is what only validates or records: params.yaml's types (they hold no defaults) and provenance.
+    Left out is what only validates or records: the parameters' types (they hold no defaults) and provenance.
     """
-    passive = {"tasks.stages.params", "tasks.stages.provenance"}
+    passive = {"tasks.stages.params", "tasks.stages.references", "tasks.stages.provenance"}
     specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
     # by spec: the stage that runs is called `__main__` in sys.modules
     files = {spec.origin for spec in specs if spec and spec.name.startswith("tasks.") and spec.name not in passive}
     return digest(*(Path(file) for file in sorted(filter(None, files)) if Path(file).name != "__init__.py"))
 
 
-def require_passed(layer: str, name: str) -> dict[str, Any]:
+def address(stage: str, suite: str) -> str:
+    """DVC's address of a stage that lies in a suite's own folder."""
+    return f"suites/{suite}/dvc.yaml:{stage}"
+
+
+def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str, Any]:
     """The check of `data/<layer>/<name>`, which must have passed for the files as they are now.
+
+    Args:
+        suite: in whose folder the check is described; None for the root's.
 
     Returns:
         A summary for `run.json`: contract, name, and how many expectations were met.
@@ -145,7 +153,8 @@ def require_passed(layer: str, name: str) -> dict[str, Any]:
     """
     path = QUALITY / layer / f"{name}.json"
     result = read_json(path)
-    again = f"`dvc repro check-{layer}@{name}`"
+    stage = f"check-{layer}@{name}"
+    again = f"`dvc repro {address(stage, suite) if suite else stage}`"
     if not result["success"]:
         raise DataError(f"{path}: these data failed their check; mend them and run {again}")
     for file, sha256 in result["checked"].items():

@@ -75,6 +75,7 @@ class TopK:
     def evaluate(self, model: Recommender) -> Judged:
         """Test metrics under both protocols, and the top-K lists of all users."""
         inputs, evaluation = self._inputs, self._evaluation
+        assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
         k = max(evaluation.k)
         items, scores = ranking.top_k(model.score, self._users, inputs.seen("train", "valid"), k, self._order)
         full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k)

@@ -1,8 +1,12 @@
-"""params.yaml as types. No field has a default: what decides a number is written in params.yaml and nowhere else."""
+"""params.yaml and suites/<suite>/params.yaml as types.
+
+No field has a default: what decides a number is written in these files and nowhere else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -15,8 +19,11 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
+from tasks.stages import references
 
 PARAMS_FILE = Path("params.yaml")
+SUITES = Path("suites")
+"""The folder of the suites' own files, beside `PARAMS_FILE`."""
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
 _Options = TypeVar("_Options", bound=BaseModel)
@@ -84,8 +91,10 @@ class Evaluation(Strict):
     """How rankings are scored."""
 
     k: Cutoffs
-    negatives: Annotated[int, Field(ge=1)]
+    negatives: Annotated[int, Field(ge=1)] | None
+    """Unobserved items beside each held-out one in the sampled protocol of top-k lists; null for other tasks."""
     seed: Annotated[int, Field(ge=0)]
+    """Of those negatives and of the order of equal scores."""
 
 
 class Training(Strict):
@@ -94,7 +103,7 @@ class Training(Strict):
     patience: Annotated[int, Field(ge=1)]
     """Epochs without a new best on validation after which training stops."""
     validation_k: Annotated[int, Field(ge=1)]
-    """Cut-off of the NDCG that validation looks at."""
+    """Cut-off of the metric that validation looks at (NDCG of lists, recall of next items)."""
 
 
 class Tuning(Strict):
@@ -120,9 +129,10 @@ class Attackers(Strict):
     ]
 
 
-class Attack(Attackers):
-    """The attribute-inference attack: `k` and `attackers` at the setting `base`."""
+class AttributeAttack(Attackers):
+    """Attribute inference: `k` and `attackers` at the setting `base`."""
 
+    kind: Literal["attribute"]
     sweep: Attackers
     """The same at all other settings."""
     control_k: Cutoffs
@@ -133,7 +143,7 @@ class Attack(Attackers):
     split_seed: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _within_base(self) -> Attack:
+    def _within_base(self) -> AttributeAttack:
         for name, inner, outer in (
             ("sweep.k", self.sweep.k, self.k),
             ("sweep.attackers", self.sweep.attackers, self.attackers),
@@ -146,13 +156,6 @@ class Attack(Attackers):
     def at(self, setting: str) -> Attackers:
         """Who attacks at a setting."""
         return self if setting == BASE else self.sweep
-
-
-class Suite(Strict):
-    """One report: a paper, or the demo."""
-
-    title: str
-    data: str
 
 
 class Experiment(Strict):
@@ -178,40 +181,53 @@ class Experiment(Strict):
         return points
 
 
-class Params(Strict):
-    """The whole of params.yaml."""
+class Entry(Strict):
+    """A suite in the root's params.yaml: one report, of a paper or of the demo."""
+
+    title: str
+    paper: Name | None
+    """Whose published figures stand beside the suite's (`paper` in data/reference/paper_tables.csv); null: none."""
+    data: str
+    task: Literal["top-k", "next-item"]
+    """What its systems are judged by: users' lists, or the item after every prefix of a sequence."""
+
+
+class OwnParams(Strict):
+    """A suite's own file, suites/<suite>/params.yaml."""
+
+    evaluation: Evaluation
+    training: Training
+    tuning: Tuning
+    attack: AttributeAttack | None
+    """What an attacker tries on everything that the suite's systems release."""
+    experiments: dict[Name, Experiment]
+
+
+class Suite(Entry, OwnParams):
+    """All that is said about a suite."""
+
+
+class _Root(Strict):
+    """The root's params.yaml alone."""
 
     datasets: dict[Name, Dataset]
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
-    evaluation: Evaluation
-    training: Training
-    tuning: Tuning
-    attack: Attack
+    suites: dict[Name, Entry]
+
+
+class Params(Strict):
+    """The root's params.yaml and those of all suites."""
+
+    datasets: dict[Name, Dataset]
+    processed: dict[Name, Processed]
+    perturbed: dict[Name, Perturbed]
     suites: dict[Name, Suite]
-    experiments: dict[Name, Experiment]
 
-    @model_validator(mode="after")
-    def _references(self) -> Params:
-        def known(where: str, name: str, table: dict[str, Any], kind: str) -> None:
-            if name not in table:
-                raise ValueError(f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}")
-
-        for name, processed in self.processed.items():
-            known(f"processed.{name}.dataset", processed.dataset, self.datasets, "data set")
-        for name, perturbed in self.perturbed.items():
-            known(f"perturbed.{name}.data", perturbed.data, self.processed, "processed data set")
-        for name, suite in self.suites.items():
-            known(f"suites.{name}.data", suite.data, self.processed, "processed data set")
-        for name, experiment in self.experiments.items():
-            where = f"experiments.{name}"
-            known(f"{where}.suite", experiment.suite, self.suites, "suite")
-            known(f"{where}.data", experiment.data, self.processed, "processed data set")
-            if self.tuning.seed in experiment.seeds:
-                raise ValueError(f"{where}.seeds: {self.tuning.seed} is the tuning seed, which no result may use")
-            self._features(where, experiment)
-            self._model(where, experiment)
-        return self
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """Those of all suites; no two have the same name."""
+        return {name: one for suite in self.suites.values() for name, one in suite.experiments.items()}
 
     def features_epsilon(self, experiment: Experiment, config: dict[str, Any]) -> float | None:
         """The budget of the features that a setting reads; None for true features."""
@@ -219,31 +235,6 @@ class Params(Strict):
         if layer == "processed":
             return None
         return float(config.get("features_epsilon", self.perturbed[name].epsilon[0]))
-
-    def _features(self, where: str, experiment: Experiment) -> None:
-        layer, name = experiment.features.split("/")
-        if layer == "processed":
-            if name != experiment.data:
-                raise ValueError(f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}")
-            return
-        perturbed = self.perturbed.get(name)
-        if perturbed is None:
-            raise ValueError(
-                f"{where}.features: unknown perturbed data {name!r}; known: {', '.join(sorted(self.perturbed))}"
-            )
-        if perturbed.data != experiment.data:
-            raise ValueError(f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}")
-        for config in experiment.settings().values():
-            if (budget := self.features_epsilon(experiment, config)) not in perturbed.epsilon:
-                raise ValueError(f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon")
-        if missing := set(experiment.seeds) - set(perturbed.seeds):
-            raise ValueError(f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}")
-
-    def _model(self, where: str, experiment: Experiment) -> None:
-        target = MODELS[experiment.model]
-        module = target.partition(":")[0].replace(".", "/")
-        if module != experiment.code.removesuffix(".py") and not module.startswith(f"{experiment.code}/"):
-            raise ValueError(f"{where}.code: {experiment.model!r} is defined in {module}.py, not in {experiment.code}")
 
 
 class _Loader(yaml.SafeLoader):
@@ -260,21 +251,48 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(path: Path = PARAMS_FILE) -> Params:
-    """Read and validate params.yaml (structure and references; `check_configs` adds the models' own keys).
+    """Read and validate params.yaml and every suite's own (structure and references; `check_configs` adds the models'
+    own keys).
 
     Raises:
-        ConfigurationError: one line that names the first wrong key.
+        ConfigurationError: one line that names the file and its first wrong key.
     """
+    root = _read(path, _Root)
+    for file in sorted((path.parent / SUITES).glob("*/params.yaml")):
+        if file.parent.name not in root.suites:
+            raise ConfigurationError(f"{file}: {path} has no suite {file.parent.name!r}; add it under suites")
+    suites = {
+        name: Suite(**dict(entry), **dict(_read(own_file(name, path), OwnParams)))
+        for name, entry in root.suites.items()
+    }
+    params = Params(datasets=root.datasets, processed=root.processed, perturbed=root.perturbed, suites=suites)
+    for problem in references.root_problems(params):
+        raise ConfigurationError(f"{path}: {problem}")
+    taken: dict[str, str] = {}
+    for name, suite in suites.items():
+        for problem in references.own_problems(name, suite, params, taken):
+            raise ConfigurationError(f"{own_file(name, path)}: {problem}")
+        taken |= dict.fromkeys(suite.experiments, name)
+    return params
+
+
+def own_file(suite: str, path: Path = PARAMS_FILE) -> Path:
+    """The suite's own file; `path`: the root's."""
+    return path.parent / SUITES / suite / "params.yaml"
+
+
+def _read(path: Path, kind: type[_Options]) -> _Options:
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
-        raise ConfigurationError(f"{path}: not found; run this in the project's root") from None
+        hint = "run this in the project's root" if kind is _Root else "every suite has its own"
+        raise ConfigurationError(f"{path}: not found; {hint}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error
     try:
-        return Params.model_validate(raw)
+        return kind.model_validate(raw)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {first_error(error)}") from error
 
@@ -309,14 +327,12 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         protocol = import_module(PROTOCOLS[processed.protocol])
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
 
-    for name, experiment in params.experiments.items():
-        for config in experiment.settings().values():
-            try:
+    for suite_name, suite in params.suites.items():
+        for name, experiment in suite.experiments.items():
+            for config in experiment.settings().values():
                 model_config = {key: value for key, value in config.items() if key != "features_epsilon"}
-                model_class(experiment.model).Config.model_validate(model_config)
-            except ValidationError as error:
-                message = first_error(error)
-                raise ConfigurationError(f"{path}: experiments.{name}.config.{message}") from error
+                cls = model_class(experiment.model)
+                options(cls.Config, model_config, f"experiments.{name}.config", own_file(suite_name, path))
 
 
 def first_error(error: ValidationError) -> str:

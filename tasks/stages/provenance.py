@@ -26,7 +26,7 @@ def provenance(
 
     Args:
         stage, name: which stage of the pipeline ran, and for what.
-        parameters: the part of params.yaml that decided the result.
+        parameters: the part of the parameters that decided the result.
         seeds: every seed that was used.
         checks: summaries of the checks the inputs passed (`require_passed`).
         dataset: key of the processed data set.
@@ -58,7 +58,8 @@ def git_revision() -> str:
         revision = git("rev-parse", "HEAD")
         if revision.returncode != 0:
             return "unknown"
-        changed = git("diff", "--quiet", "HEAD", "--", "tasks", "flows", "params.yaml", "dvc.yaml").returncode != 0
+        code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock")
+        changed = git("diff", "--quiet", "HEAD", "--", *code).returncode != 0
     except FileNotFoundError:
         return "unknown"
     return revision.stdout.strip() + ("+changes" if changed else "")

@@ -17,8 +17,8 @@ from tasks.attacks import attribute
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import PROCESSED, require_passed, run_stage, whole
-from tasks.stages.params import load
+from tasks.stages.common import PROCESSED, address, require_passed, run_stage, whole
+from tasks.stages.params import AttributeAttack, Params, load, own_file
 
 FOLDER = Path("data/targets")
 TARGETS = pa.schema(
@@ -29,15 +29,28 @@ TARGETS = pa.schema(
 def main(name: str) -> None:
     """Choose the targets of suite `name`."""
     params = load()
-    if name not in params.suites:
-        raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
+    attack = attribute_attack(name, params)
     data = params.suites[name].data
     require_passed("processed", data)
     schema, labels = read_labels(data)
-    chosen = attribute.split_users(schema.n_users, params.attack.target_share, params.attack.split_seed, labels)
+    chosen = attribute.split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
     table = pl.DataFrame({"user": np.arange(schema.n_users, dtype=np.int32), "target": chosen})
     with whole(FOLDER / f"{name}.parquet") as place:
         contracts.write(table, place, TARGETS)
+
+
+def attribute_attack(suite: str, params: Params) -> AttributeAttack:
+    """What a suite says about the attack on attributes.
+
+    Raises:
+        ConfigurationError: there is no such suite, or it has no such attack.
+    """
+    if suite not in params.suites:
+        raise ConfigurationError(f"suites.{suite} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
+    attack = params.suites[suite].attack
+    if not isinstance(attack, AttributeAttack):
+        raise ConfigurationError(f"{own_file(suite)}: attack: is not one on attributes, so nothing is to be guessed")
+    return attack
 
 
 def read_labels(data: str) -> tuple[Schema, dict[str, attribute.Labels]]:
@@ -59,7 +72,8 @@ def read_targets(suite: str, n_users: int) -> NDArray[np.bool_]:
     path = FOLDER / f"{suite}.parquet"
     table = contracts.read(path, TARGETS).sort("user")
     if table["user"].to_list() != list(range(n_users)):
-        raise DataError(f"{path}: does not hold each of the {n_users} users once; run `dvc repro targets@{suite}`")
+        stage = address(f"targets@{suite}", suite)
+        raise DataError(f"{path}: does not hold each of the {n_users} users once; run `dvc repro {stage}`")
     return table["target"].to_numpy()
 
 

@@ -1,8 +1,8 @@
 """Tuning: try configurations of one experiment on validation data and record every trial; the test is never read.
 
-Not part of the DVC graph: it proposes what a person then writes into params.yaml. `dprec tune EXPERIMENT` (or
-`python -m tasks.stages.tune EXPERIMENT`) tries every combination of `tuning.grid.<model>`, each with the one tuning
-seed, which no result uses, and writes all of them to data/results/<suite>/tuning.csv.
+Not part of the DVC graph: it proposes what a person then writes into the suite's params.yaml.
+`dprec tune EXPERIMENT` (or `python -m tasks.stages.tune EXPERIMENT`) tries every combination of `tuning.grid.<model>`,
+each with the one tuning seed, which no result uses, and writes all of them to data/results/<suite>/tuning.csv.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.stages.common import CHECKPOINTS, RESULTS, code_digest, require_passed, run_stage, text_digest, whole
 from tasks.stages.inputs import read_inputs
+from tasks.stages.judging import TASKS
 from tasks.stages.monitor import Monitor, Screen
-from tasks.stages.params import Params, load
-from tasks.stages.train import validator
+from tasks.stages.params import Params, load, own_file
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
 COLUMNS = {
@@ -37,7 +37,8 @@ COLUMNS = {
     "seed": pl.Int64,
     "best_epoch": pl.Int64,
     "epochs": pl.Int64,
-    "valid_ndcg": pl.Float64,
+    "metric": pl.String,
+    "valid": pl.Float64,
     "seconds": pl.Float64,
 }
 
@@ -50,9 +51,12 @@ def main(name: str) -> None:
         raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
     experiment = params.experiments[name]
     require_passed("processed", experiment.data)
-    grid = params.tuning.grid.get(experiment.model)
+    grid = params.suites[experiment.suite].tuning.grid.get(experiment.model)
     if not grid:
-        raise ConfigurationError(f"tuning.grid: nothing to try for {experiment.model!r}; add its keys and values")
+        file = own_file(experiment.suite)
+        raise ConfigurationError(
+            f"{file}: tuning.grid: nothing to try for {experiment.model!r}; add its keys and values"
+        )
     overrides = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     with Screen(name, len(overrides)) as screen:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
@@ -63,31 +67,37 @@ def main(name: str) -> None:
         table = pl.concat([others, table])
     with whole(path) as place:
         table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
-    best = max(trials, key=lambda row: row["valid_ndcg"])
-    print(f"{len(trials)} trials in {path}; best on validation: {best['config']} (NDCG {best['valid_ndcg']:.4f})")
+    best = max(trials, key=lambda row: row["valid"])
+    found = f"{best['metric']} {best['valid']:.4f}"
+    print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({found})")
 
 
 def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> dict[str, Any]:
     """Train once with the tuning seed; the record of the trial."""
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
+    suite = params.suites[experiment.suite]
     inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
-    seed = params.tuning.seed
-    data = inputs.training_data(cls, experiment.seeds[0])
+    judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
+    seed = suite.tuning.seed
+    data = judge.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(config))
     text = json.dumps(config, sort_keys=True)
     started = time.monotonic()
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
-        folder: Path = CHECKPOINTS / "tuning" / name / text_digest(text + inputs.digest + code_digest())[:16]
-        monitor = Monitor(folder, validator(inputs, params), screen, params.training.patience)
+        decides = [text, inputs.digest, code_digest(), suite.evaluation.seed, suite.training.model_dump()]
+        folder: Path = CHECKPOINTS / "tuning" / name / text_digest(json.dumps(decides, sort_keys=True))[:16]
+        monitor = Monitor(folder, judge.validate, screen, suite.training.patience, judge.metric)
         model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
         best = max(monitor.history, key=lambda record: record["valid"])
         valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
     else:
         screen.skip()
-        validate = validator(inputs, params)
-        values = [validate(model.fit(data, rng=np.random.default_rng([seed, draw]))) for draw in range(DRAWS)]
+        values = []
+        for draw in range(DRAWS):
+            model.fit(data, rng=np.random.default_rng([seed, draw]))
+            values.append(judge.validate(model))
         valid, best_epoch, epochs = float(np.mean(values)), 0, 0
     return {
         "experiment": name,
@@ -95,7 +105,8 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         "seed": seed,
         "best_epoch": best_epoch,
         "epochs": epochs,
-        "valid_ndcg": valid,
+        "metric": judge.metric,
+        "valid": valid,
         "seconds": round(time.monotonic() - started, 1),
     }
 

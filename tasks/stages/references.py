@@ -1,0 +1,72 @@
+"""What no type says about params.yaml and the suites' files: which names must be known, which values must agree.
+
+Each function gives the problems as `key: what is wrong`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tasks.models import MODELS
+
+if TYPE_CHECKING:
+    from tasks.stages.params import Experiment, Params, Suite
+
+
+def root_problems(params: Params) -> Iterator[str]:
+    """What is wrong with the root's params.yaml."""
+    for name, processed in params.processed.items():
+        yield from _unknown(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
+    for name, perturbed in params.perturbed.items():
+        yield from _unknown(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
+    for name, suite in params.suites.items():
+        yield from _unknown(f"suites.{name}.data", suite.data, params.processed, "processed data set")
+
+
+def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the file of suite `name`; taken: experiment -> suite, of the suites before this one."""
+    if (suite.evaluation.negatives is None) != (suite.task == "next-item"):
+        given = "must be null" if suite.task == "next-item" else "must not be null"
+        yield f"evaluation.negatives: {given} in a suite whose task is {suite.task}"
+    for key, experiment in suite.experiments.items():
+        where = f"experiments.{key}"
+        if key in taken:
+            yield f"{where}: the suite {taken[key]!r} has an experiment of this name"
+        if experiment.suite != name:
+            yield f"{where}.suite: is {experiment.suite!r}, but this is the file of {name!r}"
+        yield from _unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
+        if suite.tuning.seed in experiment.seeds:
+            yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
+        yield from _features_problems(where, experiment, params)
+        yield from _code_problems(where, experiment)
+
+
+def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:
+    if name not in table:
+        yield f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}"
+
+
+def _features_problems(where: str, experiment: Experiment, params: Params) -> Iterator[str]:
+    layer, name = experiment.features.split("/")
+    if layer == "processed":
+        if name != experiment.data:
+            yield f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}"
+        return
+    if name not in params.perturbed:
+        yield from _unknown(f"{where}.features", name, params.perturbed, "perturbed data")
+        return
+    perturbed = params.perturbed[name]
+    if perturbed.data != experiment.data:
+        yield f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}"
+    for config in experiment.settings().values():
+        if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
+            yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"
+    if missing := set(experiment.seeds) - set(perturbed.seeds):
+        yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}"
+
+
+def _code_problems(where: str, experiment: Experiment) -> Iterator[str]:
+    module = MODELS[experiment.model].partition(":")[0].replace(".", "/")
+    if module != experiment.code.removesuffix(".py") and not module.startswith(f"{experiment.code}/"):
+        yield f"{where}.code: {experiment.model!r} is defined in {module}.py, not in {experiment.code}"
