@@ -63,6 +63,9 @@ class Processes:
     def run(self, stage: str, on_line: OnLine, *, force: bool = False) -> Outcome:
         """Bring one stage up to date (its inputs must be), giving each line of its output to `on_line`.
 
+        Args:
+            stage: what DVC calls it.
+
         Raises:
             StageFailed: it failed, or `stop` was called.
         """

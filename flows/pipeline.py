@@ -2,7 +2,7 @@
 
 DVC is asked once what is up to date. Those stages become task runs in a state called `Cached`; each of the others is
 handed to `dvc repro --single-item`, which looks again once its inputs are there. Nothing here knows what stages there
-are: the graph is the one of dvc.yaml.
+are: the graph is the one of dvc.yaml and suites/*/dvc.yaml.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run_stage(step: Step, processes: Processes, force: bool) -> State[Any]:
 
     say(step.name, f"starts ({'forced' if force else step.why})")
     try:
-        outcome = processes.run(step.name, on_line, force=force)
+        outcome = processes.run(step.address, on_line, force=force)
     except StageFailed as error:
         say(step.name, f"failed: {error}")
         raise

@@ -16,9 +16,11 @@ class Step:
     """One stage of the plan."""
 
     name: str
-    """DVC's address of the stage, e.g. `train@gerai-bpr`."""
+    """The stage without its folder, e.g. `train@gerai-bpr`; no two stages share it."""
+    address: str
+    """What DVC calls it, e.g. `suites/gerai/dvc.yaml:train@gerai-bpr`."""
     needs: tuple[str, ...]
-    """Stages of the plan whose outputs it reads directly."""
+    """Names of the stages of the plan whose outputs it reads directly."""
     reasons: tuple[str, ...]
     """What changed since its last run; empty if nothing did."""
     follows: tuple[str, ...]
@@ -82,8 +84,8 @@ def read_all() -> list[Plan]:
     with _project() as repo:
         changes = repo.status()
         graph = repo.index.graph
-        last = sorted((stage for stage in graph if graph.in_degree(stage) == 0), key=lambda stage: stage.addressing)
-        return [Plan(stage.addressing, tuple(_steps(repo, [stage], changes))) for stage in last]
+        last = sorted((stage for stage in graph if graph.in_degree(stage) == 0), key=_name)
+        return [Plan(_name(stage), tuple(_steps(repo, [stage], changes))) for stage in last]
 
 
 @contextmanager
@@ -111,20 +113,25 @@ def _steps(repo: Any, targets: list[Any], changes: dict[str, list[Any]]) -> Iter
     def visit(stage: Any) -> Iterator[Step]:
         if stage in done:
             return
-        needed = sorted(graph.successors(stage), key=lambda other: other.addressing)
+        needed = sorted(graph.successors(stage), key=_name)
         for other in needed:
             yield from visit(other)
         done[stage] = Step(
-            name=stage.addressing,
-            needs=tuple(other.addressing for other in needed),
+            name=_name(stage),
+            address=stage.addressing,
+            needs=tuple(_name(other) for other in needed),
             reasons=_reasons(stage, changes.get(stage.addressing, [])),
-            follows=tuple(other.addressing for other in needed if not done[other].cached),
+            follows=tuple(_name(other) for other in needed if not done[other].cached),
             outputs=tuple(Path(out.fs_path).relative_to(root).as_posix() for out in stage.outs),
         )
         yield done[stage]
 
     for target in targets:
         yield from visit(target)
+
+
+def _name(stage: Any) -> str:
+    return str(stage.addressing).rpartition(":")[2]
 
 
 def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:

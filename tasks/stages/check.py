@@ -212,7 +212,7 @@ def recommendations(key: str, params: Params) -> Subject:
 def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
     suite: Suite = _known("suites", key, params.suites)
-    stages = ("train", "attack") if suite.attack else ("train",)
+    stages = ("train", "attack") if isinstance(suite.attack, AttributeAttack) else ("train",)
     files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
     schema_file = PROCESSED / suite.data / "schema.json"
 

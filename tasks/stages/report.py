@@ -32,7 +32,7 @@ from tasks.stages.common import (
     run_stage,
     whole,
 )
-from tasks.stages.params import Experiment, Params, load
+from tasks.stages.params import AttributeAttack, Experiment, Params, load, own_file
 
 PUBLISHED = {
     "paper": pl.String,
@@ -79,38 +79,40 @@ def read_results(suite: str, params: Params) -> Results:
     Raises:
         DataError: a run is missing or not what its contract says, or real and synthetic data are mixed.
     """
-    experiments = {name: one for name, one in params.experiments.items() if one.suite == suite}
+    own = params.suites[suite]
+    experiments, data = own.experiments, own.data
     if not experiments:
-        raise ConfigurationError(f"params.yaml: no experiment belongs to suites.{suite}; add one or remove the suite")
-    data = params.suites[suite].data
+        raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
+    attacked = isinstance(own.attack, AttributeAttack)
+    stages = ("train", "attack") if attacked else ("train",)
     source = read_json(PROCESSED / data / "source.json")
-    systems = tuple(read_system(name, experiment) for name, experiment in experiments.items())
+    systems = tuple(read_system(name, experiment, stages) for name, experiment in experiments.items())
     folders = [RUNS / suite / name for name in experiments]
     tables = [
-        contracts.read(folder / stage / "metrics.parquet", contracts.METRICS)
-        for folder in folders
-        for stage in ("train", "attack")
+        contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
     ]
+    gains = [_gains(name, experiment) for name, experiment in experiments.items() if attacked]
+    targets = [read_json(folder / "attack" / "run.json")["targets"] for folder in folders if attacked]
     return Results(
         suite=suite,
-        title=params.suites[suite].title,
+        title=own.title,
         dataset=data,
         synthetic=_synthetic(suite, systems, source),
         licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
         systems=systems,
         metrics=pl.concat(tables),
-        gains=pl.concat([_gains(name, experiment) for name, experiment in experiments.items()]),
+        gains=pl.concat(gains) if gains else _no_gains(),
         audit=tuple(read_json(RUNS / suite / "audit.json")),
         verdict=read_json(QUALITY / "metrics" / f"{suite}.json"),
         published=_published(),
-        n_targets=max(read_json(folder / "attack" / "run.json")["targets"] for folder in folders),
+        n_targets=max(targets, default=0),
     )
 
 
-def read_system(name: str, experiment: Experiment) -> System:
-    """One experiment: its two runs, its history and what it spent."""
+def read_system(name: str, experiment: Experiment, stages: tuple[str, ...]) -> System:
+    """One experiment: its runs in `stages`, its history and what it spent."""
     folder = RUNS / experiment.suite / name
-    runs = tuple(Run(stage, read_json(folder / stage / "run.json")) for stage in ("train", "attack"))
+    runs = tuple(Run(stage, read_json(folder / stage / "run.json")) for stage in stages)
     return System(
         experiment=name,
         model=experiment.model,
@@ -125,6 +127,12 @@ def _gains(name: str, experiment: Experiment) -> pl.DataFrame:
     """What the attacks on one experiment gain over their controls."""
     found = contracts.read(RUNS / experiment.suite / name / "attack/gains.parquet", GAINS)
     return found.select(pl.lit(name).alias("experiment"), pl.lit(experiment.model).alias("model"), pl.all())
+
+
+def _no_gains() -> pl.DataFrame:
+    nothing = pl.from_arrow(GAINS.empty_table())
+    assert isinstance(nothing, pl.DataFrame)
+    return nothing.select(pl.lit("").alias("experiment"), pl.lit("").alias("model"), pl.all())
 
 
 def _spent(path: Path) -> list[Spent]:
