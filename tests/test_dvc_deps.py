@@ -1,7 +1,7 @@
-"""What dvc.yaml says a stage depends on is what the stage imports: a forgotten module means results that are silently
-out of date, a needless one means work that is done again for nothing.
+"""What dvc.yaml, the root's and every suite's, says a stage depends on is what the stage imports: a forgotten module
+means results that are silently out of date, a needless one means work that is done again for nothing.
 
-Left out are modules that decide no number: params.yaml's types, which hold no defaults (the parameters themselves are
+Left out are modules that decide no number: the parameters' types, which hold no defaults (the parameters themselves are
 listed under `params`), and the `__init__.py` of packages, which are empty or registries of names.
 """
 
@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grimp
 import pytest
@@ -19,21 +20,26 @@ from tasks.attacks import ATTACKERS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
-from tasks.stages.params import Params, load
+from tasks.stages import targets
+from tasks.stages.params import AttributeAttack, Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
-EXEMPT = {"tasks.stages.params"}
+EXEMPT = {"tasks.stages.params", "tasks.stages.references"}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of dvc.yaml: `train@demo-bpr` runs `python -m tasks.stages.train demo-bpr`."""
+    """A stage of a dvc.yaml: `train@demo-bpr` runs `python -m tasks.stages.train demo-bpr`.
+
+    suite: in whose folder it is described; empty for the root's. params: (file, key).
+    """
 
     address: str
+    suite: str
     module: str
     name: str
     deps: tuple[str, ...]
-    params: tuple[str, ...]
+    params: tuple[tuple[str, str], ...]
 
     def covers(self, path: str) -> bool:
         """Whether a file is among the deps, by itself or with its folder."""
@@ -51,10 +57,17 @@ def stages() -> list[Stage]:
             command = re.fullmatch(r"python -m (tasks\.stages\.\w+) (\S+)", stage.cmd)
             assert command, f"{stage.addressing}: {stage.cmd}"
             paths = [dep for dep in stage.deps if not hasattr(dep, "params")]
-            keys = [key for dep in stage.deps if hasattr(dep, "params") for key in dep.params]
-            deps = tuple(Path(dep.fs_path).relative_to(ROOT).as_posix() for dep in paths)
-            found.append(Stage(stage.addressing, command[1], command[2], deps, tuple(keys)))
+            keys = [(relative(dep), key) for dep in stage.deps if hasattr(dep, "params") for key in dep.params]
+            deps = tuple(relative(dep) for dep in paths)
+            folder, _, address = stage.addressing.rpartition(":")
+            suite = folder.removeprefix("suites/").removesuffix("/dvc.yaml")
+            found.append(Stage(address, suite, command[1], command[2], deps, tuple(keys)))
     return found
+
+
+def relative(dep: Any) -> str:
+    """Where a dependency of DVC's lies in the project."""
+    return Path(dep.fs_path).relative_to(ROOT).as_posix()
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +92,8 @@ def loaded_by_name(stage: Stage, params: Params) -> set[str]:
     if kind == "train":
         return {MODELS[params.experiments[name].model].partition(":")[0]}
     if kind == "attack":
-        return {ATTACKERS[attacker].partition(":")[0] for attacker in params.attack.attackers}
+        attack = targets.attribute_attack(params.experiments[name].suite, params)
+        return {ATTACKERS[attacker].partition(":")[0] for attacker in attack.attackers}
     return set()
 
 
@@ -172,12 +186,29 @@ def test_a_stage_depends_on_its_own_parameters_and_on_no_others(stages: list[Sta
     tables = {"datasets", "processed", "perturbed", "experiments", "suites"}
     for stage in stages:
         own = stage.address.partition("@")[2]
-        for key in stage.params:
+        looks_at_a_suite = stage.address.startswith(("audit@", "check-metrics@", "report@"))
+        suite = own if looks_at_a_suite else stage.suite
+        for file, key in stage.params:
+            assert file in ("params.yaml", f"suites/{suite}/params.yaml"), f"{stage.address}: {file}"
             table, _, entry = key.partition(".")
             if table in tables and entry:
-                assert entry == own or entry.startswith(f"{own}."), f"{stage.address}: {key}"
+                of = suite if table == "suites" else own
+                assert entry == of or entry.startswith(f"{of}."), f"{stage.address}: {key}"
             elif table in tables:
-                assert stage.address.startswith(("audit@", "check-metrics@", "report@")), f"{stage.address}: {key}"
+                assert looks_at_a_suite, f"{stage.address}: {key}"
+
+
+def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], params: Params) -> None:
+    """Those of the attack on attributes only where there is one; every run lies in the suite's own folder."""
+    for name, suite in params.suites.items():
+        found = {stage.address for stage in stages if stage.suite == name}
+        expected = {f"{kind}@{one}" for kind in ("train", "check-recommendations") for one in suite.experiments}
+        if isinstance(suite.attack, AttributeAttack):
+            expected |= {f"targets@{name}"} | {f"attack@{one}" for one in suite.experiments}
+        assert found == expected
+        assert len(found) <= 100  # what of a lock file one can still look at
+    addresses = [stage.address for stage in stages]
+    assert len(set(addresses)) == len(addresses)  # so that a stage can be shown without its folder
 
 
 def test_the_demo_needs_no_other_data_set(stages: list[Stage]) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tasks.errors import ConfigurationError
-from tasks.stages.params import Params, check_configs, load
+from tasks.stages.params import check_configs, load
+from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
-ORIGINAL = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+ORIGINAL = parameters.read()
+DEMO = "suites", "demo"
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -26,9 +28,7 @@ def written(tmp_path: Path) -> Callable[[Change], Path]:
     def write(change: Change) -> Path:
         params = copy.deepcopy(ORIGINAL)
         change(params)
-        path = tmp_path / "params.yaml"
-        path.write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
-        return path
+        return parameters.write(params, tmp_path)
 
     return write
 
@@ -57,28 +57,41 @@ def drop(*keys: str) -> Change:
     return change
 
 
+def move(name: str) -> Change:
+    """Gives an experiment of the demo to the other suite, too."""
+
+    def change(params: dict[str, Any]) -> None:
+        one = params["suites"]["demo"]["experiments"][name]
+        params["suites"]["gerai"]["experiments"][name] = one | {"suite": "gerai"}
+
+    return change
+
+
 def refused(path: Path) -> str:
     """The message that refuses a parameter file."""
     with pytest.raises(ConfigurationError) as caught:
         check_configs(load(path), path)
-    message = str(caught.value).removeprefix(f"{path}: ")
+    message = str(caught.value)
     assert "\n" not in message
-    return message
+    return message.removeprefix(f"{path}: ").removeprefix(f"{path.parent}/")
 
 
 def test_the_projects_own_parameters_are_valid() -> None:
     params = load(ROOT / "params.yaml")
     check_configs(params)
     assert {experiment.suite for experiment in params.experiments.values()} == set(params.suites)
+    assert len(params.experiments) == sum(len(suite.experiments) for suite in params.suites.values())
 
 
-def test_what_is_commented_out_is_valid_too() -> None:
+def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
     """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
     whole = text[: text.index("perturbed:")], text[text.index("perturbed:") :]
     uncommented = entry.sub("  ", whole[0]) + whole[1]
-    params = Params.model_validate(yaml.safe_load(uncommented))
+    parameters.copy(tmp_path)
+    (tmp_path / "params.yaml").write_text(uncommented, encoding="utf-8")
+    params = load(tmp_path / "params.yaml")
     check_configs(params)
     added = set(params.datasets) - set(ORIGINAL["datasets"])
     assert {"netflix", "tmall", "yelp", "yelp-hin", "ciao", "epinions", "foursquare-twitter", "ione"} == added
@@ -89,15 +102,27 @@ def test_what_is_commented_out_is_valid_too() -> None:
     ("change", "message"),
     [
         (put("surprise", value=1), "surprise: unknown key"),
-        (put("evaluation", "negative", value=100), "evaluation.negative: unknown key"),
-        (drop("evaluation", "seed"), "evaluation.seed: this key is missing"),
+        (put(*DEMO, "evaluation", "negative", value=100), "suites/demo/params.yaml: evaluation.negative: unknown key"),
+        (drop(*DEMO, "evaluation", "seed"), "suites/demo/params.yaml: evaluation.seed: this key is missing"),
         (drop("suites"), "suites: this key is missing"),
-        (put("evaluation", "negatives", value="many"), "evaluation.negatives: .*integer.*'many'"),
-        (put("evaluation", "negatives", value="100"), "evaluation.negatives: .*integer.*'100'"),
-        (put("evaluation", "negatives", value=True), "evaluation.negatives: .*integer.*True"),
-        (put("evaluation", "negatives", value=0), "evaluation.negatives: .*greater than or equal to 1.*0"),
-        (put("evaluation", "k", value=[]), "evaluation.k: .*at least 1"),
-        (put("evaluation", "k", value=[5, 5]), "evaluation.k: 5 is repeated"),
+        (
+            put(*DEMO, "evaluation", "negatives", value="many"),
+            "suites/demo/params.yaml: evaluation.negatives: .*integer.*'many'",
+        ),
+        (
+            put(*DEMO, "evaluation", "negatives", value="100"),
+            "suites/demo/params.yaml: evaluation.negatives: .*integer.*'100'",
+        ),
+        (
+            put(*DEMO, "evaluation", "negatives", value=True),
+            "suites/demo/params.yaml: evaluation.negatives: .*integer.*True",
+        ),
+        (
+            put(*DEMO, "evaluation", "negatives", value=0),
+            "suites/demo/params.yaml: evaluation.negatives: .*greater than or equal to 1.*0",
+        ),
+        (put(*DEMO, "evaluation", "k", value=[]), "suites/demo/params.yaml: evaluation.k: .*at least 1"),
+        (put(*DEMO, "evaluation", "k", value=[5, 5]), "suites/demo/params.yaml: evaluation.k: 5 is repeated"),
         (
             put("processed", "demo", "options", "test_share", value=1.5),
             "processed.demo.options.test_share: .*less",
@@ -111,42 +136,79 @@ def test_what_is_commented_out_is_valid_too() -> None:
         (put("perturbed", "gerai-demo", "epsilon", value=[-1.0]), "perturbed.gerai-demo.epsilon.0: .*greater than 0"),
         (put("perturbed", "gerai-demo", "epsilon", value=[float("nan")]), "perturbed.gerai-demo.epsilon.0: .*nan"),
         (put("perturbed", "gerai-demo", "epsilon", value=[float("inf")]), "perturbed.gerai-demo.epsilon.0: .*inf"),
-        (put("experiments", "demo-bpr", "seeds", value=[0, 1, 0]), "experiments.demo-bpr.seeds: 0 is repeated"),
-        (put("experiments", "demo-bpr", "seeds", value=[-1]), "experiments.demo-bpr.seeds.0: .*greater than or equal"),
-        (put("experiments", "demo-bpr", "model", value="brp"), "experiments.demo-bpr.model: unknown model 'brp'"),
-        (put("experiments", "demo-bpr", "suite", value="other"), "experiments.demo-bpr.suite: unknown suite 'other'"),
-        (put("experiments", "demo-bpr", "data", value="ml-10b"), "experiments.demo-bpr.data: unknown processed data"),
         (
-            put("experiments", "demo-bpr", "features", value="perturbed/none"),
-            "experiments.demo-bpr.features: unknown perturbed data 'none'",
+            put(*DEMO, "experiments", "demo-bpr", "seeds", value=[0, 1, 0]),
+            "suites/demo/params.yaml: experiments.demo-bpr.seeds: 0 is repeated",
         ),
         (
-            put("experiments", "demo-bpr", "code", value="tasks/models/popularity.py"),
-            "experiments.demo-bpr.code: 'bpr' is defined in tasks/models/bpr.py",
+            put(*DEMO, "experiments", "demo-bpr", "seeds", value=[-1]),
+            "suites/demo/params.yaml: experiments.demo-bpr.seeds.0: .*greater than or equal",
         ),
         (
-            put("experiments", "demo-gerai", "seeds", value=[0, 7]),
-            "experiments.demo-gerai.seeds: 7 is not among the seeds of perturbed",
+            put(*DEMO, "experiments", "demo-bpr", "model", value="brp"),
+            "suites/demo/params.yaml: experiments.demo-bpr.model: unknown model 'brp'",
         ),
         (
-            put("experiments", "demo-gerai", "sweep", value=[{"features_epsilon": 0.123}]),
-            "experiments.demo-gerai.sweep: features_epsilon 0.123 is not in perturbed",
+            put(*DEMO, "experiments", "demo-bpr", "suite", value="other"),
+            "suites/demo/params.yaml: experiments.demo-bpr.suite: is 'other', but this is the file of 'demo'",
         ),
         (
-            put("experiments", "demo-bpr", "seeds", value=[ORIGINAL["tuning"]["seed"]]),
-            "experiments.demo-bpr.seeds: .* is the tuning seed",
-        ),
-        (put("experiments", "demo-bpr", "config", "epoch", value=3), "experiments.demo-bpr.config.epoch: unknown key"),
-        (
-            put("experiments", "demo-bpr", "sweep", value=[{"learning_rate": "fast"}]),
-            "experiments.demo-bpr.config.learning_rate: .*'fast'",
+            put(*DEMO, "experiments", "demo-bpr", "data", value="ml-10b"),
+            "suites/demo/params.yaml: experiments.demo-bpr.data: unknown processed data",
         ),
         (
-            put("experiments", "demo-dp-popularity", "config", "epsilon", value=0),
-            "experiments.demo-dp-popularity.config.epsilon: .*0",
+            put(*DEMO, "experiments", "demo-bpr", "features", value="perturbed/none"),
+            "suites/demo/params.yaml: experiments.demo-bpr.features: unknown perturbed data 'none'",
         ),
-        (put("experiments", "Demo BPR", value={}), "experiments.Demo BPR"),
-        (put("attack", "attackers", value=["oracle"]), "attack.attackers.0: unknown attacker 'oracle'"),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "code", value="tasks/models/popularity.py"),
+            "suites/demo/params.yaml: experiments.demo-bpr.code: 'bpr' is defined in tasks/models/bpr.py",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-gerai", "seeds", value=[0, 7]),
+            "suites/demo/params.yaml: experiments.demo-gerai.seeds: 7 is not among the seeds of perturbed",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-gerai", "sweep", value=[{"features_epsilon": 0.123}]),
+            "suites/demo/params.yaml: experiments.demo-gerai.sweep: features_epsilon 0.123 is not in perturbed",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "seeds", value=[ORIGINAL["suites"]["demo"]["tuning"]["seed"]]),
+            "suites/demo/params.yaml: experiments.demo-bpr.seeds: .* is the tuning seed",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "config", "epoch", value=3),
+            "suites/demo/params.yaml: experiments.demo-bpr.config.epoch: unknown key",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "sweep", value=[{"learning_rate": "fast"}]),
+            "suites/demo/params.yaml: experiments.demo-bpr.config.learning_rate: .*'fast'",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-dp-popularity", "config", "epsilon", value=0),
+            "suites/demo/params.yaml: experiments.demo-dp-popularity.config.epsilon: .*0",
+        ),
+        (put(*DEMO, "experiments", "Demo BPR", value={}), "suites/demo/params.yaml: experiments.Demo BPR"),
+        (
+            put(*DEMO, "attack", "attackers", value=["oracle"]),
+            "suites/demo/params.yaml: attack.attackers.0: unknown attacker 'oracle'",
+        ),
+        (drop(*DEMO, "attack"), "suites/demo/params.yaml: attack: this key is missing"),
+        (put(*DEMO, "task", value="rating"), "suites.demo.task: "),
+        (put(*DEMO, "data", value="ml-10b"), "suites.demo.data: unknown processed data set 'ml-10b'"),
+        (
+            put(*DEMO, "evaluation", "negatives", value=None),
+            "suites/demo/params.yaml: evaluation.negatives: must not be null in a suite whose task is top-k",
+        ),
+        (
+            put(*DEMO, "task", value="next-item"),
+            "suites/demo/params.yaml: evaluation.negatives: must be null in a suite whose task is next-item",
+        ),
+        (move("demo-bpr"), "suites/gerai/params.yaml: experiments.demo-bpr: the suite 'demo' has an experiment of"),
+        (
+            put("suites", "gerai", "experiments", "gerai-bpr", "config", "epochs", value="many"),
+            "suites/gerai/params.yaml: experiments.gerai-bpr.config.epochs: .*'many'",
+        ),
     ],
 )
 def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], change: Change, message: str) -> None:
@@ -180,8 +242,29 @@ def test_without_a_parameter_file_it_says_where_to_run(tmp_path: Path) -> None:
 
 def test_a_sweep_point_overrides_the_base_and_is_named_by_what_it_changes(written: Callable[[Change], Path]) -> None:
     sweep = [{"learning_rate": 0.1}, {"learning_rate": 0.2, "dimension": 8}]
-    experiment = load(written(put("experiments", "demo-bpr", "sweep", value=sweep))).experiments["demo-bpr"]
+    path = written(put(*DEMO, "experiments", "demo-bpr", "sweep", value=sweep))
+    experiment = load(path).experiments["demo-bpr"]
     settings = experiment.settings()
     assert list(settings) == ["base", "learning_rate=0.1", "learning_rate=0.2,dimension=8"]
     assert settings["base"] == experiment.config
     assert settings["learning_rate=0.2,dimension=8"] == experiment.config | sweep[1]
+
+
+def test_every_suite_has_a_file_and_every_file_a_suite(written: Callable[[Change], Path], tmp_path: Path) -> None:
+    path = written(lambda _: None)
+    shutil.copytree(tmp_path / "suites/demo", tmp_path / "suites/other")
+    with pytest.raises(ConfigurationError, match=r"suites/other/params\.yaml: .* has no suite 'other'"):
+        load(path)
+    shutil.rmtree(tmp_path / "suites/other")
+    (tmp_path / "suites/demo/params.yaml").unlink()
+    with pytest.raises(ConfigurationError, match=r"suites/demo/params\.yaml: not found; every suite has its own"):
+        load(path)
+
+
+def test_a_suite_may_judge_next_items_and_be_attacked_by_nobody(written: Callable[[Change], Path]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        suite = params["suites"]["demo"]
+        suite |= {"task": "next-item", "attack": None, "evaluation": suite["evaluation"] | {"negatives": None}}
+
+    suite = load(written(change)).suites["demo"]
+    assert (suite.task, suite.attack, suite.evaluation.negatives) == ("next-item", None, None)

@@ -54,6 +54,7 @@ def measure(name: str, scale: float, folder: Path) -> None:
     }
     options = next(one["options"] for one in params["processed"].values() if one["protocol"] == protocol)
     params["processed"][name] = {"dataset": name, "protocol": protocol, "options": options | changes(name, scale)}
+    params["suites"] = {}
     (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     total = 0.0
     for stage in STAGES:

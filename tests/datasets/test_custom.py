@@ -15,7 +15,8 @@ from tasks.datasets.fetch import Places
 from tasks.errors import DataError
 from tasks.protocols import gerai
 from tasks.raw import RawTables, read_raw
-from tasks.stages.params import Params, check_configs, load
+from tasks.stages.params import check_configs, load
+from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOCOL = gerai.Options(split_seed=0, test_share=0.2, valid_share=0.05)
@@ -375,11 +376,13 @@ def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, content in zip(("ratings", "people", "follows"), guide("csv"), strict=True):
         (tmp_path / "shop" / f"{name}.csv").write_text(content)
     shown = {table: entries for text in guide("yaml") for table, entries in yaml.safe_load(text).items()}
-    params = load(ROOT / "params.yaml").model_dump()
+    params = parameters.read()
+    params["suites"]["shop"] = {key: shown.pop(key) for key in parameters.OWN}
+    params["suites"]["shop"] |= shown.pop("suites")["shop"]
     for table, entries in shown.items():
         params[table] = params[table] | entries
-    checked = Params.model_validate(params)
-    check_configs(checked)
+    checked = load(parameters.write(params, tmp_path))
+    check_configs(checked, tmp_path / "params.yaml")
 
     shop = checked.datasets["shop"]
     (tmp_path / "raw").mkdir()

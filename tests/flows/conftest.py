@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 from filelock import FileLock
 
 from flows import server
+from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,12 +26,6 @@ stages:
       cmd: python stage.py download@${key} data/raw/${key}
       deps: [stage.py]
       outs: ["data/raw/${key}"]
-  train:
-    foreach: [a, b]
-    do:
-      cmd: python stage.py train@${item} data/runs/demo/${item}
-      deps: [stage.py, data/raw/demo, "code/${item}.py"]
-      outs: ["data/runs/demo/${item}"]
   report:
     foreach: ${suites}
     do:
@@ -39,6 +33,17 @@ stages:
       deps: [stage.py, "data/runs/${key}"]
       params: ["suites.${key}"]
       outs: ["data/reports/${key}"]
+"""
+
+SUITE = """
+stages:
+  train:
+    foreach: [a, b]
+    do:
+      wdir: ../..
+      cmd: python stage.py train@${item} data/runs/demo/${item}
+      deps: [stage.py, data/raw/demo, "code/${item}.py"]
+      outs: ["data/runs/demo/${item}"]
 """
 
 # A stage does what a file beside it says: `fail.NAME` (until it is gone; `once` fails one time), `slow.NAME` (seconds).
@@ -188,12 +193,14 @@ def make(root: Path) -> Project:
     """Create the tiny project."""
     root.mkdir(parents=True)
     tiny = Project(root)
-    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params = parameters.read()
     for table in ("datasets", "processed", "suites"):
         params[table] = {"demo": params[table]["demo"]}
-    params |= {"perturbed": {}, "experiments": {}}
-    tiny.write("params.yaml", yaml.safe_dump(params))
+    params["perturbed"] = {}
+    params["suites"]["demo"]["experiments"] = {}
+    parameters.write(params, root)
     tiny.write("dvc.yaml", PIPELINE)
+    tiny.write("suites/demo/dvc.yaml", SUITE)
     tiny.write("stage.py", STAGE)
     tiny.write(".gitignore", "ran.log\nfail.*\nslow.*\nstarted.*\n.prefect\n/data/\n")
     for name in "ab":

@@ -45,8 +45,8 @@ def test_a_failure_is_the_stages_last_line(inside: Project) -> None:
 
 @pytest.mark.usefixtures("inside")
 def test_without_its_input_a_stage_fails_with_what_dvc_says() -> None:
-    with pytest.raises(StageFailed, match=r"failed to reproduce 'train@a': .*data/raw/demo"):
-        Processes().run("train@a", print)
+    with pytest.raises(StageFailed, match=r"failed to reproduce 'suites/demo/dvc.yaml:train@a': .*data/raw/demo"):
+        Processes().run("suites/demo/dvc.yaml:train@a", print)
 
 
 def test_a_killed_stage_is_called_killed(inside: Project) -> None:

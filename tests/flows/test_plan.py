@@ -11,8 +11,9 @@ from tests.flows.conftest import Project
 
 @pytest.mark.usefixtures("inside")
 def test_every_step_comes_after_what_it_needs_and_nothing_else_is_planned() -> None:
-    todo = plan.read("train@a")
+    todo = plan.read("suites/demo/dvc.yaml:train@a")
     assert [step.name for step in todo.steps] == ["download@demo", "train@a"]
+    assert [step.address for step in todo.steps] == ["download@demo", "suites/demo/dvc.yaml:train@a"]
     todo = plan.read("report@demo")
     names = [step.name for step in todo.steps]
     assert sorted(names) == ["download@demo", "report@demo", "train@a", "train@b"]

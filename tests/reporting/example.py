@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 
 from tasks import contracts
 from tasks.evaluation.gains import GAINS
 from tasks.models import MODELS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published import ATTACKERS, ATTRIBUTES
+from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 CUTOFFS = (5, 10, 15, 20, 25, 30)
@@ -121,10 +121,10 @@ def build(
     attributes: tuple[str, ...] = ATTRIBUTES,
 ) -> Path:
     """Fill `place` with the inputs of `report` for `suite`; `word` goes into every text that a run may hold."""
-    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params = parameters.read()
     dataset = params["suites"][suite]["data"]
     params["suites"][suite]["title"] = f"Example {word}"
-    params["experiments"] = {
+    experiments = params["suites"][suite]["experiments"] = {
         f"{suite}-{model}": {
             "suite": suite,
             "data": dataset,
@@ -137,13 +137,13 @@ def build(
         }
         for model in models
     }
-    (place / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    parameters.write(params, place)
     reference = place / "data/reference/paper_tables.csv"
     reference.parent.mkdir(parents=True)
     shutil.copy(ROOT / "data/reference/paper_tables.csv", reference)
     source = {"dataset": dataset, "address": word, "synthetic": synthetic, "licence": word}
     write(place / "data/processed" / dataset / "source.json", source)
-    for experiment in params["experiments"].items():
+    for experiment in experiments.items():
         run(place, suite, *experiment, dataset=dataset, synthetic=synthetic, word=word, attributes=attributes)
     verdict = check("metrics", suite) | {"checked": {}, "results": []}
     write(place / f"data/quality/metrics/{suite}.json", verdict)

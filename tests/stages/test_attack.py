@@ -27,6 +27,7 @@ NAMES = ("tiny-counts", "tiny-features")
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Ratings that say nothing of a user's colour, and lists that say it all: red users get item 0 first, and so on."""
     changes = {
+        "kind": "attribute",
         "k": [1, 2],
         "attackers": ["naive_bayes", "knn"],
         "sweep": {"k": [1], "attackers": ["knn"]},
@@ -187,7 +188,7 @@ def test_changed_labels_are_attacked_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("workspace")
 def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
-    with pytest.raises(ConfigurationError, match=r"experiments\.other is not in params\.yaml"):
+    with pytest.raises(ConfigurationError, match="experiments: unknown 'other'; known: tiny-counts"):
         attack.main("other")
     release("tiny-counts", "base", 1, np.full((tiny.N_USERS, 1), 9))
     with pytest.raises(DataError, match=r"seed-1\.parquet: 300 rows for 300 users hold no lists of 2 items"):

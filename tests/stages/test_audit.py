@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy import piecewise
@@ -118,7 +117,7 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
         "open-published": common | code | {"model": "dpmf", "config": config | {"accounting": "published"}},
         "open-rigorous": common | code | {"model": "dpmf-rigorous", "config": config | {"accounting": "rigorous"}},
     }
-    Path("params.yaml").write_text(yaml.safe_dump(raw | {"experiments": experiments}), encoding="utf-8")
+    tiny.write_parameters(raw | {"experiments": experiments}, Path())
     audit.main("open")
     rigorous, published = read_json(RUNS / "open" / "audit.json")
     assert (rigorous["verdict"], rigorous["epsilon_claimed"]) == ("consistent", 0.4)

@@ -23,6 +23,7 @@ from tasks.raw import write_raw_schema
 from tasks.stages import check
 from tasks.stages.common import require_passed, write_json
 from tasks.stages.params import load
+from tests import parameters
 from tests.quality import tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +76,9 @@ def write_perturbed() -> None:
 
 
 def write_runs() -> None:
-    evaluation, attack = PARAMS.evaluation, PARAMS.attack
+    evaluation, attack = PARAMS.suites["demo"].evaluation, PARAMS.suites["demo"].attack
+    assert evaluation.negatives
+    assert attack
     names = {
         "train": suites.ranking_metrics(evaluation.k, evaluation.negatives),
         "attack": suites.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers, attack.control_k),
@@ -104,7 +107,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = Path.cwd()
     os.chdir(place)
     try:
-        shutil.copy(ROOT / "params.yaml", place)
+        parameters.copy(place)
         for write in (write_raw, write_processed, write_perturbed, write_runs):
             write()
     finally:

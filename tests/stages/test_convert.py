@@ -1,7 +1,6 @@
 """Stage `convert`: raw tables that keep their contract, or one line and nothing left behind."""
 
 import json
-import shutil
 from pathlib import Path
 
 import polars as pl
@@ -11,13 +10,12 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.raw import read_raw
 from tasks.stages import convert, download
 from tasks.stages.common import INTERIM, RAW, digest, read_json
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests import parameters
 
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    parameters.copy(tmp_path)
     monkeypatch.chdir(tmp_path)
     download.main("demo")
 

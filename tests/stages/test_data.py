@@ -12,13 +12,12 @@ from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
 from tasks.stages.params import Dataset, options
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests import parameters
 
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    parameters.copy(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
     return tmp_path

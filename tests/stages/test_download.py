@@ -15,6 +15,7 @@ from tasks.datasets import archive, demo, ml_100k
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import download
 from tasks.stages.common import PLACED, RAW, digest, read_json
+from tests import parameters
 from tests.datasets.server import serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    parameters.copy(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -13,8 +13,8 @@ from tasks.datasets.ml_100k import read
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import convert, download, preprocess
 from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json, write_json
+from tests import parameters
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = {
     "interactions.parquet", "users.parquet", "schema.json", "user_ids.parquet", "item_ids.parquet", "source.json",
     "counts.json",
@@ -23,7 +23,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    parameters.copy(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
     download.main("demo")

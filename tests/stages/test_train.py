@@ -47,7 +47,7 @@ def build(root, monkeypatch):
         | {"model": "gerai", "code": "tasks/models/gerai", "features": "perturbed/tiny"}
         | {"config": CONFIG | {"epsilon": 0.4}, "sweep": [{"features_epsilon": 7.5}]},
     }
-    suites = {"tiny": {"title": "Tiny", "data": "tiny"}}
+    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1}
     tiny.build(root, experiments=experiments, suites=suites, evaluation=evaluation)
     schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
@@ -143,8 +143,9 @@ def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tm
         patched.setattr(train, "complete", lambda *_: pytest.fail("trained again"))
         train.main("tiny-bpr")
     assert digest(RUNS / "tiny" / "tiny-bpr" / "released") == before
-    text = (tmp_path / "params.yaml").read_text(encoding="utf-8")
-    (tmp_path / "params.yaml").write_text(text.replace("learning_rate: 0.01", "learning_rate: 0.02"), encoding="utf-8")
+    file = tmp_path / "suites/tiny/params.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("learning_rate: 0.01", "learning_rate: 0.02"), encoding="utf-8")
     train.main("tiny-bpr")
     assert kept.isdisjoint({folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()})
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
 from tasks.errors import ConfigurationError
 from tasks.evaluation import ranking
@@ -14,10 +15,10 @@ from tests.stages import test_train
 
 
 def grid(root: Path, models: str) -> None:
-    path = root / "params.yaml"
-    before, _, after = path.read_text(encoding="utf-8").partition("tuning:\n  grid:\n")
-    rest = after[after.index("  seed:") :]
-    path.write_text(f"{before}tuning:\n  grid:\n{models}{rest}", encoding="utf-8")
+    path = root / "suites/tiny/params.yaml"
+    own = yaml.safe_load(path.read_text(encoding="utf-8"))
+    own["tuning"]["grid"] = yaml.safe_load(models)
+    path.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
 
 
 def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
@@ -31,7 +32,8 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     table = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
     assert table["experiment"].to_list() == ["tiny-bpr"] * 4 + ["tiny-counts"] * 2
     assert table["config"].n_unique() == 6
-    assert table["valid_ndcg"].is_between(0, 1).all()
+    assert table["metric"].unique().to_list() == ["ndcg"]
+    assert table["valid"].is_between(0, 1).all()
     tune.main("tiny-bpr")  # again: its rows are replaced, the others stay
     again = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
     assert again.drop("seconds").equals(table.drop("seconds"))
@@ -51,5 +53,5 @@ def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
 def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeypatch):
     test_train.build(tmp_path, monkeypatch)
     grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
-    with pytest.raises(ConfigurationError, match=r"tuning\.grid: nothing to try for 'gerai'"):
+    with pytest.raises(ConfigurationError, match=r"suites/tiny/params\.yaml: tuning\.grid: nothing to try for 'gerai'"):
         tune.main("tiny-gerai")

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 
 from tasks import contracts
 from tasks.contracts import Feature, Schema
 from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tests import parameters as parameters_
 
-ROOT = Path(__file__).resolve().parents[2]
 N_USERS = 300
 FEATURES = (
     Feature(name="share", kind="numeric", low=0, high=1),
@@ -24,8 +23,13 @@ SCHEMA = Schema(dataset="tiny", protocol="gerai", synthetic=True, n_users=N_USER
 
 
 def parameters(**changes: Any) -> dict[str, Any]:
-    """The project's params.yaml with its data, suites and experiments replaced by tiny ones, and `changes`."""
-    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    """The project's parameters with its data, suites and experiments replaced by tiny ones, and `changes`.
+
+    What stands in a suite's own file is the same for all of them, so it is given once, the experiments of all together.
+    """
+    raw = parameters_.read()
+    raw |= {key: raw["suites"]["demo"][key] for key in parameters_.OWN}
+    entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
     experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
     popularity = {"code": "tasks/models/popularity.py", "features": "processed/tiny"}
@@ -35,7 +39,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
         "perturbed": {
             "tiny": {"data": "tiny", "mechanism": "multidimensional", "epsilon": [1.0, 7.5], "seeds": [0, 1]}
         },
-        "suites": {"tiny": {"title": "Tiny", "data": "tiny"}, "open": {"title": "Nothing private", "data": "tiny"}},
+        "suites": {"tiny": entry | {"title": "Tiny"}, "open": entry | {"title": "Nothing private"}},
         "experiments": {
             "tiny-counts": experiment
             | popularity
@@ -54,9 +58,18 @@ def parameters(**changes: Any) -> dict[str, Any]:
     return raw | changes
 
 
+def write_parameters(raw: dict[str, Any], root: Path) -> None:
+    """Write such parameters to the files of the root and of every suite."""
+    shared = {key: raw.pop(key) for key in parameters_.OWN}
+    for name, suite in raw["suites"].items():
+        own = {key: one for key, one in shared["experiments"].items() if one["suite"] == name}
+        raw["suites"][name] = suite | shared | {"experiments": own}
+    parameters_.write(raw, root)
+
+
 def build(root: Path, **changes: Any) -> None:
     """Write the workspace below `root`."""
-    (root / "params.yaml").write_text(yaml.safe_dump(parameters(**changes)), encoding="utf-8")
+    write_parameters(parameters(**changes), root)
     processed, verdict = root / PROCESSED / "tiny", root / QUALITY / "processed" / "tiny.json"
     processed.mkdir(parents=True)
     verdict.parent.mkdir(parents=True)

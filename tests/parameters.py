@@ -1,0 +1,48 @@
+"""The project's parameters as one table, and written to the files that they are read from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+OWN = ("evaluation", "training", "tuning", "attack", "experiments")
+"""What stands in a suite's own file."""
+
+
+def read() -> dict[str, Any]:
+    """The project's params.yaml, with what the suites' own files say among the entries of `suites`."""
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    for name, suite in raw["suites"].items():
+        suite |= yaml.safe_load((ROOT / "suites" / name / "params.yaml").read_text(encoding="utf-8"))
+    return raw
+
+
+def write(raw: dict[str, Any], place: Path) -> Path:
+    """Write such a table below `place`; the path of the root's file."""
+    root = dict(raw)
+    if isinstance(raw.get("suites"), dict):
+        root["suites"] = {
+            name: {key: value for key, value in suite.items() if key not in OWN}
+            for name, suite in raw["suites"].items()
+        }
+        for name, suite in raw["suites"].items():
+            own = {key: suite[key] for key in OWN if key in suite}
+            file = place / "suites" / name / "params.yaml"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
+    path = place / "params.yaml"
+    path.write_text(yaml.safe_dump(root, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def copy(place: Path) -> None:
+    """Copy the project's files below `place`, comments included."""
+    shutil.copy(ROOT / "params.yaml", place)
+    for file in (ROOT / "suites").glob("*/params.yaml"):
+        to = place / file.relative_to(ROOT)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, to)
