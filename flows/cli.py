@@ -26,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Regenerates, checks and compares published differentially private recommenders.\n\n"
-    "A *suite* is one paper, or `demo`; params.yaml says what belongs to it. `dprec run demo` computes what is missing "
-    "or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same stages.",
+    "A *suite* is one paper, or `demo`; `suites/SUITE/` says what belongs to it. `dprec run demo` computes what is "
+    "missing or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same stages.",
 )
 Suite = Annotated[str, typer.Argument(help="A suite of params.yaml, e.g. demo or gerai.", show_default=False)]
 
@@ -51,7 +51,7 @@ def common(
 def check(
     suite: Annotated[str | None, typer.Argument(help="Plan of this suite alone.", show_default=False)] = None,
 ) -> None:
-    """Validate params.yaml and show the plan: what is up to date, what will run, and why.
+    """Validate params.yaml and every suite's own, and show the plan: what is up to date, what will run, and why.
 
     Nothing is run. The first wrong key is named in one line, with exit code 1.
     """
@@ -142,14 +142,13 @@ def compare(
 
 @app.command()
 def tune(
-    experiment: Annotated[
-        str, typer.Argument(help="An experiment of params.yaml, e.g. gerai-bpr.", show_default=False)
-    ],
+    experiment: Annotated[str, typer.Argument(help="An experiment of a suite, e.g. gerai-bpr.", show_default=False)],
 ) -> None:
     """Try the configurations of `tuning.grid` on validation data; the test is never read.
 
-    Every trial goes into data/results/SUITE/tuning.csv, and the best is printed for you to write into params.yaml. The
-    processed data must be there: `dvc repro check-processed@DATA` makes them. A trial that was cut off is resumed.
+    Every trial goes into data/results/SUITE/tuning.csv, and the best is printed for you to write into
+    suites/SUITE/params.yaml. The processed data must be there: `dvc repro check-processed@DATA` makes them. A trial that
+    was cut off is resumed.
     """
     from tasks.stages import tune as tuning
 

@@ -259,7 +259,8 @@ LAYERS: dict[str, Callable[[str, Params], Subject]] = {
 
 def _known(section: str, key: str, table: dict[str, Any]) -> Any:
     if key not in table:
-        raise ConfigurationError(f"params.yaml: {section} has no {key!r}; known: {', '.join(sorted(table))}")
+        file = "suites/*/params.yaml" if section == "experiments" else "params.yaml"
+        raise ConfigurationError(f"{file}: {section} has no {key!r}; known: {', '.join(sorted(table))}")
     return table[key]
 
 
