@@ -27,7 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Regenerates, checks and compares published differentially private recommenders.\n\n"
     "A *suite* is one paper, or `demo`; `suites/SUITE/` says what belongs to it. `dprec run demo` computes what is "
-    "missing or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same stages.",
+    "missing or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same "
+    "stages.",
 )
 Suite = Annotated[str, typer.Argument(help="A suite of params.yaml, e.g. demo or gerai.", show_default=False)]
 
@@ -147,8 +148,8 @@ def tune(
     """Try the configurations of `tuning.grid` on validation data; the test is never read.
 
     Every trial goes into data/results/SUITE/tuning.csv, and the best is printed for you to write into
-    suites/SUITE/params.yaml. The processed data must be there: `dvc repro check-processed@DATA` makes them. A trial that
-    was cut off is resumed.
+    suites/SUITE/params.yaml. The processed data must be there: `dvc repro check-processed@DATA` makes them. A trial
+    that was cut off is resumed.
     """
     from tasks.stages import tune as tuning
 

@@ -143,9 +143,13 @@ def next_items(
         .collect(engine="streaming")
     )
     frame = _stack(ranked, keys)
-    frame = frame.with_columns(asked=rows_of(frame, examples, example) > 0)
-    before = pl.col("score").shift(1).over([*keys, *example], order_by="rank")
-    frame = frame.with_columns(descending=(pl.col("score") <= before).fill_null(True))
+    frame = frame.with_columns(
+        asked=rows_of(frame, examples, example) > 0,
+        before=pl.col("score").shift(1).over([*keys, *example], order_by="rank"),
+    )
+    score, before = pl.col("score"), pl.col("before")
+    both = score.is_finite() & before.is_finite()  # what is not finite breaks another rule
+    frame = frame.with_columns(descending=pl.when(both).then(score <= before))
     settings = pl.DataFrame(list(ranked), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
     per_example = settings.join(examples, how="cross")
     per_example = per_example.with_columns(rows=rows_of(per_example, frame, [*keys, *example]))

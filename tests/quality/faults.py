@@ -14,8 +14,9 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 IN_MS = 880_000_000_000
 NAN, INF = float("nan"), float("inf")
-RECS = "recommendations"
+RECS, NEXT = "recommendations", "next items"
 RELEASE, LIST = (EPSILON, 1), ("base", 1)
+UNASKED = {(NEXT, "position", "holds"), (f"{NEXT} per example", "rows", "between")}
 
 
 class Fault(NamedTuple):
@@ -300,6 +301,15 @@ def released() -> list[Fault]:
         Fault(RECS, LIST, added("user", N_USERS), RECS, "user", "between", [60]),
         Fault(RECS, LIST, without(9), per_user, "rows", "between", [13]),
         Fault(RECS, LIST, nobody(2), per_user, "rows", "between", [14]),
+        *(Fault(NEXT, LIST, value(7, column, None), NEXT, column, "not_null", [7]) for column in ("rank", "item")),
+        Fault(NEXT, LIST, value(7, "rank", K + 1), NEXT, "rank", "between", [7]),
+        Fault(NEXT, LIST, value(7, "item", 40), NEXT, "item", "between", [7]),
+        # not finite, or above that of rank 2
+        *(Fault(NEXT, LIST, value(7, "score", new), NEXT, "score", "holds", [7]) for new in (NAN, INF, 0.75)),
+        Fault(NEXT, LIST, value(6, "rank", 1), NEXT, "setting, seed, user, position, rank", "unique", [5, 6]),
+        Fault(NEXT, LIST, value(6, "item", 1), NEXT, "setting, seed, user, position, item", "unique", [5, 6]),
+        Fault(NEXT, LIST, without(9), f"{NEXT} per example", "rows", "between", [12]),
+        Fault(NEXT, LIST, nobody(3), f"{NEXT} per example", "rows", "between", [13]),
         Fault("metrics", "metrics", value(0, "value", 1.01), "metrics", "rate", "between", [0]),
         Fault("metrics", "metrics", value(0, "value", NAN), "metrics", "value", "not_null", [0]),
         Fault("metrics", "metrics", value(17, "value", -1.5), "metrics", "advantage", "between", [17]),
@@ -376,6 +386,11 @@ JOINT = [
         value(2, "user", None),
         {("epsilon=7.5", "user", "not_null"), ("epsilon=7.5 per user", "rows", "between")},
     ),
+    Joint(NEXT, LIST, value(7, "user", None), {(NEXT, "user", "not_null"), *UNASKED}),
+    Joint(NEXT, LIST, value(7, "position", None), {(NEXT, "position", "not_null"), *UNASKED}),
+    Joint(NEXT, LIST, value(7, "position", 2), UNASKED),  # the last test event
+    *(Joint(NEXT, LIST, value(10, "user", user), UNASKED) for user in (1, 2)),  # one test event; not in training
+    Joint(NEXT, LIST, added("user", N_USERS), {(NEXT, "user", "between"), (NEXT, "position", "holds")}),
     Joint(RECS, LIST, value(7, "user", None), {(RECS, "user", "not_null"), (f"{RECS} per user", "rows", "between")}),
     Joint("metrics", "metrics", none, {("metrics", None, "row_count"), ("metrics expected", "rows", "between")}),
     Joint(

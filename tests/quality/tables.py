@@ -246,6 +246,26 @@ def recommended(k: int = K) -> pl.DataFrame:
     return pl.DataFrame({"user": user, "rank": rank, "item": item.astype(np.int32), "score": scores})
 
 
+def tested_sequences() -> pl.DataFrame:
+    """The processed interactions with a third test event of user 0, only one of user 1, and user 2 not in training."""
+    split, user = pl.col("split"), pl.col("user")
+    table = processed_tables()["interactions"].with_columns(
+        pl.when((user == 0) & (split == "valid")).then(pl.lit("test")).otherwise(split).alias("split")
+    )
+    one_of_two = (user == 1) & (split == "test") & user.cum_count().over("user", "split").gt(1)
+    return table.filter(~one_of_two & ~((user == 2) & (split == "train")))
+
+
+def next_items(k: int = K) -> pl.DataFrame:
+    """`k` items of equal scores for every example of these: two of user 0, one each of users 3 and above."""
+    user = np.repeat(np.array([0, 0, *range(3, N_USERS)], np.int32), k)
+    position = np.where(np.arange(len(user)) // k == 1, 1, 0).astype(np.int32)
+    rank = np.tile(np.arange(1, k + 1, dtype=np.int32), len(user) // k)
+    item = (user + rank).astype(np.int32)
+    scores = np.full(len(user), 0.5, np.float32)
+    return pl.DataFrame({"user": user, "position": position, "rank": rank, "item": item, "score": scores})
+
+
 def expected_metrics() -> pl.DataFrame:
     """What one experiment with two settings and two seeds must measure."""
     names = suites.ranking_metrics([5, 10], 100) + suites.attack_metrics([5], ["gender"], ["neural"])
@@ -279,6 +299,8 @@ def sources(name: str) -> dict[Any, pl.DataFrame]:
             return perturbed_tables()
         case "recommendations":
             return {("base", seed): recommended() for seed in SEEDS}
+        case "next items":
+            return {("base", seed): next_items() for seed in SEEDS}
         case "metrics":
             return {"metrics": measured()}
     raise KeyError(name)
@@ -308,6 +330,8 @@ def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[
             return suites.perturbed(tables, SCHEMA)
         case "recommendations":
             return suites.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
+        case "next items":
+            return suites.next_items(tables, tested_sequences(), SCHEMA, K)
         case "metrics":
             return suites.metrics(tables["metrics"], expected_metrics())
     raise KeyError(name)
