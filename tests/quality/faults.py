@@ -12,8 +12,7 @@ from tests.quality.tables import EPSILON, N_USERS, K, drop, put, repeat
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
-IN_MS = 880_000_000_000
-NAN, INF = float("nan"), float("inf")
+IN_MS, NAN, INF = 880_000_000_000, float("nan"), float("inf")
 RECS, NEXT = "recommendations", "next items"
 RELEASE, LIST = (EPSILON, 1), ("base", 1)
 UNASKED = {(NEXT, "position", "holds"), (f"{NEXT} per example", "rows", "between")}
@@ -304,7 +303,6 @@ def released() -> list[Fault]:
         *(Fault(NEXT, LIST, value(7, column, None), NEXT, column, "not_null", [7]) for column in ("rank", "item")),
         Fault(NEXT, LIST, value(7, "rank", K + 1), NEXT, "rank", "between", [7]),
         Fault(NEXT, LIST, value(7, "item", 40), NEXT, "item", "between", [7]),
-        # not finite, or above that of rank 2
         *(Fault(NEXT, LIST, value(7, "score", new), NEXT, "score", "holds", [7]) for new in (NAN, INF, 0.75)),
         Fault(NEXT, LIST, value(6, "rank", 1), NEXT, "setting, seed, user, position, rank", "unique", [5, 6]),
         Fault(NEXT, LIST, value(6, "item", 1), NEXT, "setting, seed, user, position, item", "unique", [5, 6]),
