@@ -1,4 +1,4 @@
-"""Rankings after every prefix equal those of a slow loop; metrics equal scikit-learn's; equals are ranked without favour."""
+"""Rankings after every prefix equal a slow loop's, metrics scikit-learn's; equals are ranked without favour."""
 
 from __future__ import annotations
 

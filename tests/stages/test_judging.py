@@ -1,0 +1,235 @@
+"""Next items are validated and tested on users that are kept apart, from prefixes alone, and end as the tables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from tasks import contracts
+from tasks.errors import DataError
+from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender, TrainingData
+from tasks.sequences import Sequences
+from tasks.stages import check, train, tune
+from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
+from tasks.stages.inputs import Inputs
+from tasks.stages.judging import NextItem
+from tasks.stages.params import Evaluation, Training
+from tests.stages import tiny
+
+N_ITEMS = 10
+EVALUATION = Evaluation(k=[1, 3], negatives=None, seed=1)
+TRAINING = Training(patience=2, validation_k=1)
+
+# User -> events in their order: 0 to 2 train and are tested, 3 validates, 4 has too few test events, 5 no others.
+EVENTS = {
+    0: {"train": [4, 2, 4, 1], "test": [9, 0, 9]},
+    1: {"train": [7], "test": [1, 2]},
+    2: {"train": [3, 8], "test": [5, 6, 5, 6]},
+    3: {"valid": [2, 3, 2]},
+    4: {"train": [6, 5, 0], "test": [1]},
+    5: {"test": [2, 3]},
+}
+SCHEMA = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS, "repeats": True})
+
+
+class Last(NextItemRecommender):
+    """Scores an item by how lately the sequence had it, and remembers what it was asked."""
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Last:
+        raise NotImplementedError
+
+    def released(self) -> dict[str, torch.Tensor]:
+        raise NotImplementedError
+
+    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
+        raise NotImplementedError
+
+    def score_next(self, sequences: Sequences) -> torch.Tensor:
+        self.asked = getattr(self, "asked", []) + sequences.users.tolist()
+        scores = torch.zeros(sequences.n_events, N_ITEMS)
+        for event, (start, position) in enumerate(
+            zip(sequences.indptr[sequences.owners], sequences.positions, strict=True)
+        ):
+            for place in range(position + 1):
+                scores[event, sequences.items[start + place]] = place + 1
+        return scores
+
+
+class Counts(Recommender):
+    """Scores items by how often training had them."""
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator | None = None, progress: Progress = SILENT) -> Counts:
+        del rng, progress
+        self.counts = torch.from_numpy(np.bincount(data.items, minlength=N_ITEMS).astype(np.float32))
+        return self
+
+    def released(self) -> dict[str, torch.Tensor]:
+        raise NotImplementedError
+
+    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
+        raise NotImplementedError
+
+    def score(self, users: np.ndarray) -> torch.Tensor:
+        return self.counts.expand(len(users), -1)
+
+
+def interactions(events: dict[int, dict[str, list[int]]]) -> pl.DataFrame:
+    rows = [(user, item, split) for user, parts in events.items() for split, items in parts.items() for item in items]
+    users, items, splits = zip(*rows, strict=True)
+    return pl.DataFrame(
+        {
+            "user": np.array(users, np.int32),
+            "item": np.array(items, np.int32),
+            "rating": np.arange(len(rows), dtype=np.float32),
+            "timestamp": np.arange(len(rows), dtype=np.int64),
+            "split": splits,
+        }
+    )
+
+
+def inputs(events: dict[int, dict[str, list[int]]]) -> Inputs:
+    return Inputs(SCHEMA.model_copy(update={"n_users": len(events)}), interactions(events), PROCESSED, PROCESSED)
+
+
+@pytest.fixture
+def judge() -> NextItem:
+    return NextItem(inputs(EVENTS), EVALUATION, TRAINING)
+
+
+def listed(sequences: Sequences | None) -> dict[int, list[int]]:
+    assert sequences is not None
+    bounds = zip(sequences.users, sequences.indptr[:-1], sequences.indptr[1:], strict=True)
+    return {int(user): sequences.items[start:end].tolist() for user, start, end in bounds}
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_sequences_keep_the_order_of_the_table(split: str) -> None:
+    assert listed(inputs(EVENTS).sequences(split)) == {
+        user: parts[split] for user, parts in EVENTS.items() if split in parts
+    }
+
+
+def test_a_model_of_sequences_learns_from_all_training_events(judge: NextItem) -> None:
+    data = judge.training_data(Last, 0)
+    assert listed(data.sequences) == {user: parts["train"] for user, parts in EVENTS.items() if "train" in parts}
+    pairs = {(user, item) for user, parts in EVENTS.items() for item in parts.get("train", [])}
+    assert set(zip(data.users.tolist(), data.items.tolist(), strict=True)) == pairs
+    assert len(data.users) == len(pairs)  # an item that a user had twice counts once
+
+
+def test_the_last_training_event_is_left_out_for_models_that_read_no_sequences(judge: NextItem) -> None:
+    data = judge.training_data(Counts, 0)
+    assert listed(data.sequences) == {0: [4, 2, 4], 2: [3], 4: [6, 5]}  # user 1 had one event
+    assert list(zip(data.users.tolist(), data.items.tolist(), strict=True)) == [
+        (0, 2), (0, 4), (2, 3), (4, 5), (4, 6)
+    ]  # fmt: skip
+
+
+def test_validation_asks_each_kind_of_model_what_was_kept_from_it(judge: NextItem) -> None:
+    model = Last(None)
+    assert judge.validate(model) == 0.0  # 2, 3, 2: what came last never comes next
+    assert model.asked == [3]
+    counts = Counts(None).fit(judge.training_data(Counts, 0))
+    counts.counts = torch.zeros(N_ITEMS)
+    counts.counts[7] = 1.0
+    assert judge.validate(counts) == pytest.approx(1 / 4)  # the last training events are 1, 7, 8 and 0
+
+
+def test_those_who_validate_and_those_who_never_trained_are_not_tested(judge: NextItem) -> None:
+    model = Last(None)
+    metrics, table = judge.evaluate(model)
+    assert set(model.asked) == {0, 1, 2}
+    examples = table.select("user", "position").unique(maintain_order=True).rows()
+    assert examples == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2)]
+    assert table["rank"].to_list() == [1, 2, 3] * 6
+    assert table.filter(pl.col("rank") == 1)["item"].to_list() == [9, 0, 1, 5, 6, 5]
+    found = {(record["metric"], record["k"]): record["value"] for record in metrics}
+    assert found["next/recall", 1] == 0.0
+    # 9 0 9, 1 2 and 5 6 5 6: the event before the last one comes next in three of six examples
+    assert found["next/recall", 3] >= 3 / 6
+    assert set(found) == {
+        (f"{kind}/{metric}", k) for kind in ("next", "next-new") for metric in ("recall", "mrr") for k in (1, 3)
+    }
+
+
+@pytest.mark.parametrize("model", [Last, Counts])
+def test_validation_never_looks_at_the_test(judge: NextItem, model: Any) -> None:
+    changed = {
+        user: {split: items for split, items in parts.items() if split != "test"} for user, parts in EVENTS.items()
+    }
+    changed[5] = {"test": [0, 0]}
+    other = NextItem(inputs(changed), EVALUATION, TRAINING)
+    values = []
+    for one in (judge, other):
+        fitted = model(None)
+        if model is Counts:
+            fitted.fit(one.training_data(Counts, 0))
+        values.append(one.validate(fitted))
+    assert values[0] == values[1]
+
+
+def test_nobody_to_test_is_an_error() -> None:
+    with pytest.raises(DataError, match="nothing to test"):
+        NextItem(inputs({0: {"train": [1, 2]}, 1: {"test": [3, 4]}}), EVALUATION, TRAINING).evaluate(Last(None))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A suite of next items that nobody attacks, with a model of counts and one of vectors."""
+    monkeypatch.chdir(tmp_path)
+    shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": [0, 1], "sweep": []}
+    config = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "regularization": 0.0, "dimension": 4}
+    experiments = {
+        "tiny-counts": shared
+        | {"model": "dp-popularity", "code": "tasks/models/popularity.py"}
+        | {"config": {"epsilon": 2.0, "contribution": 3}},
+        "tiny-bpr": shared | {"model": "bpr", "code": "tasks/models/bpr.py", "config": config},
+    }
+    tiny.build(
+        tmp_path,
+        experiments=experiments,
+        suites={"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "next-item"}},
+        evaluation={"k": [2, 5], "negatives": None, "seed": 1},
+        tuning={"seed": 1000, "grid": {"dp-popularity": {"contribution": [1, 2]}}},
+        attack=None,
+    )
+    rng = np.random.default_rng(0)
+    events = {
+        user: {"valid": rng.integers(0, 20, 4).tolist()}
+        if user % 10 == 0
+        else {split: rng.integers(0, 20, rng.integers(1, 6)).tolist() for split in ("train", "test")}
+        for user in range(tiny.N_USERS)
+    }
+    contracts.write(interactions(events), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    write_json(PROCESSED / "tiny" / "schema.json", SCHEMA.model_copy(update={"n_items": 20}).model_dump(mode="json"))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_is_trained_passes_its_checks() -> None:
+    for name in ("tiny-counts", "tiny-bpr"):
+        train.main(name)
+        check.main(f"recommendations/{name}")
+        run = read_json(RUNS / "tiny" / name / "train" / "run.json")
+        assert (run["stage"], run["seeds"]) == ("train", [0, 1])
+    check.main("metrics/tiny")
+    history = read_json(RUNS / "tiny" / "tiny-bpr" / "train" / "history.json")
+    assert all(0 <= epoch["valid"] <= 1 for epoch in history["base"]["0"])
+    path = RUNS / "tiny" / "tiny-bpr" / "released" / "base" / "seed-1.parquet"
+    table = contracts.read(path, contracts.NEXT_ITEMS)
+    contracts.write(table.filter(pl.col("user") != table["user"][-1]), path, contracts.NEXT_ITEMS)
+    with pytest.raises(DataError, match="next items per example, column rows"):
+        check.main("recommendations/tiny-bpr")
+
+
+@pytest.mark.usefixtures("workspace")
+def test_tuning_looks_at_the_recall_of_the_next_item() -> None:
+    tune.main("tiny-counts")
+    table = pl.read_csv(RESULTS / "tiny" / "tuning.csv", schema=tune.COLUMNS)
+    assert table["metric"].to_list() == ["recall", "recall"]
+    assert table["valid"].is_between(0, 1).all()
