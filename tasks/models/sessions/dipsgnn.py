@@ -21,6 +21,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
@@ -28,7 +29,7 @@ from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.base import SILENT, Progress, TrainingData
 from tasks.models.sequential import NO_DROPOUT, Dropout
-from tasks.models.sessions.gated import GatedSessions
+from tasks.models.sessions.gated import BATCH, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entry
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
@@ -71,6 +72,7 @@ class DIPSGNN(GatedSessions):
     Config: ClassVar[type[EpochConfig]] = DIPSGNNConfig
     config: DIPSGNNConfig
     uses_features: ClassVar[bool] = True
+    _occasions: NDArray[np.int64] | None = None
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `SequenceModel.fit`."""
@@ -131,6 +133,31 @@ class DIPSGNN(GatedSessions):
         self._asked = sequences
         return super().logits(sequences, dropout)
 
+    def score_again(self, sequences: Sequences, occasions: NDArray[np.int64]) -> Tensor:
+        """As `score_next`, but sequence s draws the noise of occasion occasions[s], from 0, not that of its user.
+
+        One user's sequence can so be scored as on many independent occasions at once.
+        """
+        parts = []
+        with torch.no_grad():
+            for rows in np.array_split(np.arange(len(sequences)), -(-len(sequences) // BATCH)):
+                self._occasions = occasions[rows]
+                parts.append(self.logits(sequences.take(rows)))
+        self._occasions = None
+        return torch.cat(parts)
+
+    def aggregated_states(self, user: int) -> Tensor:
+        """What an aggregate sums, for each item in a sequence of `user`: (n_items, d + d') rows of length C."""
+        network = self.network
+        with torch.no_grad():
+            users = self.user_vectors(torch.tensor([user]))
+            items = network.items.weight
+            if self.config.accounting == "cached":
+                items = self._buffer("public_items")
+                users = self._buffer("profiles")[user][None] @ self._buffer("public_user").T
+            assert users is not None
+            return self.scaled(torch.cat([items, users.expand(len(items), -1)], dim=1))
+
     def scaled(self, joint: Tensor) -> Tensor:
         """Every row scaled to length C (Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
@@ -162,7 +189,7 @@ class DIPSGNN(GatedSessions):
             return tuple(torch.randn(shape, generator=self._generator) * sigma for _ in range(2))
         # A vector per visit for what follows it, one for what precedes it, and one while nothing follows it yet.
         asked = self._asked
-        visits = asked.users[asked.owners].astype(np.int64) * LONGEST + asked.positions
+        visits = self.noise_owners[asked.owners] * LONGEST + asked.positions
         after, before, nothing = (
             torch.from_numpy(normals((*self.noise_key, direction), visits, width)) * sigma for direction in range(3)
         )
@@ -170,6 +197,11 @@ class DIPSGNN(GatedSessions):
         following = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))
         ones = torch.ones(len(block.sources))
         return weighted_sum(following, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)
+
+    @property
+    def noise_owners(self) -> NDArray[np.int64]:
+        """Whose noise each sequence draws: its user's, or that of an occasion."""
+        return self._asked.users.astype(np.int64) if self._occasions is None else self._occasions
 
     @property
     def noise_key(self) -> tuple[int, int]:

@@ -79,8 +79,18 @@ class EdgeRand(DIPSGNN):
         first = np.searchsorted(owners, owners)
         place = np.arange(len(owners)) - first
         key = (int(self._buffer("noise_key")), AFTER_TRAINING if self._fitted else 0, direction)
-        ids = self._asked.users[owners].astype(np.int64) * LONGEST + place
+        ids = self.noise_owners[owners] * LONGEST + place
         return torch.from_numpy(normals(key, ids, int(place.max()) + 1)) * self.sigma
+
+    def aggregated_states(self, user: int) -> Tensor:
+        """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""
+        del user
+        return torch.eye(self.network.items.num_embeddings)
+
+    @property
+    def releases(self) -> int:
+        """The matrices are released once."""
+        return 1
 
     def ledger(self) -> list[LedgerEntry]:
         """Edges, as claimed and as they follow, and labels, which nothing protects."""
