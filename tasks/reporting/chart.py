@@ -24,7 +24,9 @@ MARKERS = (
 )
 N_COLOURS = 7  # colours of style.css: .s0 to .s6
 LABELS = 90.0
-"""Room for names at the ends of lines."""
+"""Room for names at the ends of lines, or more for longer ones."""
+AWAY = 14.0
+"""How far from the frame they begin."""
 LINE = 11.0
 """Height of such a name."""
 LETTER = 5.8
@@ -216,7 +218,8 @@ def draw(panel: Panel) -> Drawing:
     x_low, x_high = _span(xs)
     y_low, y_high = _span(ys)
     lines = any(series.line for series in panel.series)
-    right = panel.size[0] - (LABELS if panel.named and lines else RIGHT)
+    longest = max((len(series.name) for series in panel.series), default=0)
+    right = panel.size[0] - (max(LABELS, AWAY + LETTER * longest) if panel.named and lines else RIGHT)
     bottom = panel.size[1] - BOTTOM
 
     def to_x(x: float) -> float:
@@ -264,7 +267,9 @@ def _ends(strokes: list[Stroke], right: float, bottom: float) -> list[Name]:
     ends = sorted(((one.marks[-1], one.series) for one in strokes if one.marks), key=lambda end: end[0].y)
     places = _apart([mark.y for mark, _ in ends], TOP, bottom)
     return [
-        Name(right + 14, round(y + 4, 2), series, "start", f"M{mark.x} {mark.y}L{right} {mark.y}L{right + 11} {y:.2f}")
+        Name(
+            right + AWAY, round(y + 4, 2), series, "start", f"M{mark.x} {mark.y}L{right} {mark.y}L{right + 11} {y:.2f}"
+        )
         for y, (mark, series) in zip(places, ends, strict=True)
     ]
 

@@ -41,6 +41,8 @@ class Measure:
     ks: tuple[int, ...]
     better: Literal["higher", "lower"]
     factor: float = 1.0
+    digits: int = 3
+    """Decimals that are told."""
 
     @property
     def sign(self) -> float:
@@ -111,7 +113,8 @@ class Order:
                 absent += [side.name for side, values in ((first, one), (second, other)) if not values]
                 if seeds := sorted(one.keys() & other.keys()):
                     left, right = np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
-                    text = f"{measure.name}: {first.name} {number(left.mean())}, {second.name} {number(right.mean())}"
+                    means = (number(side.mean(), measure.digits) for side in (left, right))
+                    text = f"{measure.name}: {first.name} {next(means)}, {second.name} {next(means)}"
                     found.append(
                         Comparison(measure.name, text, measure.sign * left, measure.sign * measure.factor * right)
                     )
@@ -134,6 +137,8 @@ class Trend:
     rises: bool
     below: str = ""
     most: bool = False
+    values: tuple[float, ...] = ()
+    """Values of the key that count; empty for all that were run."""
 
     @property
     def family(self) -> str:
@@ -161,7 +166,8 @@ class Trend:
             ends = values.mean(axis=0)
             name = NAMES.get(self.key, self.key)
             what = f"{self.below} minus the other, {measure.name}" if self.below else measure.name
-            text = f"{what}: {number(ends[0])} at {name} = {xs[0]:g}, {number(ends[-1])} at {xs[-1]:g}"
+            first, last = (number(end, measure.digits) for end in (ends[0], ends[-1]))
+            text = f"{what}: {first} at {name} = {xs[0]:g}, {last} at {xs[-1]:g}"
             found.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
         return found, unique(absent)
 
@@ -178,6 +184,7 @@ class Trend:
         else:
             system = system_of(results, method)
             xs = [] if system is None else list(swept(results, system).get(self.key, {}))
+            xs = [x for x in xs if not self.values or x in self.values]
             columns = [by_seed(results, Side(method, self.key, x), measure) for x in xs]
         if len(xs) < 3 or not all(columns):
             return {}, xs
@@ -187,7 +194,7 @@ class Trend:
 
 def system_of(results: Results, method: str) -> System | None:
     """The system that answers to a method's name in the paper."""
-    return results.with_model(comparison.layout_of(results).methods.get(method, method))
+    return results.named(comparison.layout_of(results).methods.get(method, method))
 
 
 def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:

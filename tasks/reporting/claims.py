@@ -17,9 +17,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.evaluation.statistics import PairedTest, paired_tests
-from tasks.reporting import claims_gerai, comparison
+from tasks.reporting import comparison
 from tasks.reporting.claim_specs import Claim, Comparison, Spec, Verdict
 from tasks.reporting.findings import SIGNIFICANCE
+from tasks.reporting.kits import KITS
 from tasks.reporting.layout import joined
 from tasks.reporting.results import Results, unique
 
@@ -30,16 +31,19 @@ TOLD = 3
 
 
 def published_claims(results: Results, k: int) -> list[Claim]:
-    """Every claim of the suite's paper, table by table; none without a paper, or on other data than the paper's.
+    """Every claim of the suite's paper, table by table; none without a paper.
+
+    On other data than the paper's there are none either, unless the paper's kit says so (`Kit.elsewhere`).
 
     Args:
         results: what the suite's runs produced.
         k: the cut-off of claims for which the paper names none.
     """
     paper = comparison.paper_of(results)
-    if paper is None or not comparison.is_printed(results, paper):
+    if paper is None or not (KITS[paper.key].elsewhere or comparison.is_printed(results, paper)):
         return []
-    found = [*judge(results, claims_gerai.specs(results, k)), claims_gerai.noise_scales()]
+    specs, judged = KITS[paper.key].claims(results, k)
+    found = [*judge(results, specs), *judged]
     order = [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
     return sorted(found, key=lambda one: order.index(one.artefact))
 

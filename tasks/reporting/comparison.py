@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.reporting import published
+from tasks.reporting import papers, published
 from tasks.reporting.results import Results, System
 
 COLUMNS = (
@@ -24,6 +24,8 @@ COLUMNS = (
     "seeds",
     "protocol",
 )
+STATISTICS = "statistics"
+"""`method` of printed statistics of a data set."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,18 @@ class Entry:
 
 
 def paper_of(results: Results) -> published.Paper | None:
-    """The paper a suite is set beside: of the same name, on real data. Synthetic data are never compared."""
-    return None if results.synthetic else published.PAPERS.get(results.suite)
+    """The paper a suite is set beside, on real data. Synthetic data are never compared."""
+    return None if results.synthetic else papers.of_suite(results.suite)
 
 
 def is_printed(results: Results, paper: published.Paper) -> bool:
     """Whether the paper prints anything about the suite's data set."""
-    return bool(_printed(results, paper.key))
+    return bool(printed(results, paper))
 
 
 def layout_of(results: Results) -> published.Paper:
     """The paper whose tables a suite is shown in."""
-    return published.PAPERS.get(results.suite, published.DEFAULT)
+    return papers.of_suite(results.suite) or papers.DEFAULT
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:
@@ -69,25 +71,26 @@ def methods(results: Results, table: published.Table) -> list[Method]:
     layout, compared = layout_of(results), paper_of(results) is not None
     rows = []
     for name in table.methods:
-        system = results.with_model(layout.methods[name])
+        system = results.named(layout.methods[name])
         if system is not None:
             rows.append(Method(name if compared else system.label, system))
         elif compared and table.comparable:
             rows.append(Method(name, None))
-    known = set(layout.methods.values())
-    return rows + [Method(system.label, system) for system in results.systems if system.model not in known]
+    names = table.methods if table.everyone else layout.methods
+    known = [results.named(layout.methods[name]) for name in names]
+    return rows + [Method(system.label, system) for system in results.systems if system not in known]
 
 
 def entries(results: Results) -> list[Entry]:
     """Every quantity of every table, table by table, part by part, method by method."""
     paper = paper_of(results)
-    printed = {} if paper is None else _printed(results, paper.key)
+    found = {} if paper is None else printed(results, paper)
     return [
         Entry(
             table,
             column,
             method,
-            printed.get((table.key, method.name, column.setting, column.published)) if table.comparable else None,
+            found.get((table.key, method.name, column.setting, column.published)) if table.comparable else None,
             np.empty(0) if method.system is None else results.values(method.system, column.metric, column.k),
         )
         for table in layout_of(results).tables
@@ -130,9 +133,14 @@ def frame(results: Results) -> pl.DataFrame:
     return pl.DataFrame([values for _, values in rows], schema=types, orient="row")
 
 
-def _printed(results: Results, paper: str) -> dict[tuple[str, str, str, str], float]:
-    rows = results.published.filter((pl.col("paper") == paper) & (pl.col("dataset") == results.dataset))
+def printed(results: Results, paper: published.Paper) -> dict[tuple[str, str, str, str], float]:
+    """(artefact, method, setting, metric) -> what the paper prints of the suite's data set, in our unit of metrics.
+
+    Statistics of data sets are counts and stay as they are.
+    """
+    rows = results.published.filter((pl.col("paper") == paper.key) & (pl.col("dataset") == results.origin))
     return {
         (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]
+        * (1.0 if row["method"] == STATISTICS else paper.unit)
         for row in rows.iter_rows(named=True)
     }

@@ -13,13 +13,6 @@ from tasks.reporting.layout import number
 from tasks.reporting.results import BASE, Results, System, unique
 from tasks.reporting.sweeps import NAMES, as_number, swept
 
-UTILITY = "full/ndcg"
-"""The ranking metric on the utility axis."""
-
-
-EMPHASIS = ("gerai", "gcn", "bpr", "rap", "ease", "dp-popularity", "popularity")
-"""Models with a colour of their own where there are more systems than colours; the others are grey."""
-
 
 def charts(results: Results, k: int) -> list[Chart]:
     """The figures that stand beside no table: privacy and utility, sweeps that no paper draws, training."""
@@ -29,11 +22,8 @@ def charts(results: Results, k: int) -> list[Chart]:
 
 def tradeoff(results: Results, k: int) -> Chart:
     """Ranking quality against what the neural attacker gains, per attribute, and against the accounted budget."""
-    levels = [
-        Level(f"level of {system.label}", float(results.values(system, UTILITY, k).mean()), kind)
-        for system, kind in zip(results.yardsticks, ("dashed", "dotted"), strict=False)
-        if len(results.values(system, UTILITY, k))
-    ]
+    utility = comparison.layout_of(results).utility
+    levels = yardstick_levels(results, k)
     panels = []
     for attribute in results.attributes():
         series = [
@@ -42,14 +32,19 @@ def tradeoff(results: Results, k: int) -> Chart:
             if (point := _crossed(results, system, attribute, k))
         ]
         label = f"gain of the neural attacker at K = {k}"
-        panels.append(Panel(f"Attribute: {attribute}", label, f"NDCG@{k}, full ranking", series, levels, named=True))
+        title = f"{utility.at(k)}, {utility.spoken}"
+        panels.append(Panel(f"Attribute: {attribute}", label, title, series, levels, named=True))
     panels += _budget_panel(results, k, levels)
+    gain = (
+        "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and seeds; "
+        "that of ranking is over seeds."
+    )
+    over_seeds = "Bars: 95 % intervals over seeds."
     return Chart(
         "tradeoff",
         "Privacy and utility",
-        "Up is better ranking; left is safer. Gain is over always guessing the most frequent class, with its 95 % "
-        "interval over attacked users and seeds; that of ranking is over seeds. A private system below a popularity "
-        "line serves its users worse than a list of best-sellers.",
+        f"Up is better ranking; left is safer. {gain if results.attributes() else over_seeds} A private system below "
+        "a popularity line serves its users worse than a list of best-sellers.",
         panels,
     )
 
@@ -57,7 +52,8 @@ def tradeoff(results: Results, k: int) -> Chart:
 def sweeps(results: Results, k: int) -> Chart:
     """What changes with one key of a configuration, for every system whose sweep is not a figure of the paper."""
     drawn = swept_in_figures(results)
-    measured = [(UTILITY, f"NDCG@{k}, full ranking")]
+    utility = comparison.layout_of(results).utility
+    measured = [(utility.metric, f"{utility.at(k)}, {utility.spoken}")]
     measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
     panels = []
     systems = [system for system in results.systems if system not in drawn]
@@ -82,10 +78,11 @@ def sweeps(results: Results, k: int) -> Chart:
 
 def training(results: Results) -> Chart:
     """Loss and validation metric by epoch: one panel of each per system, one line per seed."""
+    validation = f"validation {results.validation or comparison.layout_of(results).validation}"
     panels = []
     for system in results.systems:
         history = {int(seed): epochs for seed, epochs in system.history.get(BASE, {}).items() if epochs}
-        for key, title in (("loss", "training loss"), ("valid", "validation NDCG")):
+        for key, title in (("loss", "training loss"), ("valid", validation)):
             series = [
                 Series(f"seed {seed}", style, _epochs(history[seed], key), markers=False)
                 for style, seed in enumerate(sorted(history))
@@ -99,18 +96,28 @@ def training(results: Results) -> Chart:
 def swept_in_figures(results: Results) -> list[System]:
     """The systems whose sweeps a figure of the paper shows."""
     layout = comparison.layout_of(results)
-    found = [results.with_model(layout.methods[figure.method]) for figure in layout.figures]
+    found = [results.named(layout.methods[name]) for figure in layout.figures for name in figure.drawn]
     return [system for system in found if system is not None]
 
 
 def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:
     """The points of a system in its colour and marker, the same in every figure."""
-    models = [one.model for one in results.systems]
-    if len(models) <= N_COLOURS:
+    if len(results.systems) <= N_COLOURS:
         return Series(system.label, results.systems.index(system), points, line=line)
-    first = [one for model in EMPHASIS for one in results.systems if one.model == model][:N_COLOURS]
+    named = [results.named(name) for name in comparison.layout_of(results).emphasis]
+    first = [one for one in named if one is not None][:N_COLOURS]
     order = [*first, *(one for one in results.systems if one not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
+
+
+def yardstick_levels(results: Results, k: int) -> list[Level]:
+    """How well the popularity lists rank."""
+    metric = comparison.layout_of(results).utility.metric
+    return [
+        Level(f"level of {system.label}", float(values.mean()), kind)
+        for system, kind in zip(results.yardsticks, ("dashed", "dotted"), strict=False)
+        if len(values := results.values(system, metric, k))
+    ]
 
 
 def axis(key: str, values: list[float]) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
@@ -124,45 +131,50 @@ def name_of(key: str) -> str:
     return NAMES.get(key, key)
 
 
-def point_of(results: Results, system: System, metric: str, k: int, x: float, setting: str = BASE) -> Point | None:
+def point_of(
+    results: Results, system: System, metric: str, k: int, x: float, setting: str = BASE, digits: int = 3
+) -> Point | None:
     """Mean over seeds with its interval; None where it was not measured."""
     values = results.values(system, metric, k, setting)
     if not len(values):
         return None
     y = summary(values)
-    text = f"{system.label}, {setting}, K = {k}: {number(y.mean)} (95 % {number(y.low)} to {number(y.high)})"
+    mean, low, high = (number(value, digits) for value in (y.mean, y.low, y.high))
+    text = f"{system.label}, {setting}, K = {k}: {mean} (95 % {low} to {high})"
     return Point(x, y.mean, text, y_interval=(y.low, y.high))
 
 
 def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
-    gain, ys = results.gain(system, attribute, "neural", k, "majority"), results.values(system, UTILITY, k)
+    utility = comparison.layout_of(results).utility
+    gain, ys = results.gain(system, attribute, "neural", k, "majority"), results.values(system, utility.metric, k)
     if gain is None or not len(ys):
         return None
     y = summary(ys)
-    text = f"{system.label}: gain {number(gain.mean)}, NDCG@{k} {number(y.mean)}"
+    text = f"{system.label}: gain {number(gain.mean)}, {utility.at(k)} {number(y.mean)}"
     return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high))
 
 
 def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
-    """NDCG by the largest accounted epsilon; systems without a finite one stand at the right end."""
+    """Ranking by the largest accounted epsilon; systems without a finite one stand at the right end."""
     budgets = {system.experiment: ledger.largest_epsilon(results, system) for system in results.systems}
     places = {name: math.log10(max(epsilon, 1e-3)) for name, epsilon in budgets.items() if epsilon is not None}
     decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
     end = max([*places.values(), 0.0]) + 1.0
+    utility = comparison.layout_of(results).utility
     series = []
     for system in results.systems:
-        ys = results.values(system, UTILITY, k)
+        ys = results.values(system, utility.metric, k)
         if not len(ys):
             continue
         y, epsilon = summary(ys), budgets[system.experiment]
-        text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, NDCG@{k} {number(y.mean)}"
+        text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {utility.at(k)} {number(y.mean, utility.digits)}"
         x = places.get(system.experiment, end)
         series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
     if not series:
         return []
     x_ticks = [(float(decade), f"{10.0**decade:g}") for decade in decades if decade < end] + [(end, "none")]
     title, label = "Accounted budget", "largest accounted ε of one run"
-    return [Panel(title, label, f"NDCG@{k}, full ranking", series, levels, x_ticks, named=True)]
+    return [Panel(title, label, f"{utility.at(k)}, {utility.spoken}", series, levels, x_ticks, named=True)]
 
 
 def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:

@@ -15,8 +15,6 @@ from tasks.evaluation.gains import CONTROLS, Gain
 from tasks.reporting.results import BASE, YARDSTICKS, Results, System
 
 SIGNIFICANCE = 0.05
-FULL_NDCG = "full/ndcg"
-SAMPLED_HIT = "sampled-100/hit"
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ FEW_SEEDS = 3
 """Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
 ONE_SIDED = 0.025
 """Share of attacks whose 95 % interval lies above zero although nothing is gained."""
-OPEN = ("ease", "bpr")
-"""Systems without protection whose ranking is what protection costs."""
 
 
 def lead(results: Results, k: int) -> str:
@@ -34,12 +32,11 @@ def lead(results: Results, k: int) -> str:
 def _protecting(results: Results) -> list[System]:
     """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
     layout = comparison.layout_of(results)
-    models = [layout.methods[name] for name in layout.protecting]
+    named = [results.named(layout.methods[name]) for name in layout.protecting]
     return [
         system
         for system in results.systems
-        if system.model in models
-        or (system.model not in YARDSTICKS and ledger.largest_epsilon(results, system) is not None)
+        if system in named or (system.model not in YARDSTICKS and ledger.largest_epsilon(results, system) is not None)
     ]
 
 
@@ -82,10 +79,11 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
 
 def _cost(results: Results, protecting: list[System], k: int) -> str:
     """Ranking of every protected system minus that of the better of the systems without protection."""
-    metric = findings.FULL_NDCG
+    layout = comparison.layout_of(results)
+    metric, digits = layout.utility.metric, layout.utility.digits
     known = [
         (float(values.mean()), system)
-        for system in (results.with_model(model) for model in OPEN)
+        for system in map(results.named, layout.open)
         if system is not None and len(values := results.values(system, metric, k))
     ]
     if not known:
@@ -96,10 +94,12 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
         left, right = results.paired(system, metric, k, reference, metric, k)
         if len(left):
             gap = statistics.summary(left - right)
-            told.append(f"{system.label} {signed(gap.mean)} ({number(gap.low)} to {number(gap.high)})")
+            low, high = number(gap.low, digits), number(gap.high, digits)
+            told.append(f"{system.label} {signed(gap.mean, digits)} ({low} to {high})")
     if not told:
         return ""
-    return f"NDCG@{k} (full ranking) beside {reference.label} ({number(level)}), which protects nobody: {joined(told)}."
+    name = f"{layout.utility.at(k)} ({layout.utility.spoken})"
+    return f"{name} beside {reference.label} ({number(level, digits)}), which protects nobody: {joined(told)}."
 
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
@@ -109,7 +109,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         return ""
     beside = [
         one
-        for one in findings.beside_yardsticks(results, findings.FULL_NDCG, k)
+        for one in findings.beside_yardsticks(results, comparison.layout_of(results).utility.metric, k)
         if one.other == yardstick.label and one.system in protecting
     ]
     told = [

@@ -74,25 +74,20 @@ class Line:
 
 def lines(results: Results) -> list[Line]:
     """All entries in order of system, setting (`base` first) and first seed."""
-    found = []
-    for system in results.systems:
-        grouped: dict[tuple[str, str], tuple[LedgerEntry, list[int]]] = {}
-        for spent in system.spent:
-            key = (spent.setting, spent.entry.model_dump_json())
-            grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
-        for (setting, _), (entry, seeds) in grouped.items():
-            found.append(Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry)))
-    order = {system.experiment: index for index, system in enumerate(results.systems)}
-    return sorted(
-        found,
-        key=lambda line: (
-            order[line.system.experiment],
-            line.setting != BASE,
-            line.setting,
-            line.entry.protects,
-            line.seeds,
-        ),
-    )
+    return [line for system in results.systems for line in lines_of(results, system)]
+
+
+def lines_of(results: Results, system: System) -> list[Line]:
+    """The entries of one system in order of setting (`base` first) and first seed."""
+    grouped: dict[tuple[str, str], tuple[LedgerEntry, list[int]]] = {}
+    for spent in system.spent:
+        key = (spent.setting, spent.entry.model_dump_json())
+        grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
+    found = [
+        Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry))
+        for (setting, _), (entry, seeds) in grouped.items()
+    ]
+    return sorted(found, key=lambda line: (line.setting != BASE, line.setting, line.entry.protects, line.seeds))
 
 
 def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
@@ -111,7 +106,7 @@ def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
 
 def base_lines(results: Results, system: System) -> list[Line]:
     """The lines of a system at setting `base`."""
-    return [line for line in lines(results) if line.system == system and line.setting == BASE]
+    return [line for line in lines_of(results, system) if line.setting == BASE]
 
 
 def largest_epsilon(results: Results, system: System) -> float | None:

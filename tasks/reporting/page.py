@@ -11,8 +11,6 @@ from tasks.reporting import attacks, claims, comparison, details, figures, lead,
 from tasks.reporting.claim_specs import Claim
 from tasks.reporting.results import Results
 
-HEADLINE_K = 10
-
 
 def render(results: Results, published_claims: Sequence[Claim], *, docs: str) -> str:
     """The page of a suite; the same results always give the same bytes.
@@ -64,9 +62,10 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
 
 
 def headline_cutoff(results: Results) -> int:
-    """The measured cut-off nearest to 10."""
-    measured = results.cutoffs(figures.UTILITY) or [HEADLINE_K]
-    return min(measured, key=lambda k: (abs(k - HEADLINE_K), k))
+    """The measured cut-off nearest to the one that the suite's layout is told by."""
+    layout = comparison.layout_of(results)
+    measured = results.cutoffs(layout.utility.metric) or [layout.headline_k]
+    return min(measured, key=lambda k: (abs(k - layout.headline_k), k))
 
 
 def _parameters(results: Results) -> list[tuple[str, str]]:

@@ -1,17 +1,19 @@
-"""Every table and figure of the papers, and which of our metrics each printed number answers to.
+"""How tables and figures of a paper are described, and which of our metrics each printed number answers to.
 
 The numbers themselves are rows of `data/reference/paper_tables.csv` (columns paper, artefact, dataset, method,
-setting, metric, value, std); this module says what they mean. A suite named after a paper is set beside it; a suite
-without a paper (`demo`) is shown in the layout of `DEFAULT`, without printed numbers.
+setting, metric, value, std). Here are the words in which a paper is described; `published_<paper>` describes it, and
+`papers` lists them all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 SAMPLED = "sampled-100"
 FULL = "full"
+NEXT = "next"
+NEXT_NEW = "next-new"
 ATTRIBUTE = "attribute inference"
 
 CUTOFFS = (5, 10, 15, 20, 25, 30)
@@ -44,6 +46,8 @@ class Column:
     protocol: str
     """Under which protocol it is measured; columns of different protocols never share a table."""
     better: Literal["higher", "lower"]
+    digits: int = 3
+    """Decimals that are shown."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,17 @@ class Table:
     remark: str = ""
     """What to know when setting our numbers beside the printed ones."""
     comparable: bool = True
+    protocol: str = FULL
+    """What sets a counterpart that the paper does not print apart from the printed table."""
+    everyone: bool = False
+    """Whether every system of the suite has a row, be it in another table of the paper or not."""
+    marked: bool = False
+    """Whether the best of the systems that claim privacy, and the best of the others, are marked in each column."""
 
     @property
     def anchor(self) -> str:
         """Identifier of the table within the page."""
-        return self.key if self.comparable else f"{self.key}-full"
+        return self.key if self.comparable else f"{self.key}-{self.protocol}"
 
 
 @dataclass(frozen=True)
@@ -85,8 +95,54 @@ class Figure:
     name: str
     title: str
     method: str
+    """Whom it is drawn for, as running text."""
     parameters: tuple[str, ...]
     """Sweep parameters in the paper's order, as its captions call them."""
+    methods: tuple[str, ...] = ()
+    """Whom it is drawn for, by the paper's names; empty for `method` alone."""
+    key_swept: str = ""
+    """The key of the configuration that varies, where there is one alone."""
+    values: tuple[float, ...] = ()
+    """What the paper gives it."""
+    default: float | None = None
+    """The value that the paper's other results have."""
+    note: str = ""
+    """What to know of our version of it."""
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Methods whose lines it has, by the paper's names."""
+        return self.methods or (self.method,)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A ranking metric that a suite is told by."""
+
+    metric: str
+    """`metric` in METRICS, such as "full/ndcg"."""
+    label: str
+    """Such as "NDCG"."""
+    protocol: str
+    """The protocol as a heading has it, such as "full"."""
+    spoken: str
+    """The protocol in running text, such as "full ranking"."""
+    digits: int = 3
+    """Decimals that are shown."""
+
+    def at(self, k: int) -> str:
+        """With its cut-off: "NDCG@10"."""
+        return f"{self.label}@{k}"
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way of counting, or of spending, the budget of the paper's method."""
+
+    name: str
+    system: str
+    """Label of the system (`Results.named`)."""
+    setting: str
 
 
 @dataclass(frozen=True)
@@ -96,11 +152,34 @@ class Paper:
     key: str
     reference: str
     methods: dict[str, str]
-    """The paper's name of a method -> the name of its model in params.yaml."""
+    """The paper's name of a method -> the label of our system: its experiment's name without the suite's."""
     protecting: tuple[str, ...]
     """Methods that are made to protect someone, in the paper's order; reduced versions of them left out."""
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
+    qualities: tuple[Quality, ...]
+    """What systems are ranked by in tables and sentences, in the order of the headline's columns."""
+    utility: Quality
+    """The one that privacy is weighed against."""
+    headline_k: int
+    """The cut-off of everything for which the paper names none; the nearest measured one is taken."""
+    open: tuple[str, ...]
+    """Systems without protection whose ranking is what protection costs, by their labels."""
+    emphasis: tuple[str, ...]
+    """Systems with a colour of their own where there are more than colours, by their labels; the others are grey."""
+    validation: str
+    """The metric that chooses epochs, such as "NDCG"."""
+    unit: float = 1.0
+    """What one of the printed numbers is worth in ours: 0.01 where the paper prints percent."""
+    apart: tuple[str, ...] = ()
+    """Systems whose validation asks another question than that of the others, by their labels."""
+    modes: tuple[Mode, ...] = ()
+    """What is shown side by side as published and rigorous accounting; empty for a paper without such a section."""
+    statistics: dict[str, str] = field(default_factory=dict)
+    """Printed data set -> what to know when its printed statistics are set beside ours."""
+
+
+RANKING = {"hit": "Hit", "ndcg": "NDCG", "recall": "Recall", "mrr": "MRR"}
 
 
 def attack(attribute: str, k: int, attacker: str = "neural", setting: str = "", label: str = "") -> Column:
@@ -117,10 +196,10 @@ def attack(attribute: str, k: int, attacker: str = "neural", setting: str = "", 
     )
 
 
-def ranking(metric: str, k: int, protocol: str, label: str = "") -> Column:
-    """A ranking metric at cut-off k under `sampled-100` or `full` (METHODS §8)."""
+def ranking(metric: str, k: int, protocol: str, label: str = "", digits: int = 3) -> Column:
+    """A ranking metric at cut-off k under `sampled-100`, `full`, `next` or `next-new` (METHODS §8)."""
     return Column(
-        group=_RANKING[metric],
+        group=RANKING[metric],
         label=label or f"K = {k}",
         setting="",
         published=f"{metric}@{k}",
@@ -128,122 +207,5 @@ def ranking(metric: str, k: int, protocol: str, label: str = "") -> Column:
         k=k,
         protocol=protocol,
         better="higher",
+        digits=digits,
     )
-
-
-_RANKING = {"hit": "Hit", "ndcg": "NDCG"}
-_GERAI_METHODS = {
-    "BPR": "bpr",
-    "GCN": "gcn",
-    "Blurm": "blurm",
-    "DPAE": "dpae",
-    "DPNE": "dpne",
-    "DPMF": "dpmf",
-    "RAP": "rap",
-    "GERAI": "gerai",
-    "GERAI-NL": "gerai-nl",
-    "GERAI-NF": "gerai-nf",
-}
-_GERAI_COMPARED = ("BPR", "GCN", "Blurm", "DPAE", "DPNE", "DPMF", "RAP", "GERAI")
-_GERAI_PRINTED_ATTRIBUTES = ("age", "gender", "occupation")
-
-
-def _ranking_table(protocol: str, *, comparable: bool) -> Table:
-    return Table(
-        key="table3",
-        name="Table 3",
-        title="Recommendation effectiveness",
-        note=(
-            "Each held-out item is ranked against 100 items that the user never rated (protocol sampled-100)."
-            if comparable
-            else "Every item except the user's training items is ranked (protocol full)."
-        ),
-        remark=(
-            "The paper does not name its protocol; sampled-100 is our reading. Our models are tuned on validation, and "
-            "popularity needs no tuning: compare its row with the printed ones."
-            if comparable
-            else "The paper prints no counterpart: these numbers must not be set beside its Table 3."
-        ),
-        methods=_GERAI_COMPARED,
-        parts=tuple(
-            Part(f"{_RANKING[metric]}@K", tuple(ranking(metric, k, protocol) for k in CUTOFFS))
-            for metric in ("hit", "ndcg")
-        ),
-        comparable=comparable,
-    )
-
-
-GERAI = Paper(
-    key="gerai",
-    reference=(
-        "S. Zhang, H. Yin, T. Chen, Z. Huang, L. Cui, X. Zhang: "
-        "Graph Embedding for Recommendation against Attribute Inference Attacks. The Web Conference 2021."
-    ),
-    methods=_GERAI_METHODS,
-    protecting=("Blurm", "DPAE", "DPNE", "DPMF", "RAP", "GERAI"),
-    tables=(
-        Table(
-            key="table2",
-            name="Table 2",
-            title="Attribute inference by the neural attacker",
-            note="F1 of a two-layer network that sees a user's ratings and top-K recommendations. Lower is safer.",
-            methods=_GERAI_COMPARED,
-            parts=tuple(
-                Part(f"Attribute: {attribute}", tuple(attack(attribute, k) for k in CUTOFFS))
-                for attribute in _GERAI_PRINTED_ATTRIBUTES
-            ),
-        ),
-        _ranking_table(SAMPLED, comparable=True),
-        _ranking_table(FULL, comparable=False),
-        Table(
-            key="table4",
-            name="Table 4",
-            title="Ablation",
-            note=(
-                "GERAI-NL sees raw features and a noisy loss, GERAI-NF noisy features and a plain loss, GCN neither "
-                "noise. Hit and NDCG under sampled-100."
-            ),
-            methods=("GCN", "GERAI-NL", "GERAI-NF", "GERAI"),
-            parts=(
-                Part(
-                    "Recommendation and attribute inference at K = 5",
-                    (
-                        ranking("hit", 5, SAMPLED, "Hit@5"),
-                        ranking("ndcg", 5, SAMPLED, "NDCG@5"),
-                        *(attack(attribute, 5, label=f"F1 {attribute}") for attribute in _GERAI_PRINTED_ATTRIBUTES),
-                    ),
-                ),
-            ),
-        ),
-        Table(
-            key="table5",
-            name="Table 5",
-            title="Attribute inference by other attackers",
-            note="F1 of four other attackers that see a user's ratings and top-5 recommendations. Lower is safer.",
-            methods=_GERAI_COMPARED,
-            parts=tuple(
-                Part(
-                    f"Attribute: {attribute}",
-                    tuple(
-                        attack(attribute, 5, attacker, f"attacker={attacker}", ATTACKERS[attacker])
-                        for attacker in ("decision_tree", "naive_bayes", "knn", "gaussian_process")
-                    ),
-                )
-                for attribute in _GERAI_PRINTED_ATTRIBUTES
-            ),
-        ),
-    ),
-    figures=(
-        Figure(
-            key="figure2",
-            name="Figure 2",
-            title="Budget of the loss, budget of the features, and embedding size",
-            method="GERAI",
-            parameters=("ε of the loss", "ε of the features", "d"),
-        ),
-    ),
-)
-
-PAPERS = {paper.key: paper for paper in (GERAI,)}
-DEFAULT = GERAI
-"""Its table layouts serve suites that reproduce no paper."""

@@ -57,6 +57,18 @@ class System:
 
 
 @dataclass(frozen=True)
+class Processed:
+    """What a protocol left of a data set: of its schema.json and counts.json."""
+
+    dataset: str
+    """The data set that was prepared, as the published tables name it."""
+    features: int
+    """Features of a user."""
+    counts: tuple[dict[str, Any], ...]
+    """One record {step, users, items, interactions} per step of the protocol, in order."""
+
+
+@dataclass(frozen=True)
 class Results:
     """Everything a report is made of."""
 
@@ -79,6 +91,16 @@ class Results:
     """paper_tables.csv (paper, artefact, dataset, method, setting, metric, value, std), values as float."""
     n_targets: int
     """Users whose attributes the attackers had to guess; 0 where nothing was attacked."""
+    processed: Processed | None = None
+    """What the protocol left of the data; None where a report does not tell it."""
+    edges: pl.DataFrame | None = None
+    """What the attack on single interactions found (`edges.COLUMNS`); None in a suite without that attack."""
+    limits: str = ""
+    """What these data can and cannot show, as paragraphs with an empty line between them; told as it is."""
+    validation: str = ""
+    """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's layout calls it."""
+    part: str = ""
+    """What part of the data set this is, as a sentence; empty where it is whole."""
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], dict[int, float]]:
@@ -162,6 +184,15 @@ class Results:
     def with_model(self, model: str) -> System | None:
         """The first system in params.yaml with this model."""
         return next((system for system in self.systems if system.model == model), None)
+
+    def named(self, name: str) -> System | None:
+        """The system of that label; where there is none, the first with that model."""
+        return next((system for system in self.systems if system.label == name), None) or self.with_model(name)
+
+    @property
+    def origin(self) -> str:
+        """The data set as the published tables name it."""
+        return self.dataset if self.processed is None else self.processed.dataset
 
     @property
     def yardsticks(self) -> list[System]:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks.reporting import findings, ledger
+from tasks.reporting import comparison, findings, ledger
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import joined, number, signed
-from tasks.reporting.published import ATTACKERS
+from tasks.reporting.published import ATTACKERS, Quality
 from tasks.reporting.results import Results, System, unique
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
-METRIC_NAMES = {findings.FULL_NDCG: "NDCG@{k} (full ranking)", findings.SAMPLED_HIT: "Hit@{k} (sampled-100)"}
 
 
 def ranking(results: Results, k: int) -> list[str]:
     """One sentence per metric and yardstick, and one per private system that loses to dp-popularity."""
     sentences = []
-    for metric in (findings.FULL_NDCG, findings.SAMPLED_HIT):
-        differences = findings.beside_yardsticks(results, metric, k)
+    layout = comparison.layout_of(results)
+    for quality in (layout.utility, *(one for one in layout.qualities if one != layout.utility)):
+        differences = findings.beside_yardsticks(results, quality.metric, k)
         for yardstick in unique([difference.other for difference in differences]):
             of_this = [difference for difference in differences if difference.other == yardstick]
-            sentences.append(_compared(METRIC_NAMES[metric].format(k=k), yardstick, of_this))
+            sentences.append(_compared(quality, k, yardstick, of_this))
     return sentences
 
 
@@ -85,22 +85,24 @@ def _covered(results: Results, system: System) -> list[str]:
     )
 
 
-def _compared(metric: str, yardstick: str, differences: Sequence[Difference]) -> str:
+def _compared(quality: Quality, k: int, yardstick: str, differences: Sequence[Difference]) -> str:
+    digits = quality.digits
     better = sorted((one for one in differences if one.better), key=lambda one: -one.mean)
     worse = sorted((one for one in differences if one.worse), key=lambda one: one.mean)
     unclear = [one for one in differences if not one.found]
     parts = []
     if better:
-        parts.append(f"{joined([_told(one) for one in better])} {_verb(better, 'ranks better', 'rank better')}")
+        parts.append(f"{joined([_told(one, digits) for one in better])} {_verb(better, 'ranks better', 'rank better')}")
     if worse:
-        parts.append(f"{joined([_told(one) for one in worse])} {_verb(worse, 'ranks worse', 'rank worse')}")
+        parts.append(f"{joined([_told(one, digits) for one in worse])} {_verb(worse, 'ranks worse', 'rank worse')}")
     if unclear:
-        parts.append(f"for {joined([_told(one) for one in unclear])} the test does not decide")
-    return f"Against {yardstick} on {metric}: {'; '.join(parts)}."
+        parts.append(f"for {joined([_told(one, digits) for one in unclear])} the test does not decide")
+    return f"Against {yardstick} on {quality.at(k)} ({quality.spoken}): {'; '.join(parts)}."
 
 
-def _told(one: Difference) -> str:
-    return f"{one.system.label} {signed(one.mean)} ({number(one.low)} to {number(one.high)})"
+def _told(one: Difference, digits: int = 3) -> str:
+    low, high = number(one.low, digits), number(one.high, digits)
+    return f"{one.system.label} {signed(one.mean, digits)} ({low} to {high})"
 
 
 def _by_attacker(differences: Sequence[Sequence[Difference]], names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluation.statistics import ordering_agreement, summary
-from tasks.reporting import comparison, ledger, published
+from tasks.reporting import comparison, findings, ledger, published
 from tasks.reporting.comparison import Entry
 from tasks.reporting.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, missing, number, signed
 from tasks.reporting.results import BASE, Results, System, unique
@@ -19,7 +19,7 @@ NOT_RUN = "not run"
 def headline(results: Results, k: int) -> Table:
     """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets."""
     attributes = results.attributes()
-    blank, budgets = [missing()] * 2, [missing()] * 3
+    blank, budgets = [missing()] * len(comparison.layout_of(results).qualities), [missing()] * 3
     rows = []
     if attributes:
         chance = [_plain(results.majority(attribute)) for attribute in attributes]
@@ -28,11 +28,14 @@ def headline(results: Results, k: int) -> Table:
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
     for system in results.systems:
         rows.append(Row(system.label, _measured(results, system, BASE, k) + _budgets(results, system)))
-    headings = ["System", f"Hit@{k}, sampled-100", f"NDCG@{k}, full", *attributes, "claimed", "accounted", "audited"]
-    groups = [("Ranking", 2), ("Advantage of the neural attacker", len(attributes)), ("ε of one run", 3)]
+    ranked = _ranked(results, k)
+    headings = ["System", *ranked, *attributes, "claimed", "accounted", "audited"]
+    groups = [("Ranking", len(ranked)), ("Advantage of the neural attacker", len(attributes)), ("ε of one run", 3)]
     return Table(
         caption=f"Every system: mean ± standard deviation over seeds, K = {k}",
-        headings=[Heading(text, NUMBER if 0 < n < 3 + len(attributes) else "") for n, text in enumerate(headings)],
+        headings=[
+            Heading(text, NUMBER if 0 < n <= len(ranked) + len(attributes) else "") for n, text in enumerate(headings)
+        ],
         rows=rows,
         groups=[group for group in groups if group[1]],
     )
@@ -51,8 +54,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
         return None
     headings = [
         "System and setting",
-        f"Hit@{k}, sampled-100",
-        f"NDCG@{k}, full",
+        *_ranked(results, k),
         *(f"advantage {a}" for a in attributes),
     ]
     return Table(
@@ -82,8 +84,10 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
     filled = {entry.column for entry in entries if entry.printed is not None or len(entry.ours)}
     columns = [column for column in part.columns if column in filled]
     rows = _references(results, columns)
+    marks = _best(entries) if table.marked else {}
     for method in comparison.methods(results, table):
-        rows.append(Row(method.name, [_beside(by_place[method.name, column]) for column in columns]))
+        cells = [by_place[method.name, column] for column in columns]
+        rows.append(Row(method.name, [_beside(entry, marks.get((method.name, entry.column), "")) for entry in cells]))
     name, what = "", "mean ± standard deviation over seeds"
     if comparison.paper_of(results):
         name = f"{table.name}, "
@@ -110,13 +114,36 @@ def _references(results: Results, columns: Sequence[published.Column]) -> list[R
     return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
 
 
-def _beside(entry: Entry) -> Cell:
-    paper: tuple[str, ...] = () if entry.printed is None else (f"paper {number(entry.printed)}",)
+def _beside(entry: Entry, mark: str = "") -> Cell:
+    digits = entry.column.digits
+    paper: tuple[str, ...] = () if entry.printed is None else (f"paper {number(entry.printed, digits)}",)
     if not len(entry.ours):
         return Cell(NOT_RUN, paper, MISSING)
     if entry.printed is not None:
-        paper += (f"difference {signed(float(entry.ours.mean()) - entry.printed)}",)
-    return Cell(_mean_std(entry.ours), paper)
+        paper += (f"difference {signed(float(entry.ours.mean()) - entry.printed, digits)}",)
+    return Cell(
+        _mean_std(entry.ours, digits), (*paper, *([mark] if mark else [])), f"{NUMBER} found" if mark else NUMBER
+    )
+
+
+def _best(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
+    """(method, column) -> its mark, for the best of those that claim a budget and the best of the others."""
+    marks = {}
+    for column in unique([entry.column for entry in entries]):
+        sign = 1.0 if column.better == "higher" else -1.0
+        for private, mark in ((True, "best private"), (False, "best public")):
+            found = [
+                entry
+                for entry in entries
+                if entry.column == column
+                and len(entry.ours)
+                and entry.method.system is not None
+                and findings.claims_privacy(entry.method.system) == private
+            ]
+            if found:
+                best = max(found, key=lambda entry: sign * float(entry.ours.mean()))
+                marks[best.method.name, column] = mark
+    return marks
 
 
 def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
@@ -135,12 +162,13 @@ def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
 
 
 def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
-    metrics = ["sampled-100/hit", "full/ndcg", *(_advantage(attribute) for attribute in results.attributes())]
+    metrics = [(quality.metric, quality.digits) for quality in comparison.layout_of(results).qualities]
+    metrics += [(_advantage(attribute), 3) for attribute in results.attributes()]
     cells = []
-    for metric in metrics:
+    for metric, digits in metrics:
         values = results.values(system, metric, k, setting)
         if len(values):
-            mean, _, spread = _mean_std(values).partition(" ± ")
+            mean, _, spread = _mean_std(values, digits).partition(" ± ")
             cells.append(Cell(mean, (f"± {spread}",) if spread else ()))
         else:
             cells.append(missing(NOT_RUN))
@@ -151,9 +179,15 @@ def _advantage(attribute: str) -> str:
     return f"attribute/{attribute}/neural/advantage"
 
 
-def _mean_std(values: NDArray[np.float64]) -> str:
+def _ranked(results: Results, k: int) -> list[str]:
+    """Headings of the ranking metrics."""
+    return [f"{quality.at(k)}, {quality.protocol}" for quality in comparison.layout_of(results).qualities]
+
+
+def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:
     found = summary(values)
-    return number(found.mean) if found.n < 2 else f"{number(found.mean)} ± {number(found.std)}"
+    mean = number(found.mean, digits)
+    return mean if found.n < 2 else f"{mean} ± {number(found.std, digits)}"
 
 
 def _budgets(results: Results, system: System) -> list[Cell]:

@@ -11,7 +11,8 @@ import pytest
 
 from tasks.reporting import claims, claims_gerai
 from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Trend
-from tasks.reporting.published import CUTOFFS, GERAI
+from tasks.reporting.published import CUTOFFS
+from tasks.reporting.published_gerai import GERAI
 from tasks.reporting.results import Results
 from tests.reporting.example import SEEDS
 

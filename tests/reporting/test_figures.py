@@ -7,6 +7,7 @@ import math
 import pytest
 
 from tasks.reporting import figures, table_figures
+from tasks.reporting.published_gerai import GERAI
 from tasks.reporting.results import Results
 from tests.reporting.example import ALL, MAJORITY
 
@@ -48,7 +49,7 @@ def test_many_systems_have_seven_colours_and_the_rest_grey(every: Results) -> No
     (panel, *_) = table_figures.beside_tables(every, K)["table2"].panels
     assert len(panel.series) == len(ALL)
     bold = [series for series in panel.series if not series.muted]
-    assert {series.name for series in bold} == set(figures.EMPHASIS)
+    assert {series.name for series in bold} == set(GERAI.emphasis)
     assert len({series.colour for series in bold}) == 7
     assert len({series.marker for series in panel.series if series.muted}) == 6
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from tasks.models import MODELS
-from tasks.reporting.published import ATTACKERS, FULL, GERAI, PAPERS, SAMPLED
+from tasks.reporting.papers import PAPERS
+from tasks.reporting.published import ATTACKERS, FULL, SAMPLED
+from tasks.reporting.published_gerai import GERAI
 from tests.reporting.example import ROOT
 
 

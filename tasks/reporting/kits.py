@@ -1,0 +1,42 @@
+"""What draws each paper's tables and figures, and what it claims: one entry per paper, as in `papers`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tasks.reporting import claims_gerai, curves, gerai_figures
+from tasks.reporting.chart import Chart
+from tasks.reporting.claim_specs import Claim, Spec
+from tasks.reporting.published import Figure, Table
+from tasks.reporting.results import Results
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a paper's report needs beside its description."""
+
+    tables: dict[str, Callable[[Results, Table, int], Chart]]
+    """Anchor of a table -> what draws it, at a cut-off where the paper names none."""
+    figures: dict[str, Callable[[Results, Figure, int], Chart]]
+    """Key of a figure -> what draws it."""
+    claims: Callable[[Results, int], tuple[list[Spec], list[Claim]]]
+    """The claims that tests decide, and those already judged."""
+    elsewhere: bool = False
+    """Whether claims are also tested on data of which the paper prints nothing."""
+
+
+KITS = {
+    "gerai": Kit(
+        tables={
+            "table2": gerai_figures.attacks,
+            "table3": curves.ranking,
+            "table3-full": curves.ranking,
+            "table4": gerai_figures.ablation,
+            "table5": gerai_figures.attackers,
+        },
+        figures={"figure2": gerai_figures.swept_figure},
+        claims=claims_gerai.claims,
+    ),
+}
+"""Key of a paper -> its kit."""
