@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tasks.reporting import claims_gerai, curves, gerai_figures
+from tasks.reporting import claims_dipsgnn, claims_gerai, curves, gerai_figures, next_figures
 from tasks.reporting.chart import Chart
 from tasks.reporting.claim_specs import Claim, Spec
 from tasks.reporting.published import Figure, Table
@@ -37,6 +37,18 @@ KITS = {
         },
         figures={"figure2": gerai_figures.swept_figure},
         claims=claims_gerai.claims,
+    ),
+    "dipsgnn": Kit(
+        tables={"table2": curves.ranking, "table2-next-new": curves.ranking},
+        figures={
+            "figure3": next_figures.swept_figure,
+            "figure4": next_figures.swept_figure,
+            "figure5": next_figures.swept_figure,
+            "figure6": next_figures.swept_figure,
+            "figure7": next_figures.versions,
+        },
+        claims=claims_dipsgnn.claims,
+        elsewhere=True,
     ),
 }
 """Key of a paper -> its kit."""

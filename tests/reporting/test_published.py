@@ -5,8 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from tasks.models import MODELS
-from tasks.reporting.papers import PAPERS
-from tasks.reporting.published import ATTACKERS, FULL, SAMPLED
+from tasks.reporting.data_statistics import STATISTICS
+from tasks.reporting.kits import KITS
+from tasks.reporting.papers import PAPERS, of_suite
+from tasks.reporting.published import ATTACKERS, FULL, SAMPLED, Table
+from tasks.reporting.published_dipsgnn import DIPSGNN
 from tasks.reporting.published_gerai import GERAI
 from tests.reporting.example import ROOT
 
@@ -14,8 +17,9 @@ from tests.reporting.example import ROOT
 def test_every_printed_number_has_exactly_one_column() -> None:
     printed = pl.read_csv(ROOT / "data/reference/paper_tables.csv").with_columns(pl.col("setting").fill_null(""))
     for paper in PAPERS.values():
-        rows = printed.filter(pl.col("paper") == paper.key)
-        found = sorted(rows.select("artefact", "method", "setting", "metric").iter_rows())
+        rows = printed.filter((pl.col("paper") == paper.key) & (pl.col("method") != "statistics"))
+        found = rows.select("artefact", "method", "setting", "metric")
+        rows = rows.filter(pl.col("dataset") == {"gerai": "ml-100k", "dipsgnn": "ml-1m"}[paper.key])
         meant = sorted(
             (table.key, method, column.setting, column.published)
             for table in paper.tables
@@ -24,7 +28,32 @@ def test_every_printed_number_has_exactly_one_column() -> None:
             for column in part.columns
             for method in table.methods
         )
-        assert found == meant
+        assert sorted(rows.select("artefact", "method", "setting", "metric").iter_rows()) == meant
+        assert set(found.iter_rows()) == set(meant)  # of the paper's other data sets nothing else is printed
+
+
+def test_every_printed_statistic_is_shown() -> None:
+    printed = pl.read_csv(ROOT / "data/reference/paper_tables.csv").filter(
+        (pl.col("paper") == "dipsgnn") & (pl.col("dataset") == "ml-1m") & (pl.col("method") == "statistics")
+    )
+    assert set(printed["metric"]) == set(STATISTICS)
+
+
+def test_every_table_and_figure_has_a_chart_and_its_methods_are_known() -> None:
+    assert set(KITS) == set(PAPERS)
+    for paper in PAPERS.values():
+        assert set(KITS[paper.key].tables) == {table.anchor for table in paper.tables}
+        assert set(KITS[paper.key].figures) == {figure.key for figure in paper.figures}
+        drawn = {name for figure in paper.figures for name in figure.drawn}
+        assert drawn | {name for table in paper.tables for name in table.methods} <= set(paper.methods)
+        assert set(paper.protecting) <= set(paper.methods)
+        assert paper.utility in paper.qualities
+
+
+def test_a_suite_belongs_to_the_paper_that_begins_its_name() -> None:
+    assert [of_suite(name) for name in ("gerai", "dipsgnn", "dipsgnn-ml-1m")] == [GERAI, DIPSGNN, DIPSGNN]
+    assert of_suite("demo") is None
+    assert of_suite("geraint") is None
 
 
 def test_a_column_is_measured_at_the_cut_off_and_attacker_that_it_was_printed_for() -> None:
@@ -39,10 +68,14 @@ def test_a_column_is_measured_at_the_cut_off_and_attacker_that_it_was_printed_fo
 
 
 def test_protocols_never_share_a_table() -> None:
-    for table in GERAI.tables:
-        protocols = {column.protocol for part in table.parts for column in part.columns}
-        assert not {SAMPLED, FULL} <= protocols
-        assert table.comparable != (FULL in protocols)
+    assert not any({SAMPLED, FULL} <= _protocols(table) for table in GERAI.tables)
+    assert all(table.comparable != (FULL in _protocols(table)) for table in GERAI.tables)
+    assert [_protocols(table) for table in DIPSGNN.tables] == [{"next"}, {"next-new"}]
+    assert [table.comparable for table in DIPSGNN.tables] == [True, False]
+
+
+def _protocols(table: Table) -> set[str]:
+    return {column.protocol for part in table.parts for column in part.columns}
 
 
 def test_methods_of_the_suite_name_registered_models() -> None:

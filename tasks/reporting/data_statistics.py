@@ -1,0 +1,102 @@
+"""Table 1 of a paper: what the protocol left of the suite's data, beside what the paper prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.reporting import comparison
+from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.results import Processed, Results
+
+STATISTICS = {
+    "users": "Users",
+    "items": "Items",
+    "interactions": "Interactions",
+    "avg_length": "Average length",
+    "user_features": "User features",
+}
+"""`metric` in paper_tables.csv -> how it is shown."""
+
+
+def table(results: Results) -> Table | None:
+    """Users, items, interactions, average length and user features; None where a report does not tell of its data."""
+    if results.processed is None:
+        return None
+    paper = comparison.paper_of(results)
+    printed = {} if paper is None else comparison.printed(results, paper)
+    ours = statistics(results.processed)
+    found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in STATISTICS}
+    beside = any(value is not None for value in found.values())
+    rows = []
+    for name, label in STATISTICS.items():
+        value, theirs = ours[name], found[name]
+        digits = 2 if name == "avg_length" else 0
+        cells = [Cell(_whole(value, digits))]
+        if beside:
+            cells += (
+                [missing(), missing()]
+                if theirs is None
+                else [Cell(_whole(theirs, digits)), Cell(signed(value - theirs, digits))]
+            )
+        rows.append(Row(label, cells))
+    headings = ["", "ours", *(["paper", "difference"] if beside else [])]
+    return Table(
+        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def steps(results: Results) -> Table | None:
+    """What each step of the protocol left; None where a report does not tell of its data."""
+    if results.processed is None:
+        return None
+    rows = [
+        Row(
+            count["step"],
+            [
+                *(Cell(f"{count[name]:,}") for name in ("users", "items", "interactions")),
+                Cell(number(count["interactions"] / count["users"], 2)),
+            ],
+        )
+        for count in results.processed.counts
+        if count["users"]
+    ]
+    headings = ["Left after", "users", "items", "interactions", "interactions per user"]
+    return Table(
+        "What each step of the protocol left",
+        [Heading(text, NUMBER if n else "") for n, text in enumerate(headings)],
+        rows,
+    )
+
+
+def note(results: Results) -> str:
+    """What to know when the printed statistics are set beside ours; empty where nothing is."""
+    paper = comparison.paper_of(results)
+    return "" if paper is None else paper.statistics.get(results.origin, "")
+
+
+def statistics(processed: Processed) -> dict[str, float]:
+    """What the paper's table counts: everything after the cut of sequences, but their length before it.
+
+    That is how its printed numbers are explained (METHODS section 10): where a protocol does not cut sequences, both
+    are what its last step left.
+    """
+    after = _last(processed, lambda step: step.startswith("last "))
+    before = _last(processed, lambda step: step.endswith("-core"))
+    return {
+        "users": after["users"],
+        "items": after["items"],
+        "interactions": after["interactions"],
+        "avg_length": before["interactions"] / before["users"],
+        "user_features": processed.features,
+    }
+
+
+def _last(processed: Processed, which: Any) -> dict[str, Any]:
+    found = [count for count in processed.counts if which(count["step"])]
+    return (found or list(processed.counts))[-1]
+
+
+def _whole(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}"
