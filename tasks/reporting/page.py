@@ -7,7 +7,21 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting import attacks, claims, comparison, details, figures, lead, summary, table_figures, tables
+from tasks.reporting import (
+    accounting,
+    attacks,
+    claims,
+    comparison,
+    data_statistics,
+    details,
+    edges,
+    figures,
+    lead,
+    summary,
+    table_figures,
+    tables,
+    validation,
+)
 from tasks.reporting.claim_specs import Claim
 from tasks.reporting.results import Results
 
@@ -49,6 +63,18 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         drawn=charts,
         claims=published_claims,
         verdicts=claims.counted(published_claims),
+        statistics=data_statistics.table(results),
+        steps=data_statistics.steps(results),
+        data_note=data_statistics.note(results),
+        accounting=accounting.table(results, k),
+        accounting_chart=accounting.chart(results, k),
+        edges=edges.table(results),
+        edges_chart=edges.chart(results),
+        limits=[text for text in results.limits.split("\n\n") if text.strip()],
+        printed_here=comparison.paper_of(results) is not None
+        and comparison.is_printed(results, comparison.layout_of(results)),
+        validation=validation.chart(results),
+        seconds=validation.seconds(results),
         charts=figures.charts(results, k),
         ledger=details.ledger_table(results),
         gaps=details.gaps(results),

@@ -1,0 +1,87 @@
+"""Published and rigorous accounting of one method side by side: what it claims, what follows, and what it is worth."""
+
+from __future__ import annotations
+
+from tasks.evaluation.statistics import summary
+from tasks.reporting import comparison, ledger
+from tasks.reporting.chart import Chart, Panel, Series
+from tasks.reporting.figures import point_of, yardstick_levels
+from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.published import Mode
+from tasks.reporting.results import BASE, Results, System, unique
+
+
+def table(results: Results, k: int) -> Table | None:
+    """Ranking, claimed and accounted budget of every mode; None where the paper's entry names none or none was run."""
+    qualities = comparison.layout_of(results).qualities
+    rows = []
+    for mode, system in _run(results):
+        cells = []
+        for quality in qualities:
+            values = results.values(system, quality.metric, k, mode.setting)
+            found = summary(values) if len(values) else None
+            spread = () if found is None or found.n < 2 else (f"± {number(found.std, quality.digits)}",)
+            cells.append(missing("not run") if found is None else Cell(number(found.mean, quality.digits), spread))
+        setting = "" if mode.setting == BASE else f", {mode.setting}"
+        rows.append(
+            Row(mode.name, [Cell(f"{system.label}{setting}", kind=""), *cells, *_budgets(results, mode, system)])
+        )
+    if not rows:
+        return None
+    headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
+    return Table(
+        "Published and rigorous accounting: mean ± standard deviation over seeds, and ε of one run",
+        [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def chart(results: Results, k: int) -> Chart:
+    """The utility of every mode beside the popularity lists."""
+    utility = comparison.layout_of(results).utility
+    found = _run(results)
+    ticks = [(float(place), mode.name) for place, (mode, _) in enumerate(found)]
+    series = [
+        Series(mode.name, place, [point], line=False)
+        for place, (mode, system) in enumerate(found)
+        if (point := point_of(results, system, utility.metric, k, float(place), mode.setting, utility.digits))
+    ]
+    panel = Panel(
+        f"{utility.at(k)}, {utility.spoken}",
+        "",
+        utility.at(k),
+        series,
+        yardstick_levels(results, k),
+        [(place, "") for place, _ in ticks],
+    )
+    return Chart(
+        "chart-accounting",
+        "What each mode of accounting costs",
+        "In the order of the table. Bars: 95 % intervals over seeds.",
+        [panel] if series else [],
+    )
+
+
+def _run(results: Results) -> list[tuple[Mode, System]]:
+    """The modes whose system and setting were run."""
+    return [
+        (mode, system)
+        for mode in comparison.layout_of(results).modes
+        if (system := results.named(mode.system)) is not None and mode.setting in results.settings(system)
+    ]
+
+
+def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
+    """Claimed and accounted, one line per protected thing, and why there is none."""
+    lines = [line for line in ledger.lines_of(results, system) if line.setting == mode.setting]
+    if not lines:
+        return [missing("no entry")] * 3
+    claimed, accounted = (
+        unique([f"{one.entry.protects}: {ledger.shown(epsilon, delta)}" for one, epsilon, delta in told])
+        for told in (
+            [(one, one.entry.claimed_epsilon, one.entry.claimed_delta) for one in lines],
+            [(one, one.entry.accounted_epsilon, one.entry.accounted_delta) for one in lines],
+        )
+    )
+    reasons = unique([f"{one.entry.protects}: {one.entry.reason}" for one in lines if one.entry.reason])
+    return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "wide")]

@@ -1,0 +1,85 @@
+"""How training went: the validation metric by epoch for all systems in one figure, and what an epoch costs."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from tasks.reporting import comparison
+from tasks.reporting.chart import Chart, Panel, Point, Series
+from tasks.reporting.figures import series_of
+from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.results import BASE, Results, System
+from tasks.reporting.sweeps import as_number
+
+
+def chart(results: Results) -> Chart:
+    """Mean over seeds at every epoch that all seeds reached, setting `base`."""
+    layout = comparison.layout_of(results)
+    metric = results.validation or layout.validation
+    title = f"validation {metric}"
+    every = [one for system in results.systems if len((one := _curve(results, system)).points) > 1]
+    labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
+    panels = []
+    for name, group in (
+        (title, [one for one in every if one.name not in labels]),
+        (f"{title}, last training event of each user", [one for one in every if one.name in labels]),
+    ):
+        if group:
+            panels.append(Panel(name, "epoch", metric, group, named=True))
+    told = (
+        " Models that know users and no sequences validate on the last training event of each user, the others on the "
+        "users set apart for it: compare within a panel."
+        if labels
+        else ""
+    )
+    return Chart(
+        "validation-curves",
+        "Validation by epoch",
+        f"Mean over seeds, setting base, as far as all seeds went.{told}",
+        panels,
+    )
+
+
+def seconds(results: Results) -> Table | None:
+    """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
+    rows = []
+    for system in results.systems:
+        histories = _histories(system)
+        taken = [as_number(epoch.get("seconds")) for history in histories for epoch in history]
+        known = [one for one in taken if one is not None]
+        if not histories:
+            continue
+        lengths = [len(history) for history in histories]
+        span = str(lengths[0]) if len(set(lengths)) == 1 else f"{min(lengths)} to {max(lengths)}"
+        total = missing() if len(known) < len(taken) else Cell(f"{sum(known) / len(histories):.0f}")
+        rows.append(Row(system.label, [Cell(span), Cell(number(median(known), 2)) if known else missing(), total]))
+    if not rows:
+        return None
+    headings = ["System", "epochs", "seconds per epoch", "seconds in all"]
+    return Table(
+        "Training of one seed: median over epochs and seeds, and sum over epochs, mean over seeds",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def _histories(system: System) -> list[list[dict]]:
+    """The epochs of every seed that has any."""
+    return [epochs for _, epochs in sorted(system.history.get(BASE, {}).items(), key=lambda one: int(one[0])) if epochs]
+
+
+def _curve(results: Results, system: System) -> Series:
+    by_epoch: dict[float, list[float]] = {}
+    histories = _histories(system)
+    for history in histories:
+        for epoch in history:
+            value = as_number(epoch.get("valid"))
+            if value is not None:
+                by_epoch.setdefault(float(epoch["epoch"]), []).append(value)
+    points = [
+        Point(x, sum(values) / len(values), f"{system.label}, epoch {x:g}: {number(sum(values) / len(values), 4)}")
+        for x, values in sorted(by_epoch.items())
+        if len(values) == len(histories)
+    ]
+    one = series_of(results, system, points)
+    return Series(one.name, one.style, one.points, markers=False, muted=one.muted)

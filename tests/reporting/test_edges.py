@@ -1,0 +1,89 @@
+"""The attack on single interactions, as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from tasks.errors import DataError
+from tasks.reporting import edges
+from tasks.reporting.results import Results
+from tests.reporting import example_next
+
+
+@pytest.fixture(scope="module")
+def found() -> Results:
+    """Attacks on two systems, with and without noise."""
+    return example_next.results()
+
+
+def test_every_attack_stands_beside_its_control_and_chance(found: Results) -> None:
+    table = edges.table(found)
+    assert table is not None
+    assert len(table.rows) == 16  # two systems, two things seen, two worlds, two budgets; no noise is a column
+    for row in table.rows:
+        assert [row.cells[place].text for place in (4, 5)] == ["0.800", "0.000"]
+        assert row.cells[3].kind.endswith("found") == (row.cells[2].text == "5")  # 0.1 ± 0.04, and 0.02 ± 0.04
+
+
+def test_an_attack_without_a_control_says_so(found: Results) -> None:
+    assert found.edges is not None
+    table = edges.table(replace(found, edges=found.edges.filter(pl.col("epsilon").is_not_null())))
+    assert table is not None
+    assert {row.cells[4].text for row in table.rows} == {"not run"}
+    table = edges.table(replace(found, edges=found.edges.filter(pl.col("epsilon").is_null())))
+    assert table is not None
+    assert {row.cells[2].text for row in table.rows} == {"no noise"}
+
+
+def test_the_chart_has_chance_budgets_and_no_noise(found: Results) -> None:
+    panels = edges.chart(found).panels
+    assert len(panels) == 4
+    for panel in panels:
+        assert [level.y for level in panel.levels] == [0.0]
+        assert [label for _, label in panel.x_ticks or ()] == ["3", "5", "none"]
+        line = next(one for one in panel.series if one.name == "dipsgnn")
+        assert [point.y for point in line.points] == [0.02, 0.1, 0.8]
+        assert [point.x for point in line.points] == sorted(point.x for point in line.points)
+
+
+def test_a_budget_is_not_told_twice(found: Results) -> None:
+    assert found.edges is not None
+    name = pl.when(pl.col("epsilon") == 3.0).then(pl.lit("epsilon=3.0")).otherwise(pl.col("setting"))
+    swept = replace(found, edges=found.edges.with_columns(setting=name))
+    assert edges.table(swept) == edges.table(found)
+    assert edges.chart(swept) == edges.chart(found)
+    cached = replace(found, edges=found.edges.with_columns(setting=pl.lit("steps=2")))
+    table = edges.table(cached)
+    assert table is not None
+    assert {row.name for row in table.rows} == {"dipsgnn, steps=2", "edgerand, steps=2"}
+
+
+def test_without_the_attack_there_is_nothing(found: Results) -> None:
+    without = replace(found, edges=None)
+    assert edges.table(without) is None
+    assert not edges.chart(without).panels
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.drop("theory"), "no column theory"),
+        (lambda rows: rows.with_columns(epsilon=pl.lit("five")), "columns of other types"),
+        (lambda rows: rows.with_columns(target=pl.lit("gradients")), "target is one of"),
+        (lambda rows: pl.concat([rows, rows.head(1)]), "given twice"),
+        (
+            lambda rows: rows.with_columns(system="nobody-" + pl.col("system")),
+            "is no experiment of suite dipsgnn-ml-1m",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    found: Results, change: Callable[[pl.DataFrame], pl.DataFrame], message: str
+) -> None:
+    assert found.edges is not None
+    with pytest.raises(DataError, match=message):
+        edges.table(replace(found, edges=change(found.edges)))

@@ -1,0 +1,216 @@
+"""Reports of a next-item suite: printed percents beside our shares, marks, sweeps, modes of accounting, the page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.reporting import (
+    accounting,
+    claims,
+    comparison,
+    data_statistics,
+    figures,
+    lead,
+    page,
+    summary,
+    table_figures,
+    tables,
+)
+from tasks.reporting.results import Results
+from tests.reporting import example_next
+from tests.reporting.example_next import QUALITY, SEEDS, STEPS
+
+K = 20
+
+
+@pytest.fixture(scope="module")
+def known() -> Results:
+    """ML-1M, of which the paper prints results."""
+    return example_next.results()
+
+
+@pytest.fixture(scope="module")
+def other() -> Results:
+    """ML-100K, of which it prints none."""
+    return example_next.results("dipsgnn", dataset="ml-100k")
+
+
+def values(results: Results, label: str, metric: str, k: int) -> pl.Series:
+    rows = results.metrics.filter(
+        (pl.col("experiment") == f"{results.suite}-{label}")
+        & (pl.col("setting") == "base")
+        & (pl.col("metric") == metric)
+        & (pl.col("k") == k)
+    )
+    return rows["value"]
+
+
+def test_printed_percents_stand_as_shares_beside_ours(known: Results) -> None:
+    frame = comparison.frame(known)
+    (row,) = frame.filter(
+        (pl.col("method") == "DIPSGNN") & (pl.col("metric") == "mrr@10") & (pl.col("protocol") == "next")
+    ).to_dicts()
+    assert row["published"] == "0.0563"
+    assert float(row["ours_mean"]) == pytest.approx(values(known, "dipsgnn", "next/mrr", 10).mean(), abs=1e-6)
+    assert (frame["published"] != "").sum() == 44  # eleven methods, four columns
+    assert set(frame.filter(pl.col("protocol") == "next-new")["published"]) == {""}
+
+
+def test_nothing_printed_stands_beside_other_data(other: Results) -> None:
+    frame = comparison.frame(other)
+    assert set(frame["published"]) == {""}
+    assert frame.height == 2 * 4 * len(QUALITY)
+    text = page.render(other, [], docs="..")
+    assert "The paper has no results on these data" in text
+    assert not re.search(r"paper 0\.|of the whole data set\. ", text)
+
+
+def test_every_system_has_a_row_in_both_tables(known: Results) -> None:
+    for _, (part,) in tables.beside_published(known):
+        rows = [row for row in part.rows if not row.kind]
+        assert len(rows) == len(QUALITY)
+        assert {"popularity", "dp-popularity", "DIPSGNN", "nonp", "dipsgnn-rigorous"} <= {row.name for row in rows}
+
+
+def test_the_best_of_those_that_claim_privacy_and_of_the_others_are_marked(known: Results) -> None:
+    (_, (part,)), _ = tables.beside_published(known)
+    marks = {row.name: row.cells[0].lines[-1] for row in part.rows if "found" in row.cells[0].kind}
+    assert marks == {"DIPSGNN": "best private", "nonp": "best public"}
+    shifted = pl.when(pl.col("model") == "dp-popularity").then(pl.col("value") + 1).otherwise(pl.col("value"))
+    better = replace(known, metrics=known.metrics.with_columns(value=shifted))
+    (_, (part,)), _ = tables.beside_published(better)
+    marks = {row.name: row.cells[0].lines[-1] for row in part.rows if "found" in row.cells[0].kind}
+    assert marks == {"dp-popularity": "best private", "nonp": "best public"}
+
+
+def test_statistics_are_counted_where_the_paper_counts_them(known: Results, other: Results) -> None:
+    table = data_statistics.table(known)
+    assert table is not None
+    cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
+    assert cells["Users"] == ["5,949", "5,945", "+4"]
+    assert cells["Interactions"] == ["365,535", "365,535", "0"]
+    assert cells["Average length"] == ["96.07", "96.07", "0.00"]  # of the 10-core, 571,531 / 5,949
+    assert "96.07 is that of the 10-core" in data_statistics.note(known)
+    alone = data_statistics.table(other)
+    assert alone is not None
+    assert [len(row.cells) for row in alone.rows] == [1] * 5
+    assert data_statistics.note(other) == ""
+    steps = data_statistics.steps(known)
+    assert steps is not None
+    assert len(steps.rows) == len(STEPS)
+
+
+def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Results, other: Results) -> None:
+    drawn = table_figures.beside_tables(known, K)
+    xs = {key: [label for _, label in drawn[key].panels[0].x_ticks or ()] for key in drawn if "figure" in key}
+    assert xs["figure3"] == ["3", "4", "5"]
+    assert xs["figure4"] == ["10", "20", "30"]
+    assert xs["figure5"] == ["0", "1", "2", "3", "4", "5"]
+    assert xs["figure6"] == ["0.2", "0.4", "0.6", "0.8", "1"]
+    assert xs["figure7"] == ["Nonp", "Nonp-U", "Priv", "Priv-U"]
+    series = {one.name: one for one in drawn["figure5"].panels[0].series}
+    assert list(series) == ["dipsgnn", "DIPSGNN, paper", "edgerand", "EdgeRand, paper"]
+    (point,) = series["DIPSGNN, paper"].points
+    assert (point.x, point.y) == (1.0, pytest.approx(0.2113))
+    ours = series["dipsgnn"].points[1]
+    assert ours.y == pytest.approx(values(known, "dipsgnn", "next/recall", K).mean())
+    low, high = ours.y_interval or (0.0, 0.0)
+    assert low < ours.y < high
+    elsewhere = table_figures.beside_tables(other, K)["figure5"].panels[0].series
+    assert [one.name for one in elsewhere] == ["dipsgnn", "edgerand"]
+    assert figures.sweeps(known, K).panels == []  # each belongs to a figure of the paper
+
+
+def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Results) -> None:
+    table = accounting.table(known, K)
+    assert table is not None
+    rows = {row.name: row.cells for row in table.rows}
+    assert list(rows) == ["as published", "rigorous", "one release per user, kept", "no graph"]
+    assert [rows[name][0].text for name in rows] == [
+        "dipsgnn",
+        "dipsgnn-rigorous",
+        "dipsgnn-cached",
+        "dipsgnn, steps=0",
+    ]
+    assert [rows["as published"][place].lines[0] for place in (3, 4)] == ["edge: 5, δ = 1e-06", "edge: none"]
+    assert rows["rigorous"][4].lines[0] == "edge: 5, δ = 1e-06"
+    assert float(rows["rigorous"][1].text) == pytest.approx(QUALITY["dipsgnn-rigorous"], abs=2e-3)
+    assert len(accounting.chart(known, K).panels[0].series) == 4
+    assert accounting.table(real, 10) is None
+    assert not accounting.chart(real, 10).panels
+
+
+def test_claims_follow_the_numbers(known: Results) -> None:
+    found = {one.claim: one for one in claims.published_claims(known, K)}
+    verdicts = {claim: one.verdict for claim, one in found.items()}
+    assert "not run" not in verdicts.values()
+    assert verdicts["DIPSGNN ranks better than EdgeRand"] == "supported"
+    assert verdicts["EdgeRand falls faster with T than DIPSGNN"] == "supported"
+    assert verdicts["The gap between DIPSGNN and EdgeRand grows with ε2"] == "contradicted"  # as made up
+    (gain,) = [claim for claim in verdicts if "19.99 %" in claim]
+    assert verdicts[gain] == "contradicted"
+    falling = found["DIPSGNN ranks worse with a larger T"]
+    assert "at T = 1," in falling.evidence  # not from our own T = 0
+    assert {one.artefact for one in found.values()} == {"table2", "figure3", "figure4", "figure5", "figure6", "figure7"}
+
+
+def test_claims_that_name_ml_1m_are_not_tested_elsewhere(known: Results, other: Results) -> None:
+    here, there = ({one.claim for one in claims.published_claims(results, K)} for results in (known, other))
+    assert there < here
+    assert {re.sub(r"[0-9.]+ %", "", claim).split(" ")[0] for claim in here - there} == {"DIPSGNN's", "DIPSGNN", "C"}
+    assert len(here - there) == 4
+    assert claims.published_claims(replace(other, synthetic=True), K) == []
+
+
+def test_the_papers_own_numbers_support_what_it_says_of_table_2(known: Results) -> None:
+    """The readings of the claims are faithful. One has the table's own numbers as its margin and so is a tie."""
+    rng = np.random.default_rng(5)
+    printed = known.published.filter(
+        (pl.col("paper") == "dipsgnn") & (pl.col("dataset") == "ml-1m") & (pl.col("artefact") == "table2")
+    )
+    methods = comparison.layout_of(known).methods
+    rows = [
+        (f"{known.suite}-{methods[method]}", "base", seed, f"next/{metric}", int(k), share / 100 + 1e-6 * rng.normal())
+        for method, name, share in printed.select("method", "metric", "value").iter_rows()
+        for metric, _, k in [name.partition("@")]
+        for seed in SEEDS
+    ]
+    frame = pl.DataFrame(rows, schema=["experiment", "setting", "seed", "metric", "k", "value"], orient="row")
+    found = claims.published_claims(replace(known, metrics=frame), K)
+    verdicts = {one.claim: one.verdict for one in found if one.artefact == "table2"}
+    (tie,) = [claim for claim in verdicts if "19.99 %" in claim]
+    assert verdicts.pop(tie) == "not decided"
+    assert set(verdicts.values()) == {"supported"}
+    assert len(verdicts) == 8
+
+
+def test_the_first_paragraph_and_the_summary_speak_of_recall(known: Results) -> None:
+    text = lead.lead(known, K)
+    assert "Recall@20 (all items) beside apgnn (0.21" in text
+    assert "NDCG" not in text
+    assert all("@20 (all items)" in line for line in summary.ranking(known, K))
+    assert page.headline_cutoff(known) == K
+
+
+def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, other: Results) -> None:
+    for results in (known, other, example_next.results(whole=False)):
+        text = page.render(results, claims.published_claims(results, K), docs="..")
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+        assert "<another>" not in text
+    assert text == page.render(results, claims.published_claims(results, K), docs="..")
+
+
+def test_sections_stand_only_where_there_is_something_to_tell(known: Results, real: Results) -> None:
+    text, bare = page.render(known, [], docs=".."), page.render(real, [], docs="..")
+    for name in ("limits", "accounting", "edges"):
+        assert f'<section id="{name}">' in text
+        assert f'<section id="{name}">' not in bare
+    assert "Made up: the first users. The paper&#39;s" in text or "Made up: the first users. The paper's" in text
+    assert 'id="table1"' not in bare

@@ -1,0 +1,47 @@
+"""Validation by epoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tasks.reporting import validation
+from tasks.reporting.results import BASE, Results
+from tests.reporting import example_next
+
+
+def test_a_curve_is_the_mean_over_seeds_as_far_as_all_went() -> None:
+    results = example_next.results(whole=False)
+    system = results.named("sasrec")
+    assert system is not None
+    history = {BASE: {"0": _epochs(0.1, 0.3, 0.5), "1": _epochs(0.3, 0.5, pace=2.0)}}
+    changed = replace(system, history=history)
+    results = replace(results, systems=tuple(changed if one is system else one for one in results.systems))
+    first, second = validation.chart(results).panels
+    line = next(one for one in first.series if one.name == "sasrec")
+    assert [(point.x, point.y) for point in line.points] == [(1, pytest.approx(0.2)), (2, pytest.approx(0.4))]
+    assert {one.name for one in second.series} == {"bprmf", "lightgcn", "dpmf-implicit", "dpmf-explicit"}
+    table = validation.seconds(results)
+    assert table is not None
+    row = next(row for row in table.rows if row.name == "sasrec")
+    assert [cell.text for cell in row.cells] == ["2 to 3", "2.00", "6"]  # median of 1, 2, 3, 2, 4; (6 + 6) / 2
+
+
+def test_systems_without_epochs_have_no_curve(every: Results) -> None:
+    (panel,) = validation.chart(every).panels
+    names = {one.name for one in panel.series}
+    assert "gerai" in names
+    assert not {"popularity", "dp-popularity"} & names
+    assert panel.title == "validation NDCG"
+    assert validation.chart(replace(every, validation="NDCG@10")).panels[0].title == "validation NDCG@10"
+
+
+def test_nothing_trained_by_epochs_is_nothing_told(every: Results) -> None:
+    bare = replace(every, systems=tuple(replace(one, history={}) for one in every.systems))
+    assert not validation.chart(bare).panels
+    assert validation.seconds(bare) is None
+
+
+def _epochs(*values: float, pace: float = 1.0) -> list[dict]:
+    return [{"epoch": n, "loss": 1.0, "valid": value, "seconds": pace * n} for n, value in enumerate(values, 1)]
