@@ -19,8 +19,8 @@ STATISTICS = {
 
 
 def table(results: Results) -> Table | None:
-    """Users, items, interactions, average length and user features; None where a report does not tell of its data."""
-    if results.processed is None:
+    """Users, items, interactions, average length and user features; None where the paper prints none of any data."""
+    if results.processed is None or not comparison.layout_of(results).statistics:
         return None
     paper = comparison.paper_of(results)
     printed = {} if paper is None else comparison.printed(results, paper)
@@ -48,8 +48,8 @@ def table(results: Results) -> Table | None:
 
 
 def steps(results: Results) -> Table | None:
-    """What each step of the protocol left; None where a report does not tell of its data."""
-    if results.processed is None:
+    """What each step of the protocol left; None where the paper prints none of any data."""
+    if results.processed is None or not comparison.layout_of(results).statistics:
         return None
     rows = [
         Row(

@@ -149,6 +149,9 @@ def build(
     write(place / f"data/quality/metrics/{suite}.json", verdict)
     audits = [record | {"mechanism": f"{record['mechanism']} {word}", "verdict": word} for record in AUDIT]
     write(place / "data/runs" / suite / "audit.json", audits)
+    write(place / "data/processed" / dataset / "schema.json", {"dataset": dataset, "features": []})
+    count = {"step": f"published {word}", "users": 10, "items": 20, "interactions": 100}
+    write(place / "data/processed" / dataset / "counts.json", [count])
     return place
 
 
