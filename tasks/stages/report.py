@@ -19,7 +19,7 @@ from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting import claims, comparison, ledger
 from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Results, Run, Spent, System, label
+from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Processed, Results, Run, Spent, System, label
 from tasks.stages.common import (
     PROCESSED,
     QUALITY,
@@ -106,7 +106,14 @@ def read_results(suite: str, params: Params) -> Results:
         verdict=read_json(QUALITY / "metrics" / f"{suite}.json"),
         published=_published(),
         n_targets=max(targets, default=0),
+        processed=_processed(data),
     )
+
+
+def _processed(data: str) -> Processed:
+    """What the protocol left of the suite's data."""
+    schema = read_json(PROCESSED / data / "schema.json")
+    return Processed(schema["dataset"], len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
 
 
 def read_system(name: str, experiment: Experiment, stages: tuple[str, ...]) -> System:

@@ -43,7 +43,7 @@ from tasks.stages.common import (
     write_json,
 )
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.judging import TASKS
+from tasks.stages.judging import TASKS, Judge
 from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Experiment, Params, load
 from tasks.stages.provenance import provenance
@@ -114,7 +114,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     cls = model_class(experiment.model)
     inputs = unit.inputs
     suite = params.suites[experiment.suite]
-    judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
+    judge: Judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
     data = judge.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     history: list[dict[str, Any]] = []

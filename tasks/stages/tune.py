@@ -26,7 +26,7 @@ from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.stages.common import CHECKPOINTS, RESULTS, code_digest, require_passed, run_stage, text_digest, whole
 from tasks.stages.inputs import read_inputs
-from tasks.stages.judging import TASKS
+from tasks.stages.judging import TASKS, Judge
 from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Params, load, own_file
 
@@ -78,7 +78,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     cls = model_class(experiment.model)
     suite = params.suites[experiment.suite]
     inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
-    judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
+    judge: Judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
     seed = suite.tuning.seed
     data = judge.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(config))
