@@ -24,6 +24,7 @@ import polars as pl
 import torch
 
 from tasks import contracts
+from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model
 from tasks.models.training import EpochModel
@@ -72,6 +73,8 @@ def main(name: str) -> None:
     started = time.monotonic()
     torch.set_num_threads(1)
     params = load()
+    if name not in params.experiments:
+        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
     experiment = params.experiments[name]
     checks = [require_passed("processed", experiment.data)]
     if not experiment.features.startswith("processed/"):
