@@ -211,6 +211,17 @@ def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], 
     assert len(set(addresses)) == len(addresses)  # so that a stage can be shown without its folder
 
 
+def test_a_report_waits_for_every_stage_of_its_suite(stages: list[Stage], params: Params) -> None:
+    """Also for the checks of what was released and is not attacked."""
+    from flows import plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        for suite in params.suites:
+            needed = {step.name for step in plan.read(f"report@{suite}").steps}
+            assert {stage.address for stage in stages if stage.suite == suite} <= needed
+
+
 def test_the_demo_needs_no_other_data_set(stages: list[Stage]) -> None:
     from flows import plan
 

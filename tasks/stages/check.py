@@ -1,7 +1,8 @@
 """Stage `check`: do the tables of one contract hold what they promise? `python -m tasks.stages.check LAYER/NAME`.
 
 Writes data/quality/<layer>/<name>.json (the verdict) and data/quality/<layer>/<name>/ (browsable data docs), also when
-the check fails; it then ends with exit code 1, so that DVC runs nothing that depends on the data.
+the check fails; it then ends with exit code 1, so that DVC runs nothing that depends on the data. Recommendations that
+pass leave a summary in data/runs/<suite>/<name>/checked.json: it is what makes the suite's report wait for them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from tasks.stages.common import (
     PROCESSED,
     QUALITY,
     RUNS,
+    SUMMARY,
     address,
     file_digest,
+    remove,
     run_stage,
     whole,
     write_json,
@@ -78,8 +81,14 @@ def main(name: str) -> None:
             problems |= unreadable(subject.files, error)
             verdict = run(layer, key, [suites.files(problems)], checked, place)
         write_json(verdict_file, verdict)
+    passed = RUNS / params.experiments[key].suite / key / "checked.json" if layer == "recommendations" else None
     if not verdict["success"]:
+        if passed:
+            remove(passed)
         raise DataError(f"{first_failure(verdict, problems)}; see {docs / 'index.html'}")
+    if passed:
+        with whole(passed) as place:
+            write_json(place, {name: verdict[name] for name in SUMMARY})
 
 
 def read(subject: Subject, name: str) -> tuple[dict[str, str | None], list[Table]]:

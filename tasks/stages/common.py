@@ -27,6 +27,8 @@ REPORTS = DATA / "reports"
 RESULTS = DATA / "results"
 REFERENCE = DATA / "reference"
 CHECKPOINTS = DATA / "checkpoints"
+SUMMARY = ("contract", "name", "success", "evaluated", "failed")
+"""Of a check's verdict, what a run remembers."""
 
 
 @contextmanager
@@ -160,7 +162,7 @@ def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str,
     for file, sha256 in result["checked"].items():
         if not Path(file).is_file() or file_digest(Path(file)) != sha256:
             raise DataError(f"{file}: not the file that was checked; run {again}")
-    return {key: result[key] for key in ("contract", "name", "success", "evaluated", "failed")}
+    return {key: result[key] for key in SUMMARY}
 
 
 def file_digest(path: Path) -> str:

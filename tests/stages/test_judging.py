@@ -223,8 +223,10 @@ def test_what_is_trained_passes_its_checks() -> None:
     path = RUNS / "tiny" / "tiny-bpr" / "released" / "base" / "seed-1.parquet"
     table = contracts.read(path, contracts.NEXT_ITEMS)
     contracts.write(table.filter(pl.col("user") != table["user"][-1]), path, contracts.NEXT_ITEMS)
+    assert read_json(RUNS / "tiny" / "tiny-bpr" / "checked.json")["success"]
     with pytest.raises(DataError, match="next items per example, column rows"):
         check.main("recommendations/tiny-bpr")
+    assert not (RUNS / "tiny" / "tiny-bpr" / "checked.json").exists()
 
 
 @pytest.mark.usefixtures("workspace")
