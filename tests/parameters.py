@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-OWN = ("evaluation", "training", "tuning", "attack", "experiments")
+OWN = ("about", "evaluation", "training", "tuning", "attack", "experiments")
 """What stands in a suite's own file."""
 
 

@@ -21,7 +21,7 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import targets
-from tasks.stages.params import AttributeAttack, Params, load
+from tasks.stages.params import AttributeAttack, EdgeAttack, Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
 EXEMPT = {"tasks.stages.params", "tasks.stages.references"}
@@ -94,6 +94,11 @@ def loaded_by_name(stage: Stage, params: Params) -> set[str]:
     if kind == "attack":
         attack = targets.attribute_attack(params.experiments[name].suite, params)
         return {ATTACKERS[attacker].partition(":")[0] for attacker in attack.attackers}
+    if kind == "attack_edges":
+        attack = params.suites[name].attack
+        assert isinstance(attack, EdgeAttack)
+        named = [*attack.systems, attack.control]
+        return {MODELS[params.experiments[one].model].partition(":")[0] for one in named}
     return set()
 
 
@@ -186,7 +191,7 @@ def test_a_stage_depends_on_its_own_parameters_and_on_no_others(stages: list[Sta
     tables = {"datasets", "processed", "perturbed", "experiments", "suites"}
     for stage in stages:
         own = stage.address.partition("@")[2]
-        looks_at_a_suite = stage.address.startswith(("audit@", "check-metrics@", "report@"))
+        looks_at_a_suite = stage.address.startswith(("attack-edges@", "audit@", "check-metrics@", "report@"))
         suite = own if looks_at_a_suite else stage.suite
         for file, key in stage.params:
             assert file in ("params.yaml", f"suites/{suite}/params.yaml"), f"{stage.address}: {file}"

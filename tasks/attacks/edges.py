@@ -16,11 +16,27 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
 from tasks.evaluation.statistics import bootstrap_interval, clopper_pearson
 
+EDGES = pa.schema(  # what the attack found, one row per system, budget, release and world
+    [
+        pa.field("system", pa.string(), nullable=False),  # the experiment
+        pa.field("setting", pa.string(), nullable=False),
+        pa.field("target", pa.string(), nullable=False),  # what the attacker sees: aggregates or recommendations
+        pa.field("world", pa.string(), nullable=False),  # how the other world differs: removed or swapped
+        pa.field("epsilon", pa.float64()),  # null: no noise
+        pa.field("advantage", pa.float64(), nullable=False),  # true minus false positive rate; 0 is chance
+        pa.field("low", pa.float64(), nullable=False),
+        pa.field("high", pa.float64(), nullable=False),
+        pa.field("theory", pa.float64()),  # of the best attacker, where known
+        pa.field("targets", pa.int64(), nullable=False),
+        pa.field("trials", pa.int64(), nullable=False),
+    ]
+)
 FEWEST_TRIALS = 8
 """Of each world: half of them teach the attacker, in two folds, and half measure it."""
 CLEAR = 2.0

@@ -158,6 +158,23 @@ class AttributeAttack(Attackers):
         return self if setting == BASE else self.sweep
 
 
+class EdgeAttack(Strict):
+    """Edge inference: two worlds that differ in one interaction of a user's sequence."""
+
+    kind: Literal["edges"]
+    systems: Annotated[list[Name], Field(min_length=1), AfterValidator(_distinct)]
+    """Experiments whose aggregates and recommendations are attacked, at every setting that varies only their budget."""
+    control: Name
+    """The experiment without noise that an attacker must succeed against."""
+    targets: Annotated[int, Field(ge=1)]
+    """Tested users, one interaction of each."""
+    trials: Annotated[int, Field(ge=8)]
+    """Independent inferences in either world, per target; half of them teach the attacker."""
+    k: Annotated[int, Field(ge=1)]
+    """Length of the lists that the attacker sees."""
+    seed: Annotated[int, Field(ge=0)]
+
+
 class Experiment(Strict):
     """One system on one data set; its seeds and sweep points run inside its train stage."""
 
@@ -192,13 +209,23 @@ class Entry(Strict):
     """What its systems are judged by: users' lists, or the item after every prefix of a sequence."""
 
 
+class About(Strict):
+    """What a report says of its data beyond what is computed."""
+
+    part: str
+    """What part of the data set this is, as a sentence; empty where it is whole."""
+    limits: str
+    """What these data can and cannot show, as paragraphs with an empty line between them; empty: nothing special."""
+
+
 class OwnParams(Strict):
     """A suite's own file, suites/<suite>/params.yaml."""
 
+    about: About
     evaluation: Evaluation
     training: Training
     tuning: Tuning
-    attack: AttributeAttack | None
+    attack: Annotated[AttributeAttack | EdgeAttack, Field(discriminator="kind")] | None
     """What an attacker tries on everything that the suite's systems release."""
     experiments: dict[Name, Experiment]
 
@@ -339,6 +366,8 @@ def first_error(error: ValidationError) -> str:
     """The first problem of a pydantic error as `key: what is wrong`."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
+    for kind in ("attribute", "edges"):  # pydantic names the kind it checks, which is no key
+        where = where.replace(f"attack.{kind}", "attack", 1)
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
         message = "unknown key"

@@ -29,6 +29,10 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
     if (suite.evaluation.negatives is None) != (suite.task == "next-item"):
         given = "must be null" if suite.task == "next-item" else "must not be null"
         yield f"evaluation.negatives: {given} in a suite whose task is {suite.task}"
+    if suite.attack is not None and suite.attack.kind == "edges":
+        for where, named in (("attack.systems", suite.attack.systems), ("attack.control", [suite.attack.control])):
+            for one in named:
+                yield from _unknown(where, one, suite.experiments, "experiment of this suite")
     for key, experiment in suite.experiments.items():
         where = f"experiments.{key}"
         if key in taken:

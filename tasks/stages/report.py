@@ -32,7 +32,7 @@ from tasks.stages.common import (
     run_stage,
     whole,
 )
-from tasks.stages.params import AttributeAttack, Experiment, Params, load, own_file
+from tasks.stages.params import AttributeAttack, EdgeAttack, Experiment, Params, load, own_file
 
 PUBLISHED = {
     "paper": pl.String,
@@ -106,14 +106,31 @@ def read_results(suite: str, params: Params) -> Results:
         verdict=read_json(QUALITY / "metrics" / f"{suite}.json"),
         published=_published(),
         n_targets=max(targets, default=0),
-        processed=_processed(data),
+        processed=_processed(data, params),
+        edges=_edges(suite, params),
+        validation=f"Recall@{own.training.validation_k}" if own.task == "next-item" else "",
+        part=own.about.part,
+        limits=own.about.limits,
     )
 
 
-def _processed(data: str) -> Processed:
-    """What the protocol left of the suite's data."""
+def _edges(suite: str, params: Params) -> pl.DataFrame | None:
+    """What the attack on single interactions found; None in a suite without that attack."""
+    if not isinstance(params.suites[suite].attack, EdgeAttack):
+        return None
+    path = RUNS / suite / "edges/edges.parquet"
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not readable ({error}); run attack-edges again") from error
+
+
+def _processed(data: str, params: Params) -> Processed:
+    """What the protocol left of the suite's data, under the name that the publications have for it."""
     schema = read_json(PROCESSED / data / "schema.json")
-    return Processed(schema["dataset"], len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
+    source = params.datasets[params.processed[data].dataset].source
+    published = source.removeprefix("twin_").replace("_", "-")
+    return Processed(published, len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
 
 
 def read_system(name: str, experiment: Experiment, stages: tuple[str, ...]) -> System:

@@ -124,6 +124,11 @@ class DIPSGNN(GatedSessions):
         return aggregation.rigorous_sigma(self.releases, config.clip, config.epsilon, config.delta)
 
     @property
+    def noisy_inference(self) -> bool:
+        """Whether recommendations are computed from something noisy."""
+        return bool(self.sigma) and self.config.accounting != "published"
+
+    @property
     def releases(self) -> int:
         """How often, at most, an edge is in a release: those of the training part in every epoch, others in fewer."""
         return 1 if self.config.accounting == "cached" else self.config.epochs

@@ -88,6 +88,11 @@ class EdgeRand(DIPSGNN):
         return torch.eye(self.network.items.num_embeddings)
 
     @property
+    def noisy_inference(self) -> bool:
+        """The matrices that recommendations are computed from are noisy too."""
+        return bool(self.sigma)
+
+    @property
     def releases(self) -> int:
         """The matrices are released once."""
         return 1

@@ -1,0 +1,181 @@
+"""Stage `attack-edges`: can somebody tell two worlds apart that differ in one interaction of one user?
+
+For each budget of each system under attack, an attacker tries on tested users' sequences, from which an interaction is
+removed, or two neighbouring ones swapped: once from the aggregates that the system releases, once from its lists after
+the last event, in as many independent inferences as there are trials (`tasks.attacks.edges`). Without noise, as in the
+control, inferences are all the same. Writes data/runs/<suite>/edges/: edges.parquet and run.json.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.attacks import edges
+from tasks.errors import ConfigurationError
+from tasks.evaluation import ranking
+from tasks.models import model_class
+from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.sequences import Sequences
+from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.inputs import read_inputs
+from tasks.stages.monitor import Screen
+from tasks.stages.params import BASE, EdgeAttack, Experiment, Params, load
+from tasks.stages.provenance import provenance
+
+SHORTEST = 4
+"""Events of a sequence that has two interior ones to swap."""
+WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
+    "removed": edges.remove_visit,
+    "swapped": edges.swap_visits,
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A tested user's sequence, and the interior event that is removed, or swapped with the next."""
+
+    user: int
+    items: NDArray[np.int32]
+    position: int
+
+
+def main(name: str) -> None:
+    """Attack the systems of suite `name` that its attack lists."""
+    started = time.monotonic()
+    torch.set_num_threads(1)
+    params = load()
+    if name not in params.suites:
+        raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
+    suite = params.suites[name]
+    attack = suite.attack
+    if not isinstance(attack, EdgeAttack):
+        raise ConfigurationError(f"suites/{name}/params.yaml: attack: is not of kind edges; there is nothing to attack")
+    checks = [require_passed("recommendations", experiment) for experiment in attack.systems]
+    control = params.experiments[attack.control]
+    targets = choose_targets(control, attack)
+    rows = []
+    with Screen(f"attack-edges {name}", len(attack.systems)) as screen:
+        for experiment_name in attack.systems:
+            experiment = params.experiments[experiment_name]
+            screen.begin(experiment_name, 1)
+            for budget, model in budgets(experiment_name, experiment, attack, params):
+                order = ranking.tie_order(model.network.items.num_embeddings, suite.evaluation.seed)
+                for row in attacked(model, targets, attack, order):
+                    rows.append({"system": experiment_name, "setting": BASE, "epsilon": budget} | row)
+    with whole(RUNS / name / "edges") as place:
+        place.mkdir()
+        contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
+        record = provenance(
+            "attack-edges",
+            name,
+            parameters=attack.model_dump(mode="json"),
+            seeds=[attack.seed],
+            checks=checks,
+            dataset=suite.data,
+            synthetic=contracts.read_schema(PROCESSED / suite.data / "schema.json").synthetic,
+            started=started,
+        )
+        write_json(place / "run.json", record)
+
+
+def budgets(
+    name: str, experiment: Experiment, attack: EdgeAttack, params: Params
+) -> Iterator[tuple[float | None, DIPSGNN]]:
+    """The trained models that differ in the budget of edges alone, with that budget, and the control (None)."""
+    for setting, config in experiment.settings().items():
+        if setting == BASE or setting.startswith("epsilon="):
+            yield float(config["epsilon"]), read_model(name, experiment, setting)
+    yield None, read_model(attack.control, params.experiments[attack.control], BASE)
+
+
+def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
+    """The trained model of a setting's first seed."""
+    folder = RUNS / experiment.suite / name / "train" / "models" / setting
+    model = model_class(experiment.model).load(folder / f"seed-{experiment.seeds[0]}.safetensors")
+    if not isinstance(model, DIPSGNN):
+        raise ConfigurationError(f"attack.systems: {name} aggregates no graph; the attack on edges knows nothing of it")
+    return model
+
+
+def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[Target]:
+    """Tested sequences with enough events, drawn by the attack's seed, and an interior event of each."""
+    inputs = read_inputs(experiment, None)
+    tested = inputs.sequences("test")
+    learnt = np.isin(tested.users, inputs.sequences("train").users)
+    rng = np.random.default_rng(attack.seed)
+    long_enough = rng.permutation(np.flatnonzero(learnt & (tested.lengths >= SHORTEST)))
+    chosen: list[Target] = []
+    for row in long_enough[: attack.targets]:
+        items = tested.items[tested.indptr[row] : tested.indptr[row + 1]]
+        chosen.append(Target(int(tested.users[row]), items, int(rng.integers(1, len(items) - 2))))
+    return chosen
+
+
+def attacked(
+    model: DIPSGNN, targets: list[Target], attack: EdgeAttack, order: NDArray[np.int64]
+) -> Iterator[dict[str, Any]]:
+    """Both attacks in both worlds: records of `edges.EDGES` without system, setting and budget."""
+    rng = np.random.default_rng([attack.seed, 1])
+    for world, other in WORLDS.items():
+        aggregates, lists = [], []
+        for number, target in enumerate(targets):
+            try:
+                changed = other(target.items, target.position).astype(np.int32)
+            except ValueError:  # to swap equal items changes nothing
+                continue
+            states = model.aggregated_states(target.user).double().numpy()
+            difference = edges.aggregate_difference(target.items, changed, states)
+            aggregates.append(edges.aggregate_advantage(difference, model.sigma, model.releases, attack.trials, rng))
+            true, false = (
+                recommended(model, target.user, items, attack, order, first=(2 * number + which) * attack.trials)
+                for which, items in enumerate((target.items, changed))
+            )
+            lists.append(edges.list_advantage(true, false, len(order), rng))
+        for kind, found in (("aggregates", aggregates), ("recommendations", lists)):
+            mean = edges.mean_advantage(found, seed=attack.seed)
+            yield {
+                "target": kind,
+                "world": world,
+                "advantage": mean.value,
+                "low": mean.low,
+                "high": mean.high,
+                "theory": mean.optimal,
+                "targets": len(found),
+                "trials": attack.trials,
+            }
+
+
+def recommended(
+    model: DIPSGNN, user: int, items: NDArray[np.int32], attack: EdgeAttack, order: NDArray[np.int64], first: int
+) -> NDArray[np.int32]:
+    """The lists after the last event of a sequence, in independent inferences: (trials, k).
+
+    Where inference is without noise they are all the same, and computed once. first: number of the first occasion; no
+    two worlds share one.
+    """
+    trials = attack.trials if model.noisy_inference else 1
+    asked = Sequences(
+        np.full(trials, user, np.int32), np.arange(trials + 1, dtype=np.int64) * len(items), np.tile(items, trials)
+    )
+    scores = model.score_again(asked, first + np.arange(trials))[torch.from_numpy(asked.indptr[1:] - 1)]
+    nothing = ranking.Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), trials)
+    rows = np.arange(trials, dtype=np.int32)
+    lists, _ = ranking.top_k(lambda part: scores[torch.from_numpy(part).long()], rows, nothing, attack.k, order)
+    return np.broadcast_to(lists, (attack.trials, attack.k))
+
+
+if __name__ == "__main__":
+    run_stage(main)
