@@ -159,7 +159,7 @@ class DIPSGNN(GatedSessions):
             items = network.items.weight
             if self.config.accounting == "cached":
                 items = self._buffer("public_items")
-                users = self._buffer("profiles")[user][None] @ self._buffer("public_user").T
+                users = self._initial_users(torch.tensor([user]))
             assert users is not None
             return self.scaled(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
@@ -178,9 +178,14 @@ class DIPSGNN(GatedSessions):
 
     def _cached_states(self, graphs: PrefixGraphs) -> Tensor:
         """The initial joint states of all nodes."""
-        users = torch.from_numpy(self._asked.users).long()[graphs.node_owners]
-        rows = self._buffer("profiles")[users] @ self._buffer("public_user").T
-        return self.scaled(torch.cat([self._buffer("public_items")[graphs.node_items], rows], dim=1))
+        users = self._initial_users(torch.from_numpy(self._asked.users).long())
+        items = self._buffer("public_items")[graphs.node_items]
+        return self.scaled(torch.cat([items, users[graphs.node_owners]], dim=1))
+
+    def _initial_users(self, users: Tensor) -> Tensor:
+        """The initial user vectors, (n_users, d')."""
+        table = self._buffer("public_user")
+        return self._buffer("profiles")[users] @ table.T if self.uses_features else table[users]
 
     def noise(self, step: Step, width: int) -> tuple[Tensor, ...]:
         """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any."""
