@@ -79,7 +79,7 @@ class GatedSessions(SequenceModel):
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Every parameter uniform in ±1/√d, as in the authors' code of SR-GNN."""
-        profiles = torch.from_numpy(data.features) if self.uses_features else torch.empty(0)
+        profiles = torch.from_numpy(np.ascontiguousarray(data.features)) if self.uses_features else torch.empty(0)
         config = self.config
         network = GatedNetwork(data.n_items, config.dimension, config.steps, self.user_module(data), profiles)
         bound = config.dimension**-0.5
