@@ -1,0 +1,85 @@
+"""Noise by key: the normal law, independence of whatever differs, and sameness of whatever does not."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, norm
+
+from tasks.privacy.keyed import normals
+
+FALSE_ALARM = 1e-6
+"""Chance of each statistical test below to fail with right code, were its keys not fixed."""
+LARGEST = 2**43
+"""Ids are user · 2^20 + position."""
+
+
+def correlation(one, other) -> float:
+    """In standard errors."""
+    return float(np.corrcoef(np.ravel(one), np.ravel(other))[0, 1]) * np.size(one) ** 0.5
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [np.arange(4000), np.arange(4000) * 2**20, LARGEST - np.arange(1, 4001)],
+    ids=["from 0", "users", "largest"],
+)
+@pytest.mark.parametrize("key", [(0,), (0, 0, 0), (2**62 - 1, 2**32, 2)])
+def test_numbers_are_standard_normal(key, ids):
+    table = normals(key, ids, 51)
+    assert table.shape == (4000, 51)
+    assert table.dtype == np.float32
+    assert kstest(table.ravel(), "norm").pvalue > FALSE_ALARM
+    assert all(kstest(column, "norm").pvalue > FALSE_ALARM / 51 for column in table.T)
+    # squares, and the tails beyond four standard deviations
+    assert abs((table.astype(float) ** 2).mean() - 1) < 5 * (2 / table.size) ** 0.5
+    expected = 2 * norm.sf(4) * table.size
+    assert abs((abs(table) > 4).sum() - expected) < 5 * expected**0.5
+
+
+def test_the_largest_of_many_numbers_is_as_large_as_it_should_be():
+    """Of ten million: below 4.8, or above 7.4, by a chance of 1e-7 and 1e-6."""
+    largest = max(abs(normals((number,), np.arange(10_000), 100)).max() for number in range(10))
+    assert 4.8 < largest < 7.4
+
+
+def test_columns_rows_and_neighbouring_keys_are_uncorrelated():
+    ids = np.arange(5000)
+    table = normals((7, 3, 1), ids, 40)
+    columns = np.corrcoef(table.T)[np.triu_indices(40, 1)]
+    assert abs(columns).max() < 6 * 5000**-0.5  # 780 pairs: false alarm 1.5e-6
+    squares = np.corrcoef(table.T**2)[np.triu_indices(40, 1)]
+    assert abs(squares).max() < 6 * 5000**-0.5
+    others = [(7, 3, 2), (7, 4, 1), (8, 3, 1), (3, 7, 1), (7, 3), (7, 3, 1, 0), (0, 7, 3, 1)]
+    for key in others:
+        other = normals(key, ids, 40)
+        assert abs(correlation(table, other)) < 5, key
+        assert abs(correlation(table, other[::-1])) < 5, key
+    for shift in (1, 2, 3, 1000):
+        assert abs(correlation(table[shift:], table[:-shift])) < 5
+        assert abs(correlation(table, normals((7, 3, 1), ids + 2**20 * shift, 40))) < 5
+    # an id's columns are not those of the next id, moved along
+    for moved in (1, 2, 4):
+        assert abs(correlation(table[1:, :-moved], table[:-1, moved:])) < 5
+
+
+def test_a_number_depends_on_its_own_key_id_and_column_alone():
+    key, ids = (123456789, 5, 1), np.random.default_rng(0).integers(0, LARGEST, 300)
+    table = normals(key, ids, 17)
+    assert np.array_equal(normals(key, ids, 17), table)
+    order = np.random.default_rng(1).permutation(300)
+    assert np.array_equal(normals(key, ids[order], 17), table[order])
+    assert np.array_equal(normals(key, ids[42:43], 17), table[42:43])
+    for width in (1, 2, 16, 40):
+        assert np.array_equal(normals(key, ids, width)[:, :17], table[:, :width])
+    assert normals(key, ids[:0], 17).shape == (0, 17)
+
+
+def test_no_two_ids_get_the_same_numbers():
+    """Neighbours, users 2^20 apart, and ids anywhere up to 2^43: 24 bits of mantissa in each of four columns."""
+    rng = np.random.default_rng(0)
+    anywhere = rng.integers(0, LARGEST, 100_000)
+    ids = np.unique(
+        np.concatenate([np.arange(50_000), np.arange(50_000) * 2**20, LARGEST - np.arange(50_000), anywhere])
+    )
+    for key in ((0, 0), (2**62 - 1, 2**32)):
+        rows = np.ascontiguousarray(normals(key, ids, 4)).view("V16").ravel()
+        assert len(np.unique(rows)) == len(ids)
