@@ -1,0 +1,148 @@
+"""Gated graph networks one prefix at a time, as METHODS section 3 and DIPSGNN's equations 4-14 have them: slow code.
+
+Every prefix gets a dense adjacency matrix of its own and goes alone through `torch.nn.GRUCell`. Nothing is shared with
+`tasks.models.sessions` but the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+Pair = tuple[Tensor, Tensor]
+
+
+def adjacency(items: list[int], *, normalised: bool = False) -> tuple[list[int], Tensor, Tensor]:
+    """Distinct items in order of first visit, A_out and A_in: (n, n); A_out[i, j]: how often j came right after i."""
+    nodes = list(dict.fromkeys(items))
+    a_out = torch.zeros(len(nodes), len(nodes))
+    for item, following in pairwise(items):
+        a_out[nodes.index(item), nodes.index(following)] += 1
+    a_in = a_out.T.clone()
+    if normalised:
+        for matrix in (a_out, a_in):
+            for row in matrix:
+                row /= max(float(row.sum()), 1.0)
+    return nodes, a_out, a_in
+
+
+def user_vector(network, user: int) -> Tensor | None:
+    """e_u: of a user's features (Eq. 5), of the id, or none."""
+    if network.user is None:
+        return None
+    if isinstance(network.user, torch.nn.Embedding):
+        return network.user.weight[user]
+    return network.user.weight @ network.profiles[user]
+
+
+def joint_states(states: Tensor, user: Tensor | None, clip: float | None) -> Tensor:
+    """h = e_item ⊕ e_user, with length `clip` where there is one (Eq. 4 and 6)."""
+    rows = []
+    for state in states:
+        joint = state if user is None else torch.cat([state, user])
+        rows.append(joint if clip is None else clip * joint / joint.norm())
+    return torch.stack(rows)
+
+
+def prefix_scores(
+    network,
+    items: list[int],
+    user: int,
+    *,
+    steps: int,
+    clip: float | None = None,
+    normalised: bool = False,
+    matrix_noise: Callable[[int], Pair] | None = None,
+    aggregates: Callable[[int, list[int]], Pair] | None = None,
+) -> Tensor:
+    """Scores of all items after one prefix: (n_items,).
+
+    Args:
+        matrix_noise: of a user, what is added to A_out and to A_in, each at least (n_nodes, n_nodes).
+        aggregates: of a user and a prefix, what takes the place of A_out H and A_in H, each (n_nodes, d + d').
+    """
+    nodes, a_out, a_in = adjacency(items, normalised=normalised)
+    if matrix_noise is not None:
+        of_out, of_in = (noise[: len(nodes), : len(nodes)] for noise in matrix_noise(user))
+        a_out, a_in = a_out + of_out, a_in + of_in
+    d = network.items.weight.shape[1]
+    e_user = user_vector(network, user)
+    states = network.items.weight[nodes]
+    for _ in range(steps):
+        joint = joint_states(states, e_user, clip)
+        h_out, h_in = (a_out @ joint, a_in @ joint) if aggregates is None else aggregates(user, items)
+        after = h_out @ network.successors.weight.T + network.successors.bias
+        before = h_in @ network.predecessors.weight.T + network.predecessors.bias
+        states = network.gates(torch.cat([after, before], dim=1), joint[:, :d])
+    last = states[nodes.index(items[-1])]
+    attended = torch.zeros(d)
+    for state in states:
+        hidden = network.attend_last.weight @ last + network.attend_last.bias + network.attend_node.weight @ state
+        attended = attended + (network.attention.weight[0] @ torch.sigmoid(hidden)) * state
+    parts = [attended, last] if e_user is None else [attended, last, e_user]
+    return network.items.weight @ (network.readout.weight @ torch.cat(parts))
+
+
+def prefixes(sequences) -> list[tuple[int, list[int]]]:
+    """User and items of every prefix, in the order of the events."""
+    found = []
+    for row, user in enumerate(sequences.users):
+        items = sequences.items[sequences.indptr[row] : sequences.indptr[row + 1]].tolist()
+        found += [(int(user), items[: end + 1]) for end in range(len(items))]
+    return found
+
+
+def all_scores(network, sequences, **how) -> Tensor:
+    """Scores after every event: (n_events, n_items)."""
+    return torch.stack([prefix_scores(network, items, user, **how) for user, items in prefixes(sequences)])
+
+
+def mean_loss(network, sequences, **how) -> Tensor:
+    """Mean cross-entropy of the next item over all prefixes that have one."""
+    losses = []
+    for user, items in prefixes(sequences):
+        if len(items) > 1:
+            scores = prefix_scores(network, items[:-1], user, **how)
+            losses.append(cross_entropy(scores, torch.tensor(items[-1])))
+    return torch.stack(losses).mean()
+
+
+def padded_loss(network, examples: list[tuple[int, list[int]]], *, steps: int, clip: float | None) -> Tensor:
+    """`mean_loss` of some examples (user, items; the last is the target), in the manner of one graph per prefix.
+
+    A dense matrix for each, made in Python and padded to the largest graph of the batch (the manner of SR-GNN's
+    published code); then one batched product per step. For timing.
+    """
+    graphs = [list(dict.fromkeys(items[:-1])) for _, items in examples]
+    most = max(map(len, graphs))
+    nodes = torch.zeros(len(examples), most, dtype=torch.int64)
+    a_out = torch.zeros(len(examples), most, most)
+    held = torch.zeros(len(examples), most)
+    last = torch.zeros(len(examples), dtype=torch.int64)
+    for row, ((_, items), graph) in enumerate(zip(examples, graphs, strict=True)):
+        place = {item: node for node, item in enumerate(graph)}
+        nodes[row, : len(graph)] = torch.tensor(graph)
+        held[row, : len(graph)] = 1
+        last[row] = place[items[-2]]
+        for item, following in pairwise(items[:-1]):
+            a_out[row, place[item], place[following]] += 1
+    d = network.items.weight.shape[1]
+    users = torch.tensor([user for user, _ in examples])
+    e_user = None if network.user is None else network.user(network.profiles[users])
+    states = network.items(nodes)
+    for _ in range(steps):
+        joint = states if e_user is None else torch.cat([states, e_user[:, None].expand(-1, most, -1)], dim=2)
+        if clip is not None:
+            joint = clip * joint / joint.norm(dim=2, keepdim=True)
+        aggregate = torch.cat([network.successors(a_out @ joint), network.predecessors(a_out.mT @ joint)], dim=2)
+        states = network.gates(aggregate.flatten(0, 1), joint[:, :, :d].flatten(0, 1)).view(len(examples), most, d)
+    of_last = states[torch.arange(len(examples)), last]
+    hidden = torch.sigmoid(network.attend_last(of_last)[:, None] + network.attend_node(states))
+    attended = (network.attention(hidden) * held[:, :, None] * states).sum(dim=1)
+    parts = [attended, of_last] if e_user is None else [attended, of_last, e_user]
+    targets = torch.tensor([items[-1] for _, items in examples])
+    return cross_entropy(network.readout(torch.cat(parts, dim=1)) @ network.items.weight.T, targets)

@@ -1,0 +1,206 @@
+"""Gated graph networks beside the same equations, one prefix at a time; what they read, and what they must not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from tasks.models import model_class
+from tasks.models.base import TrainingData
+from tasks.models.sequential import NO_DROPOUT
+from tasks.stages.params import first_error
+from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes
+from tests.models.test_next_item_contract import learning, ragged
+
+CLIP = 0.7
+PUBLIC = {"epochs": 1, "batch_size": 4, "learning_rate": 0.01, "dimension": 5}
+USERS = PUBLIC | {"user_dimension": 3}
+SCALED = USERS | {"clip": CLIP, "epsilon": None, "delta": 1e-5, "accounting": "published"}
+KINDS = {
+    "srgnn": (PUBLIC, {"normalised": True}),
+    "apgnn": (USERS, {"normalised": True}),
+    "nonp": (SCALED, {"clip": CLIP}),
+    "nonp-u": (SCALED, {"clip": CLIP}),
+    "edgerand": (SCALED, {"clip": CLIP}),
+}
+N_ITEMS = 7
+PARTS = [
+    [0, 1, 2, 3, 4],
+    [5],
+    [2, 2, 2],
+    [0, 1, 0, 1, 0],
+    [3, 3, 4, 4, 3, 0],
+    [1, 0, 2, 0, 1, 3, 1, 2],
+    [4, 5],
+    [6, 0, 6],
+]
+OWNERS = [4, 2, 7, 0, 9, 1, 3, 8]
+
+
+def data(parts=PARTS, owners=OWNERS, n_items: int = N_ITEMS) -> TrainingData:
+    return learning(ragged(parts, users=owners), n_users=10, n_items=n_items)
+
+
+def trained(name: str, of: TrainingData | None = None, **override):
+    cls = model_class(name)
+    model = cls(cls.Config.model_validate(KINDS[name][0] | override))
+    return model.fit(of or data(), rng=np.random.default_rng(0))
+
+
+def gradients(network, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    network.zero_grad()
+    loss.backward()
+    return {name: parameter.grad for name, parameter in network.named_parameters()}
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", KINDS)
+def test_all_prefixes_at_once_are_scored_and_learnt_from_as_each_by_itself(name, steps):
+    """Scores, and the gradient of a batch's loss for every parameter; repeats, loops, to and fro, one event or item."""
+    model, how = trained(name, steps=steps), KINDS[name][1] | {"steps": steps}
+    rng = np.random.default_rng(steps)
+    owners = rng.permutation(10)
+    random = [rng.integers(0, rng.integers(1, 7), rng.integers(2, 12)).tolist() for _ in owners]
+    for sequences in (data().sequences, ragged(random, users=owners.tolist())):
+        torch.testing.assert_close(
+            model.score_next(sequences), all_scores(model.network, sequences, **how).detach(), rtol=0, atol=1e-5
+        )
+        slow, fast = mean_loss(model.network, sequences, **how), model.loss(sequences, NO_DROPOUT)
+        assert fast.item() == pytest.approx(slow.item(), abs=1e-5)
+        expected, found = gradients(model.network, slow), gradients(model.network, fast)
+        assert found.keys() == expected.keys()
+        for parameter, gradient in expected.items():
+            torch.testing.assert_close(
+                found[parameter],
+                gradient,
+                rtol=0,
+                atol=1e-5,
+                msg=lambda text, parameter=parameter: f"{parameter}: {text}",
+            )
+            assert gradient.abs().max() > 0, parameter
+
+
+def test_scores_and_gradients_would_show_a_difference():
+    """Equality to 1e-5 says something: the order of a prefix, a repetition and normalisation change scores by more."""
+    model = trained("nonp", steps=1)
+    scores = model.score_next(ragged([[0, 1, 2], [1, 0, 2], [0, 1, 0, 1, 2]], users=[0, 1, 2]))
+    same_user = model.score_next(ragged([[0, 1, 2]], users=[0]))[-1]
+    other_order = model.score_next(ragged([[1, 0, 2]], users=[0]))[-1]
+    repeated = model.score_next(ragged([[0, 1, 0, 1, 2]], users=[0]))[-1]
+    assert torch.allclose(scores[2], same_user, rtol=0, atol=1e-6)
+    for different in (other_order, repeated):
+        assert (different - same_user).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_without_propagation_the_order_before_the_last_item_is_not_read(name):
+    model = trained(name, steps=0)
+    one, other = (model.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 2, 0, 1, 3]))
+    # the same sum in another order
+    torch.testing.assert_close(other, one, rtol=0, atol=1e-6)
+    propagated = trained(name, steps=1)
+    one, other = (propagated.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 3]))
+    assert (other - one).abs().max() > 1e-4
+
+
+def classes_of_users() -> tuple[TrainingData, torch.Tensor]:
+    """Four kinds of users, told by their features alone: after a random item each kind takes an item of its own.
+
+    Sequences come in another order than user ids. Also each user's next item, by id.
+    """
+    rng = np.random.default_rng(2)
+    n_users, n_kinds, n_common = 120, 4, 6
+    kind = rng.integers(0, n_kinds, n_users)
+    features = np.eye(n_kinds, dtype=np.float32)[kind] * 2 - 1
+    own = n_common + kind
+    owners = rng.permutation(n_users)
+    parts = [[int(rng.integers(n_common)), int(own[user])] for user in owners]
+    known = learning(ragged(parts, users=owners.tolist()), n_users, n_common + n_kinds)
+    return replace(known, features=features), torch.from_numpy(own)
+
+
+BY_FEATURES = {
+    "apgnn": {},
+    "nonp": {},
+    "dipsgnn": {"epsilon": 5.0},
+    "dipsgnn-rigorous": {"epsilon": 5.0, "accounting": "rigorous"},
+    "dipsgnn-cached": {"epsilon": 5.0, "accounting": "cached"},
+    "edgerand": {"epsilon": 5.0},
+}
+LEARN = {"epochs": 20, "batch_size": 8, "learning_rate": 0.02, "dimension": 12, "user_dimension": 6, "steps": 1}
+
+
+@pytest.mark.parametrize("name", BY_FEATURES)
+def test_features_stay_with_their_users_through_every_shuffle(name):
+    """Batches mix users anew each epoch: with another user's features a quarter of the next items could be found."""
+    known, own = classes_of_users()
+    cls = model_class(name)
+    settings = LEARN if name == "apgnn" else SCALED | LEARN | BY_FEATURES[name]
+    model = cls(cls.Config.model_validate(settings)).fit(known, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    users = rng.permutation(len(own))[:50]
+    asked = ragged([[int(item)] for item in rng.integers(0, 6, 50)], users=users.tolist())
+    assert (model.score_next(asked).argmax(1) == own[users]).float().mean() > 0.95
+
+
+@pytest.mark.parametrize("name", ["apgnn", "nonp"])
+def test_other_numbers_for_the_same_users_change_nothing(name):
+    """Relabelled features beside relabelled sequences: the same training, the same scores."""
+    known = data()
+    number = np.random.default_rng(3).permutation(10)
+    features = np.empty_like(known.features)
+    features[number] = known.features
+    relabelled = replace(known, features=features, sequences=ragged(PARTS, users=number[OWNERS].tolist()))
+    settings = {"steps": 2, "epochs": 3}
+    one, other = trained(name, known, **settings), trained(name, relabelled, **settings)
+    assert torch.equal(one.score_next(known.sequences), other.score_next(relabelled.sequences))
+    assert not torch.equal(one.score_next(known.sequences), one.score_next(relabelled.sequences))
+
+
+@pytest.mark.parametrize("name", ["nonp-u"])
+def test_a_users_vector_is_found_by_the_id(name):
+    model = trained(name, steps=1)
+    number = np.random.default_rng(3).permutation(10)
+    expected = model.score_next(data().sequences)
+    weight = model.network.user.weight.data
+    weight[number] = weight.clone()
+    found = model.score_next(ragged(PARTS, users=number[OWNERS].tolist()))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("clip", {"clip": 0}),
+        ("clip", {"clip": -0.4}),
+        ("clip", {"clip": float("inf")}),
+        ("delta", {"delta": 1}),
+        ("delta", {"delta": 1.5}),
+        ("delta", {"delta": 0}),
+        ("epsilon", {"epsilon": 0}),
+        ("epsilon", {"epsilon": -1}),
+        ("epsilon", {"epsilon": float("nan")}),
+        ("epsilon", {"epsilon": float("inf")}),
+        ("steps", {"steps": -1}),
+        ("steps", {"steps": 2, "accounting": "rigorous"}),
+        ("steps", {"steps": 3, "accounting": "cached"}),
+        ("accounting", {"accounting": "none"}),
+    ],
+)
+@pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
+def test_a_setting_that_means_nothing_is_refused_in_one_line_that_names_it(name, key, wrong):
+    cls = model_class(name)
+    with pytest.raises(ValidationError) as error:
+        cls.Config.model_validate(SCALED | {"steps": 1, "epsilon": 4.0} | wrong)
+    line = first_error(error.value)
+    assert key in line
+    assert "\n" not in line
+
+
+def test_the_padded_batches_that_speed_is_compared_with_have_the_same_loss():
+    model, how = trained("nonp", steps=2), {"steps": 2, "clip": CLIP}
+    examples = [(user, items) for user, items in prefixes(data().sequences) if len(items) > 1]
+    expected = mean_loss(model.network, data().sequences, **how)
+    assert padded_loss(model.network, examples, **how).item() == pytest.approx(expected.item(), abs=1e-5)
