@@ -1,0 +1,324 @@
+"""DIPSGNN's noise: its law, when it is drawn, what it is shared by; the same network without it; and what is owed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import kstest
+
+from tasks.models import model_class
+from tasks.models.sequential import NO_DROPOUT
+from tasks.models.sessions.dipsgnn import DIPSGNN, LONGEST
+from tasks.models.sessions.gated import GatedSessions
+from tasks.privacy import aggregation
+from tasks.privacy.accounting import account
+from tasks.privacy.keyed import normals
+from tasks.sequences import Sequences
+from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
+from tests.models.test_next_item_contract import learning, ragged
+from tests.models.test_sessions import CLIP, KINDS, OWNERS, PARTS, data, gradients
+
+FALSE_ALARM = 1e-6
+"""Chance of each statistical test below to fail with right code, were its seed not fixed."""
+SETTINGS = KINDS["nonp"][0] | {"epsilon": 4.0, "steps": 1}
+PER_VISIT = ("rigorous", "cached")
+
+
+def trained(accounting: str = "published", of=None, name: str = "dipsgnn", **override):
+    cls = model_class(name)
+    model = cls(cls.Config.model_validate(SETTINGS | {"accounting": accounting} | override))
+    return model.fit(of or data(), rng=np.random.default_rng(0))
+
+
+def many(n_users: int = 60, length: int = 20, n_items: int = 15):
+    """Sequences long enough for statistics, repeats among them."""
+    rng = np.random.default_rng(5)
+    return learning(ragged(rng.integers(0, n_items, (n_users, length)).tolist()), n_users, n_items)
+
+
+def noise_on(model: DIPSGNN, sequences: Sequences) -> tuple[torch.Tensor, ...]:
+    """What is added to both aggregates of every version, recovered from what the gates receive."""
+    model._asked = sequences
+    graphs = model.graphs(sequences)
+    width = model.config.dimension + model.config.user_dimension
+    generator = torch.Generator().manual_seed(0)
+    joint = model.scaled(torch.randn(len(graphs.node_items), width, generator=generator))
+    if model.config.accounting == "cached":
+        joint = model._cached_states(graphs)
+    one, zero = torch.eye(width), torch.zeros(width, width)
+    found = []
+    with torch.no_grad():
+        for through in ((one, zero), (zero, one)):
+            noisy = model.receive(graphs.steps[0], joint, through, graphs)
+            found.append(noisy - GatedSessions.receive(model, graphs.steps[0], joint, through, graphs))
+    return tuple(found)
+
+
+def normal(values: torch.Tensor, sigma: float) -> bool:
+    """Whether independent values may be N(0, sigma²)."""
+    return kstest(values.flatten().numpy() / sigma, "norm").pvalue > FALSE_ALARM
+
+
+def independent(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the correlation of two samples is within 5 standard errors of 0, false alarm 6e-7."""
+    pair = torch.stack([one.flatten(), other.flatten()])
+    return abs(float(torch.corrcoef(pair)[0, 1])) < 5 / pair.shape[1] ** 0.5
+
+
+class Watched(DIPSGNN):
+    """Keeps the noise of every batch of the training run by its user."""
+
+    def train_epoch(self) -> float:
+        self.drawn = [*getattr(self, "drawn", []), {}]
+        return super().train_epoch()
+
+    def noise(self, step, width):
+        drawn = super().noise(step, width)
+        if self.network.training and drawn:
+            for row, user in enumerate(self._asked.users.tolist()):
+                self.drawn[-1][user] = torch.cat(drawn, dim=1)[step.owners == row]
+        return drawn
+
+
+def watched(accounting: str, of) -> tuple[Watched, list[torch.Tensor]]:
+    """A model, and for each of its epochs the noise of all users, in order of their ids."""
+    model = Watched(Watched.Config.model_validate(SETTINGS | {"accounting": accounting, "epochs": 2, "batch_size": 7}))
+    model.fit(of, rng=np.random.default_rng(0))
+    return model, [torch.cat([epoch[user] for user in sorted(epoch)]) for epoch in model.drawn]
+
+
+def test_published_noise_has_the_theorems_standard_deviation():
+    """The oracle of METHODS section 10, and its growth with the square root of the number of steps."""
+    model = trained(clip=0.5, delta=2.5e-7)
+    assert model.sigma == pytest.approx(0.732, abs=5e-4)
+    assert trained(clip=0.5, delta=2.5e-7, steps=3).sigma == pytest.approx(model.sigma * 3**0.5)
+
+
+def test_noise_accounted_for_covers_every_epoch_or_one_cached_release():
+    sigma = aggregation.rigorous_sigma(6, CLIP, 4.0, 1e-5)
+    assert trained("rigorous", epochs=6).sigma == sigma
+    assert trained("cached", epochs=6).sigma == aggregation.rigorous_sigma(1, CLIP, 4.0, 1e-5)
+    assert sigma > trained("rigorous", epochs=5).sigma
+
+
+def test_published_noise_is_normal_on_every_coordinate_in_training_and_absent_from_recommendations():
+    known = many()
+    model = trained(of=known)
+    assert all(not noise.any() for noise in noise_on(model, known.sequences))
+    model.network.train()
+    after, before = noise_on(model, known.sequences)
+    again, _ = noise_on(model, known.sequences)
+    for noise in (after, before, again):
+        assert normal(noise, model.sigma)
+    assert independent(after, before)
+    assert independent(after, again)
+    assert independent(after[1:], after[:-1])
+    assert independent(after[:, 1:], after[:, :-1])
+
+
+def test_published_recommendations_are_those_of_the_true_graph():
+    model = trained()
+    expected = all_scores(model.network, data().sequences, steps=1, clip=CLIP)
+    torch.testing.assert_close(model.score_next(data().sequences), expected.detach(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("accounting", ["published", *PER_VISIT])
+def test_noise_is_fresh_in_every_epoch_unless_it_is_cached(accounting):
+    _, (first, second) = watched(accounting, many())
+    if accounting == "cached":
+        assert torch.equal(first, second)
+    else:
+        assert independent(first, second)
+        assert (first != second).all()
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_recommendations_come_from_a_release_of_their_own(accounting):
+    """Noise that training and recommendations had in common would cancel: the weights, or the events, are others."""
+    known = many()
+    model, epochs = watched(accounting, known)
+    later = torch.cat(noise_on(model, known.sequences.without_last()), dim=1)
+    for noise in epochs:
+        assert later.shape == noise.shape
+        assert independent(later, noise)
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows(accounting):
+    """A node that is visited once has two versions, before and after the next event; one visited again, two more."""
+    known = learning(ragged([[0, 1, 0, 2]] * 400), 400, 3)
+    model = trained(accounting, of=known)
+    # Versions by node and event: item 0 at events 0, 1, 2, 3; item 1 at 1, 2; item 2 at 3.
+    first_open, first_done, second_open, second_done = 0, 1, 2, 3
+    graphs = model.graphs(known.sequences)
+    per_user = len(graphs.steps[0].owners) // 400
+    after, before = (noise.reshape(400, per_user, -1) for noise in noise_on(model, known.sequences))
+    assert per_user == 7
+    open_noise = after[:, first_open]
+    done_noise = after[:, first_done]
+    other_open = after[:, second_open] - done_noise
+    other_done = after[:, second_done] - done_noise
+    pieces = [open_noise, done_noise, other_open, other_done, after[:, 4], after[:, 5], after[:, 6]]
+    # What precedes a visit is known at once: the vector stays while the visit's successor comes.
+    assert torch.allclose(before[:, first_open], before[:, first_done], atol=1e-5)
+    assert torch.allclose(before[:, second_open], before[:, second_done], atol=1e-5)
+    assert torch.allclose(before[:, 4], before[:, 5], atol=1e-5)
+    pieces += [before[:, first_open], before[:, second_open] - before[:, first_open], before[:, 4], before[:, 6]]
+    for number, piece in enumerate(pieces):
+        assert normal(piece, model.sigma), number
+        assert all(independent(piece, other) for other in pieces[:number]), number
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_a_visit_keeps_its_noise_whatever_is_asked_beside_or_after_it(accounting):
+    known = many()
+    model = trained(accounting, of=known)
+    whole = known.sequences
+    together = torch.cat(noise_on(model, whole), dim=1)
+    owners = model.graphs(whole).steps[0].owners
+    for row in (0, 17, 59):
+        alone = torch.cat(noise_on(model, whole.take(np.array([row]))), dim=1)
+        torch.testing.assert_close(alone, together[owners == row], rtol=0, atol=1e-4)
+    scores = model.score_next(whole)
+    assert torch.equal(model.score_next(whole), scores)
+    prefixes = model.score_next(whole.without_last())
+    torch.testing.assert_close(prefixes, scores[torch.from_numpy(whole.has_next)], rtol=0, atol=1e-4)
+
+
+def release(model: DIPSGNN, sequences: Sequences):
+    """Aggregates of any prefix, from one table per user that is made once: a row for every visit, with noise.
+
+    The prefix chooses rows; which item follows which it does not look at again.
+    """
+    network, sigma = model.network, model.sigma
+    tables = {}
+    for row, user in enumerate(sequences.users.tolist()):
+        items = sequences.items[sequences.indptr[row] : sequences.indptr[row + 1]].tolist()
+        e_user, vectors = user_vector(network, user), network.items.weight
+        if model.config.accounting == "cached":
+            vectors, of_users = network.get_buffer("public_items"), network.get_buffer("public_user")
+            e_user = of_users @ network.profiles[user] if model.uses_features else of_users[user]
+        joint = joint_states(vectors[items], e_user, CLIP)
+        visits = user * LONGEST + np.arange(len(items))
+        after, before, nothing = (
+            sigma * torch.from_numpy(normals((*model.noise_key, kind), visits, joint.shape[1])) for kind in range(3)
+        )
+        after = torch.cat([after[:-1] + joint[1:], after[-1:]])
+        before = torch.cat([before[:1], before[1:] + joint[:-1]])
+        tables[user] = after, before, nothing
+
+    def aggregates(user: int, items: list[int]):
+        after, before, nothing = tables[user]
+        out, into = [], []
+        for node in dict.fromkeys(items):
+            visits = [place for place, item in enumerate(items) if item == node]
+            out.append(sum(nothing[place] if place == len(items) - 1 else after[place] for place in visits))
+            into.append(sum(before[place] for place in visits))
+        return torch.stack(out), torch.stack(into)
+
+    return aggregates
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("epsilon", [None, 4.0])
+@pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_all_prefixes_follow_from_one_release(accounting, name, epsilon, training):
+    """Scores and gradients are those of slow code that reads the edges from a table with one row per visit."""
+    model, sequences = trained(accounting, name=name, epsilon=epsilon, epochs=3), data().sequences
+    if training:
+        model._fitted = False
+        model.network.train()
+    how = {"steps": 1, "clip": CLIP, "aggregates": release(model, sequences)}
+    if epsilon is None and accounting == "rigorous":
+        del how["aggregates"]
+    expected = all_scores(model.network, sequences, **how).detach()
+    torch.testing.assert_close(model.score_next(sequences), expected, rtol=0, atol=1e-4)
+    slow = gradients(model.network, mean_loss(model.network, sequences, **how))
+    fast = gradients(model.network, model.loss(sequences, NO_DROPOUT))
+    for parameter, gradient in slow.items():
+        torch.testing.assert_close(fast[parameter], gradient, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("accounting", "epsilon"), [("published", 1e12), ("rigorous", 1e6), ("cached", 1e6)])
+def test_a_budget_without_bounds_is_no_noise(accounting, epsilon):
+    known = data()
+    private = trained(accounting, epsilon=epsilon, epochs=3, learning_rate=0.001)
+    public = trained(accounting, epsilon=None, epochs=3, learning_rate=0.001)
+    torch.testing.assert_close(
+        private.score_next(known.sequences), public.score_next(known.sequences), rtol=0, atol=5e-3
+    )
+    noisy = trained(accounting, epsilon=4.0, epochs=3, learning_rate=0.001)
+    assert (noisy.score_next(known.sequences) - public.score_next(known.sequences)).abs().max() > 5e-3
+
+
+def test_without_a_budget_the_accounting_makes_no_difference():
+    """... but for what is aggregated where states are cached."""
+    published, rigorous = (trained(kind, epsilon=None, epochs=3) for kind in ("published", "rigorous"))
+    assert torch.equal(published.score_next(data().sequences), rigorous.score_next(data().sequences))
+
+
+@pytest.mark.parametrize("accounting", ["published", *PER_VISIT])
+def test_without_propagation_there_is_neither_noise_nor_an_edge_to_account_for(accounting):
+    private, public = (trained(accounting, steps=0, epsilon=epsilon) for epsilon in (4.0, None))
+    assert torch.equal(private.score_next(data().sequences), public.score_next(data().sequences))
+    edges, labels = private.ledger()
+    assert (edges.protects, edges.claimed_epsilon, edges.accounted_epsilon) == ("edge", 0, 0)
+    assert labels.protects == "label"
+
+
+@pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
+def test_published_noise_claims_its_budget_and_is_worth_none(name):
+    edges, labels = trained(name=name, steps=2).ledger()
+    assert (edges.protects, edges.accounting, edges.claimed_epsilon) == ("edge", "published", 4.0)
+    assert edges.accounted_epsilon is None
+    assert "without noise" in edges.reason
+    assert account(edges.events, edges.accounted_delta).epsilon is None
+    assert (labels.protects, labels.claimed_epsilon, labels.accounted_epsilon) == ("label", None, None)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_accounted_noise_spends_its_budget_and_no_more(accounting, epochs):
+    edges, labels = trained(accounting, epochs=epochs).ledger()
+    assert (edges.accounting, edges.claimed_epsilon, edges.claimed_delta) == ("rigorous", 4.0, 1e-5)
+    assert 0.99 * 4.0 < edges.accounted_epsilon <= 4.0
+    spent = account(edges.events, edges.accounted_delta)
+    assert spent.epsilon == edges.accounted_epsilon
+    assert sum(event.count for event in edges.events) == (1 if accounting == "cached" else epochs)
+    assert labels.accounted_epsilon is None
+    assert any("labels" in gap or "next" in gap for gap in edges.gaps)
+
+
+def test_without_noise_nothing_is_claimed():
+    assert trained(epsilon=None).ledger() == []
+    assert trained(epsilon=None, name="nonp-u").ledger() == []
+
+
+def test_a_loaded_model_repeats_the_release_of_the_saved_one(tmp_path):
+    """... for a model with user ids as well."""
+    for accounting in PER_VISIT:
+        for name in ("dipsgnn", "priv-u"):
+            model = trained(accounting, name=name)
+            model.save(tmp_path / "model.safetensors")
+            loaded = model_class(name).load(tmp_path / "model.safetensors")
+            assert torch.equal(loaded.score_next(data().sequences), model.score_next(data().sequences))
+
+
+def test_two_runs_draw_different_noise():
+    known = many()
+    one = trained("rigorous", of=known)
+    other = DIPSGNN(one.config).fit(known, rng=np.random.default_rng(1))
+    assert independent(*(torch.cat(noise_on(model, known.sequences)) for model in (one, other)))
+
+
+def test_users_do_not_share_noise():
+    """The same sequence of two users, and the same features."""
+    known = learning(ragged(PARTS + PARTS, users=[*OWNERS, *range(10, 18)]), 18, 7)
+    known = replace(known, features=np.ones((18, 4), np.float32))
+    model = trained("rigorous", of=known)
+    one = torch.cat(noise_on(model, ragged(PARTS, users=OWNERS)))
+    other = torch.cat(noise_on(model, ragged(PARTS, users=list(range(10, 18)))))
+    assert independent(one, other)
+    assert (one != other).all()
