@@ -38,6 +38,7 @@ MODELS = {
     "nonp-u": "tasks.models.sessions.dipsgnn:PrivU",
     "priv-u": "tasks.models.sessions.dipsgnn:PrivU",
     "edgerand": "tasks.models.sessions.edgerand:EdgeRand",
+    "dpsgd": "tasks.models.sessions.dpsgd:DPSGD",
 }
 
 

@@ -1,0 +1,270 @@
+"""DPSGD, a private baseline of DIPSGNN's: its network, trained by differentially private SGD (Section 5.1).
+
+Source of the training: Abadi et al., "Deep learning with differential privacy" (CCS 2016). No aggregate is noisy;
+instead every gradient is clipped and gets noise, in all parameters. A record is a user with the whole training
+sequence: items, their order, and the next items that the loss reads. (The paper says "the same level" of privacy as
+DIPSGNN's, which is that of an edge, and not what a record is. Records of single examples would leave a user's events
+in as many records as there are prefixes with them.) Noise is calibrated to the budget of all steps together.
+
+A record's loss is the mean of its examples', so that one clip norm fits long sequences and short ones. Without clipping
+and noise this is ordinary training in which users, not examples, weigh the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from tasks.graph.ops import weighted_sum
+from tasks.graph.prefixes import PrefixGraphs, Step
+from tasks.models.base import TrainingData
+from tasks.models.sequential import NO_DROPOUT, Dropout, inputs_and_targets
+from tasks.models.sessions.gated import GatedSessions, gated
+from tasks.models.sessions.srgnn import APGNNConfig
+from tasks.models.training import EpochConfig
+from tasks.privacy import dpsgd
+from tasks.privacy.accounting import account
+from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.privacy.per_record import Owned, copies, product, squared_norms, weighted_sums
+from tasks.sequences import Sequences
+
+PIECE = 32
+"""Users whose gradients are held at a time; how many does not change a step but for rounding."""
+COUNTED = ("noise_multiplier", "sampling_probability", "steps_run")
+"""Buffers of the network with what the ledger must know, after a resumed run and of a loaded model too."""
+
+
+class DPSGDConfig(APGNNConfig):
+    """Configuration of `DPSGD`. An epoch is as many steps as take every user once on average."""
+
+    batch_size: int = Field(ge=1)
+    """Expected number of users in a step; their number, or more, puts all of them into every step."""
+    clip: float = Field(gt=0, allow_inf_nan=False)
+    """C of DIPSGNN, the length that joint states are scaled to: a part of the network, not of the protection."""
+    clip_norm: float = Field(gt=0)
+    """Norm that no user's gradient exceeds, all parameters together; infinity only where `epsilon` is."""
+    epsilon: float = Field(gt=0)
+    """Budget of a user for all steps of `epochs` epochs; infinity trains without noise."""
+    delta: float = Field(gt=0, lt=1)
+    """Failure probability of the guarantee; more than one in the number of users means little."""
+
+    @model_validator(mode="after")
+    def _noise_is_finite(self) -> Self:
+        if math.isinf(self.clip_norm) and not math.isinf(self.epsilon):
+            raise ValueError("clip_norm must be finite where epsilon is: unbounded gradients need unbounded noise")
+        return self
+
+
+class DPSGD(GatedSessions):
+    """DIPSGNN's network without noise on aggregates, with user-level differential privacy."""
+
+    Config: ClassVar[type[EpochConfig]] = DPSGDConfig
+    config: DPSGDConfig
+    uses_features: ClassVar[bool] = True
+
+    def user_module(self, data: TrainingData) -> nn.Module | None:
+        """E_U of DIPSGNN's Eq. 5: (d0, d'), no bias."""
+        assert data.features is not None
+        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """The network, and the noise that all epochs together may need."""
+        config = self.config
+        network = super().build(data, rng)
+        probability = min(1.0, config.batch_size / len(self._sequences))
+        self._steps_per_epoch = max(1, round(1 / probability))
+        multiplier = 0.0
+        if not math.isinf(config.epsilon):
+            steps = config.epochs * self._steps_per_epoch
+            multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, probability, steps)
+        for name, value in zip(COUNTED, (multiplier, probability, 0), strict=True):
+            network.register_buffer(name, torch.tensor(value, dtype=torch.float64 if name != "steps_run" else None))
+        self._clipped: list[float] = []
+        return network
+
+    def train_epoch(self) -> float:
+        """One step per Poisson sample of users; returns the mean loss of a user."""
+        dropout, probability = Dropout(self.config.dropout, self._rng), self._counted("sampling_probability")
+        total = 0.0
+        for _ in range(self._steps_per_epoch):
+            rows = dpsgd.poisson_sample(len(self._sequences), probability, self._rng)
+            total += self.private_step(self._sequences.take(rows), dropout)
+        return total / self._steps_per_epoch
+
+    def private_step(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> float:
+        """One step on a sample of users, possibly none; returns its summed loss over the expected batch.
+
+        A user of one event gives no example, and so no gradient.
+        """
+        expected = self._counted("sampling_probability") * len(self._sequences)
+        total, clipped, sums = self.clipped_sum(sequences, dropout)
+        self.network.get_buffer("steps_run").add_(1)
+        self._clipped.append(clipped / expected)
+        for parameter, gradient in zip(self.network.parameters(), sums, strict=True):
+            parameter.grad = (gradient + self._noise(gradient.shape)) / expected
+        self._optimiser.step()
+        return total / expected
+
+    def clipped_sum(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> tuple[float, int, list[Tensor]]:
+        """The sum of the users' losses, how many users are clipped, and the sums of clipped gradients by parameter."""
+        total, clipped = 0.0, 0
+        sums = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
+        lengths = sequences.lengths
+        order = np.argsort(lengths, kind="stable")  # a piece of equally long sequences has little padding
+        for piece in sequences.take(order[lengths[order] > 1]).batches(PIECE):
+            losses, gradients = self.gradients(piece, dropout)
+            factors = dpsgd.clip_factors(squared_norms(gradients), self.config.clip_norm)
+            for part, gradient in zip(sums, weighted_sums(gradients, factors), strict=True):
+                part += gradient
+            total += float(losses.sum())
+            clipped += int((factors < 1).sum())
+        return total, clipped, sums
+
+    def gradients(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> tuple[Tensor, list[Tensor]]:
+        """Losses of users, (n_users,), and their gradients, (n_users, ...) for each parameter in its order.
+
+        Every sequence has at least two events.
+        """
+        n = len(sequences)
+        parameters = {name: copies(parameter, n) for name, parameter in self.network.named_parameters()}
+        prefixes, targets = inputs_and_targets(sequences)
+        logits = _Pass(self, parameters, prefixes).logits(dropout)
+        owners = torch.from_numpy(prefixes.owners)
+        shares = torch.from_numpy(1.0 / prefixes.lengths).float()[owners]
+        losses = torch.zeros(n).index_add(0, owners, shares * cross_entropy(logits, targets, reduction="none"))
+        return losses.detach(), list(torch.autograd.grad(losses.sum(), list(parameters.values())))
+
+    def scaled(self, joint: Tensor) -> Tensor:
+        """Every row scaled to length C (DIPSGNN, Eq. 6)."""
+        return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""
+        run = self.network.get_buffer("steps_run").clone()
+        super().load_weights(weights)
+        self.network.get_buffer("steps_run").clamp_(min=run)
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        super().restore_released({name: tensor for name, tensor in tensors.items() if name not in COUNTED})
+        for name in COUNTED:
+            self.network.register_buffer(name, tensors[name])
+
+    def diagnostics(self) -> dict[str, float]:
+        """Mean share of users whose gradient was clipped since the last call."""
+        clipped, self._clipped = self._clipped, []
+        return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
+
+    def ledger(self) -> list[LedgerEntry]:
+        """All steps that were run, those after the best epoch too: validation chose among their results."""
+        config, gaps = self.config, list(GAPS)
+        private, trained = not math.isinf(config.epsilon), hasattr(self, "network")
+        events: tuple[Event, ...] = ()
+        if not private:
+            events = (Event(kind="non-private"),)
+        elif trained and (run := int(self._counted("steps_run"))):
+            events = (dpsgd.release(self._counted("noise_multiplier"), self._counted("sampling_probability"), run),)
+        if trained and config.delta > 1 / (n_users := len(self.network.get_buffer("profiles"))):
+            gaps.append(
+                f"δ = {config.delta:g} is more than one in {n_users} users: publishing everything about one random "
+                "user would meet it, too."
+            )
+        spent = account(events, config.delta)
+        remark = "Of a user's whole training sequence, labels included: more than the edge that the paper protects."
+        return [
+            LedgerEntry(
+                protects="interaction",
+                neighbouring="one user's whole training sequence added or removed",
+                mechanism="user-level DP-SGD",
+                accounting="rigorous",
+                claimed_epsilon=config.epsilon if private else None,
+                claimed_delta=config.delta,
+                accounted_epsilon=spent.epsilon,
+                accounted_delta=config.delta,
+                reason=(spent.reason or remark) if private else "An infinite budget trains without noise.",
+                gaps=tuple(gaps),
+                events=events,
+            )
+        ]
+
+    def _counted(self, name: str) -> float:
+        return self.network.get_buffer(name).item()
+
+    def _noise(self, shape: torch.Size) -> Tensor:
+        """Noise on a sum of clipped gradients; zeros where there is none to draw."""
+        multiplier = self._counted("noise_multiplier")
+        if not multiplier:
+            return torch.zeros(shape)
+        return torch.from_numpy(self._rng.normal(0.0, multiplier * self.config.clip_norm, shape)).float()
+
+
+GAPS = (
+    "Validation sequences choose the epoch without noise: the budget does not cover them, and nothing does.",
+    "The numbers of training sequences and of items are taken as public.",
+    "A user's own recommendations are computed from that user's own later sequence without noise, so the guarantee is "
+    "towards everyone else (joint differential privacy), not towards somebody who sees that list.",
+    "User features enter as they were perturbed; they have a line of their own.",
+    "Norms and noise are computed in floating point.",
+)
+
+
+class _Pass:
+    """`GatedSessions.logits`, every map of which is applied with a record's own copy of its parameters."""
+
+    def __init__(self, model: DPSGD, parameters: dict[str, Tensor], sequences: Sequences) -> None:
+        """parameters: `copies` of the network's, for each of `sequences`."""
+        self._model, self._parameters, self._sequences = model, parameters, sequences
+        self._graphs = model.graphs(sequences)
+        self._events = self._owned(self._graphs.event_owners)
+
+    def logits(self, dropout: Dropout) -> Tensor:
+        graphs, items = self._graphs, self._parameters["items.weight"]
+        each = torch.arange(len(self._sequences))
+        profiles = self._model.network.get_buffer("profiles")[torch.from_numpy(self._sequences.users).long()]
+        users = self._through("user", profiles, self._owned(each))
+        owned = self._owned(graphs.node_owners)
+        states = dropout(items[graphs.node_owners, graphs.node_items])
+        for step in graphs.steps:
+            states, owned = self._propagate(step, states, owned, users)
+        return product(self._read(graphs, states, owned, users), items, self._events)
+
+    def _propagate(self, step: Step, states: Tensor, owned: Owned, users: Tensor) -> tuple[Tensor, Owned]:
+        d, after = states.shape[1], self._owned(step.owners)
+        joint = self._model.scaled(torch.cat([states, users[owned.owners]], dim=1))
+        aggregates = [
+            weighted_sum(block, self._model.edge_weights(block), self._times(f"{name}.weight", joint, owned))
+            + self._parameters[f"{name}.bias"][after.owners]
+            for name, block in (("successors", step.successors), ("predecessors", step.predecessors))
+        ]
+        received = self._times("gates.weight_ih", torch.cat(aggregates, dim=1), after)
+        received = received + self._parameters["gates.bias_ih"][after.owners]
+        kept = joint[:, :d]
+        recurrent = self._times("gates.weight_hh", kept, owned) + self._parameters["gates.bias_hh"][owned.owners]
+        return gated(received, recurrent[step.previous], kept[step.previous]), after
+
+    def _read(self, graphs: PrefixGraphs, states: Tensor, owned: Owned, users: Tensor) -> Tensor:
+        last, members = states[graphs.last], graphs.members
+        nodes, lasts = self._through("attend_node", states, owned), self._through("attend_last", last, self._events)
+        hidden = torch.sigmoid(nodes[members.sources] + lasts[members.centres])
+        edges = self._owned(self._events.owners[members.centres])
+        weights = self._through("attention", hidden, edges).squeeze(1)
+        parts = [weighted_sum(members, weights, states), last, users[self._events.owners]]
+        return self._through("readout", torch.cat(parts, dim=1), self._events)
+
+    def _through(self, name: str, rows: Tensor, owned: Owned) -> Tensor:
+        """A linear layer of the network, with its bias if it has one."""
+        bias = self._parameters.get(f"{name}.bias")
+        out = self._times(f"{name}.weight", rows, owned)
+        return out if bias is None else out + bias[owned.owners]
+
+    def _times(self, name: str, rows: Tensor, owned: Owned) -> Tensor:
+        return product(rows, self._parameters[name], owned)
+
+    def _owned(self, owners: Tensor) -> Owned:
+        return Owned(owners, len(self._sequences))

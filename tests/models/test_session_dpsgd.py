@@ -1,0 +1,212 @@
+"""DPSGD's clipped sums equal those of a loop over users, its noise is what was promised, and all of it is counted."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from scipy import stats
+
+from tasks.models.base import Silent
+from tasks.models.sequential import NO_DROPOUT
+from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
+from tasks.models.sessions.dpsgd import DPSGD, PIECE, DPSGDConfig
+from tasks.sequences import Sequences
+from tests.models.test_next_item_contract import learning, ragged
+
+N_ITEMS, N_USERS = 9, 2 * PIECE + 8
+NETWORK = {"epochs": 3, "batch_size": N_USERS, "learning_rate": 0.01, "dimension": 6, "user_dimension": 3, "steps": 1}
+CONFIG = NETWORK | {"clip": 0.7, "clip_norm": 0.3, "epsilon": 2.0, "delta": 1e-3}
+FREE = {"epsilon": math.inf, "clip_norm": math.inf}
+
+
+def wandering(n_sequences: int, seed: int, shortest: int = 1, longest: int = 12) -> Sequences:
+    """Random items, so with many repetitions; some sequences of one event where `shortest` is 1."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(shortest, longest + 1, n_sequences)
+    return ragged([rng.integers(0, N_ITEMS, n).tolist() for n in lengths])
+
+
+def make(**override) -> DPSGD:
+    return DPSGD(DPSGDConfig.model_validate(CONFIG | override))
+
+
+def fitted(seed: int = 0, progress=None, **override) -> DPSGD:
+    data = learning(wandering(N_USERS, seed=0), N_USERS, N_ITEMS)
+    return make(**override).fit(data, rng=np.random.default_rng(seed), progress=progress or Silent())
+
+
+def built(**override) -> DPSGD:
+    """The model at its initial weights, ready for steps."""
+
+    class Never(Silent):
+        def restore(self, model):
+            return not super().restore(model)
+
+    return fitted(progress=Never(), **override)
+
+
+def slow_gradients(model: DPSGD, sequences: Sequences) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
+    """Loss and gradient of one user after the other, through the network as it scores."""
+    found = []
+    for row in np.flatnonzero(sequences.lengths > 1):
+        loss = model.loss(sequences.take(np.array([row])), NO_DROPOUT)
+        gradients = torch.autograd.grad(loss, list(model.network.parameters()), allow_unused=True)
+        parameters = zip(model.network.parameters(), gradients, strict=True)
+        found.append((loss.detach(), [torch.zeros_like(p) if g is None else g for p, g in parameters]))
+    return found
+
+
+def norm(gradients: list[torch.Tensor]) -> float:
+    return math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_of_users_equal_those_of_a_loop(steps, seed):
+    model = built(steps=steps)
+    sequences = wandering(12, seed, shortest=2).take(np.random.default_rng(seed).permutation(12))
+    losses, ours = model.gradients(sequences)
+    slow = slow_gradients(model, sequences)
+    torch.testing.assert_close(losses, torch.stack([loss for loss, _ in slow]), rtol=1e-5, atol=1e-5)
+    for user, (_, gradients) in enumerate(slow):
+        assert norm(gradients) > 0.01
+        for mine, theirs in zip(ours, gradients, strict=True):
+            torch.testing.assert_close(mine[user], theirs, rtol=1e-4, atol=1e-5 * norm(gradients))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_clipped_sums_equal_those_of_a_loop(steps):
+    """More users than are held at a time; some have one event, and some gradients are clipped and some are not."""
+    model = built(steps=steps)
+    sequences = wandering(N_USERS - 3, seed=4)
+    assert (sequences.lengths == 1).any()
+    slow = slow_gradients(model, sequences)
+    norms = np.array([norm(gradients) for _, gradients in slow])
+    bound = float(np.median(norms) * 1.0001)
+    model.config = model.config.model_copy(update={"clip_norm": bound})
+    total, clipped, sums = model.clipped_sum(sequences)
+    assert total == pytest.approx(sum(float(loss) for loss, _ in slow), rel=1e-5)
+    assert clipped == (norms > bound).sum()
+    factors = np.minimum(1, bound / norms)
+    for index, ours in enumerate(sums):
+        theirs = sum(factor * gradients[index] for factor, (_, gradients) in zip(factors, slow, strict=True))
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * bound * math.sqrt(len(slow)))
+
+
+@pytest.mark.parametrize("users", [np.zeros(0, np.int64), np.array([0, 2])])
+def test_nobody_and_users_of_one_event_have_no_gradient(users):
+    model = built()
+    total, clipped, sums = model.clipped_sum(ragged([[3], [1, 2], [4]]).take(users))
+    assert (total, clipped) == (0.0, 0)
+    assert not any(part.any() for part in sums)
+
+
+def test_without_noise_and_clipping_it_is_ordinary_training_of_dipsgnn_without_noise():
+    """Sequences are equally long, so that users and examples weigh the same."""
+    data = learning(wandering(30, seed=1, shortest=8, longest=8), 30, N_ITEMS)
+    plain = DIPSGNN(DIPSGNNConfig.model_validate(NETWORK | {
+        "clip": CONFIG["clip"], "epsilon": None, "delta": 1e-3, "accounting": "published", "regularization": 0.01,
+    })).fit(data, rng=np.random.default_rng(0))  # fmt: skip
+    ours = make(**FREE, regularization=0.01).fit(data, rng=np.random.default_rng(0))
+    torch.testing.assert_close(ours.score_next(data.sequences), plain.score_next(data.sequences), rtol=1e-3, atol=1e-4)
+
+
+def test_one_user_moves_a_noisy_gradient_by_no_more_than_the_clip_norm():
+    found = []
+    for users in (np.arange(N_USERS - 1), np.arange(N_USERS)):
+        model = built(clip_norm=0.01, epsilon=50.0)
+        model._rng = np.random.default_rng(9)  # the same noise
+        everyone = wandering(N_USERS, seed=6, shortest=2)
+        model.private_step(everyone.take(users))
+        found.append(torch.cat([p.grad.flatten() for p in model.network.parameters()]))
+    difference = (found[1] - found[0]).norm().item() * N_USERS
+    assert difference == pytest.approx(0.01, rel=1e-3)  # just so much, because every gradient is longer
+
+
+def test_a_step_without_any_user_still_makes_noise_of_the_stated_size_on_every_parameter():
+    """Kolmogorov–Smirnov; false alarm: one in 1,000."""
+    model = built(dimension=30)
+    before = model.weights()
+    model.private_step(wandering(5, seed=0).take(np.zeros(0, np.int64)))
+    assert int(model.network.get_buffer("steps_run")) == 1
+    scale = model.network.get_buffer("noise_multiplier").item() * CONFIG["clip_norm"]
+    assert scale > 0
+    for name, parameter in model.network.named_parameters():
+        assert not torch.equal(parameter, before[name])
+    noise = torch.cat([p.grad.flatten() for p in model.network.parameters()]).numpy() * N_USERS
+    assert stats.kstest(noise, stats.norm(scale=scale).cdf).pvalue > 1e-3
+    assert noise.std() == pytest.approx(scale, rel=0.03)
+
+
+def test_users_are_sampled_at_the_rate_that_the_ledger_states():
+    """False alarm: one in 1,000."""
+    model = fitted(batch_size=N_USERS // 8, epochs=2, epsilon=0.5)
+    (entry,) = model.ledger()
+    (event,) = entry.events
+    assert (event.kind, event.count) == ("sampled-gaussian", 16)
+    assert event.parameters["sampling_probability"] == 1 / 8
+    assert 0.495 < entry.accounted_epsilon <= 0.5
+    sizes = []
+    model.private_step = lambda users, _: sizes.append(len(users)) or 0.0
+    model._steps_per_epoch = 2000
+    model.train_epoch()
+    assert stats.binomtest(sum(sizes), 2000 * N_USERS, 1 / 8).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("batch_size", [N_USERS, 1000])
+def test_the_budget_is_met_by_all_epochs_and_underspent_by_fewer(batch_size):
+    (whole,) = fitted(batch_size=batch_size).ledger()
+    assert whole.protects == "interaction"
+    assert "whole training sequence" in whole.neighbouring
+    assert whole.claimed_epsilon == 2.0
+    assert 1.98 < whole.accounted_epsilon <= 2.0
+    assert whole.accounted_delta == whole.claimed_delta == 1e-3
+
+    class Short(Silent):
+        def epoch(self, model, loss):
+            return super().epoch(model, loss) and model.epochs_done < 2
+
+    (short,) = fitted(batch_size=batch_size, progress=Short()).ledger()
+    assert (whole.events[0].count, short.events[0].count) == (3, 2)
+    assert short.accounted_epsilon < whole.accounted_epsilon
+
+
+def test_steps_after_the_best_epoch_are_counted_in_a_loaded_model_too(tmp_path):
+    class Best(Silent):
+        def epoch(self, model, loss):
+            if model.epochs_done == 1:
+                self.best = model.weights()
+            return super().epoch(model, loss)
+
+        def finish(self, model):
+            model.load_weights(self.best)
+
+    progress = Best()
+    model = fitted(progress=progress)
+    assert torch.equal(model.network.items.weight, progress.best["items.weight"])
+    assert model.ledger()[0].events[0].count == 3
+    model.save(tmp_path / "model.safetensors")
+    assert DPSGD.load(tmp_path / "model.safetensors").ledger() == model.ledger()
+    data = learning(wandering(N_USERS, seed=0), N_USERS, N_ITEMS)
+    model.fit(data, rng=np.random.default_rng(0))
+    assert model.ledger()[0].events[0].count == 3  # a new fit on other weights starts to count anew
+
+
+def test_no_finite_epsilon_without_noise_or_before_training():
+    (entry,) = fitted(**FREE).ledger()
+    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
+    (entry,) = make().ledger()
+    assert entry.accounted_epsilon is None
+    assert "no release was recorded" in entry.reason
+
+
+def test_a_delta_that_means_little_is_named():
+    assert not any("one random user" in gap for gap in fitted(epochs=1).ledger()[0].gaps)
+    assert any("one random user" in gap for gap in fitted(epochs=1, delta=0.1).ledger()[0].gaps)
+
+
+def test_unbounded_gradients_with_a_finite_budget_are_refused():
+    with pytest.raises(ValidationError, match="clip_norm must be finite"):
+        make(clip_norm=math.inf)
