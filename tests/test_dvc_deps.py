@@ -204,12 +204,14 @@ def test_a_stage_depends_on_its_own_parameters_and_on_no_others(stages: list[Sta
 
 
 def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], params: Params) -> None:
-    """Those of the attack on attributes only where there is one; every run lies in the suite's own folder."""
+    """Those of an attack only where there is one; every run lies in the suite's own folder."""
     for name, suite in params.suites.items():
         found = {stage.address for stage in stages if stage.suite == name}
         expected = {f"{kind}@{one}" for kind in ("train", "check-recommendations") for one in suite.experiments}
         if isinstance(suite.attack, AttributeAttack):
             expected |= {f"targets@{name}"} | {f"attack@{one}" for one in suite.experiments}
+        if isinstance(suite.attack, EdgeAttack):
+            expected |= {f"attack-edges@{name}"}
         assert found == expected
         assert len(found) <= 100  # what of a lock file one can still look at
     addresses = [stage.address for stage in stages]
