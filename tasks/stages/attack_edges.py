@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.attacks import edges
-from tasks.errors import ConfigurationError
+from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
@@ -94,11 +94,21 @@ def main(name: str) -> None:
 def budgets(
     name: str, experiment: Experiment, attack: EdgeAttack, params: Params
 ) -> Iterator[tuple[float | None, DIPSGNN]]:
-    """The trained models that differ in the budget of edges alone, with that budget, and the control (None)."""
+    """The trained models that differ in the budget of edges alone, with that budget, and the control (None).
+
+    Raises:
+        ConfigurationError: a system has no noise, or the control has some.
+    """
     for setting, config in experiment.settings().items():
-        if setting == BASE or setting.startswith("epsilon="):
-            yield float(config["epsilon"]), read_model(name, experiment, setting)
-    yield None, read_model(attack.control, params.experiments[attack.control], BASE)
+        if set(config.items()) - set(experiment.config.items()) <= {("epsilon", config.get("epsilon"))}:
+            model = read_model(name, experiment, setting)
+            if model.config.epsilon is None:
+                raise ConfigurationError(f"attack.systems: {name} has no noise; it can be the control alone")
+            yield model.config.epsilon, model
+    control = read_model(attack.control, params.experiments[attack.control], BASE)
+    if control.config.epsilon is not None:
+        raise ConfigurationError(f"attack.control: {attack.control} has noise; name a system without")
+    yield None, control
 
 
 def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
@@ -106,17 +116,26 @@ def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
     folder = RUNS / experiment.suite / name / "train" / "models" / setting
     model = model_class(experiment.model).load(folder / f"seed-{experiment.seeds[0]}.safetensors")
     if not isinstance(model, DIPSGNN):
-        raise ConfigurationError(f"attack.systems: {name} aggregates no graph; the attack on edges knows nothing of it")
+        raise ConfigurationError(f"attack: {name} aggregates no graph; the attack on edges knows nothing of it")
     return model
 
 
 def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[Target]:
-    """Tested sequences with enough events, drawn by the attack's seed, and an interior event of each."""
+    """Tested sequences with enough events, drawn by the attack's seed, and an interior event of each.
+
+    Raises:
+        DataError: there is no such sequence.
+    """
     inputs = read_inputs(experiment, None)
     tested = inputs.sequences("test")
     learnt = np.isin(tested.users, inputs.sequences("train").users)
     rng = np.random.default_rng(attack.seed)
     long_enough = rng.permutation(np.flatnonzero(learnt & (tested.lengths >= SHORTEST)))
+    if not len(long_enough):
+        raise DataError(
+            f"{inputs.processed}: no tested sequence of {SHORTEST} events or more, of a user who trained; keep more of "
+            "each user, or leave the attack out"
+        )
     chosen: list[Target] = []
     for row in long_enough[: attack.targets]:
         items = tested.items[tested.indptr[row] : tested.indptr[row + 1]]
@@ -164,7 +183,7 @@ def recommended(
     """The lists after the last event of a sequence, in independent inferences: (trials, k).
 
     Where inference is without noise they are all the same, and computed once. first: number of the first occasion; no
-    two worlds share one.
+    two sequences that are told apart share one.
     """
     trials = attack.trials if model.noisy_inference else 1
     asked = Sequences(

@@ -1,0 +1,273 @@
+"""Stage `attack-edges`: what it writes follows from the models, worlds share no noise, and bad suites are refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+from tasks import contracts
+from tasks.attacks import edges
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation import ranking
+from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.privacy import aggregation
+from tasks.stages import attack_edges, check, train
+from tasks.stages.attack_edges import choose_targets, read_model, recommended
+from tasks.stages.common import QUALITY, RUNS, read_json
+from tasks.stages.inputs import read_inputs
+from tasks.stages.params import EdgeAttack, Params, load
+from tests.stages import tiny, tiny_next
+
+OUT = RUNS / "tiny" / "edges"
+DELTA = 1e-5
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace with its systems trained, checked and attacked."""
+    place = tmp_path_factory.mktemp("edges")
+    tiny_next.build(place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        for model in tiny_next.MODELS:
+            train.main(f"tiny-{model}")
+            check.main(f"recommendations/tiny-{model}")
+        attack_edges.main("tiny")
+    return place
+
+
+@pytest.fixture
+def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> Params:
+    """The parameters, read inside that workspace."""
+    monkeypatch.chdir(attacked)
+    return load()
+
+
+def attack_of(params: Params, **changes: object) -> EdgeAttack:
+    attack = params.suites["tiny"].attack
+    assert isinstance(attack, EdgeAttack)
+    return attack.model_copy(update=changes)
+
+
+def order(model: DIPSGNN) -> np.ndarray:
+    return ranking.tie_order(model.network.items.num_embeddings, 1)
+
+
+def rows(**where: object) -> list[dict]:
+    table = contracts.read(OUT / "edges.parquet", edges.EDGES)
+    return [row for row in table.iter_rows(named=True) if all(row[key] == value for key, value in where.items())]
+
+
+@pytest.mark.usefixtures("inside")
+def test_every_budget_and_the_control_are_attacked_in_both_worlds_on_both_releases() -> None:
+    table = contracts.read(OUT / "edges.parquet", edges.EDGES)
+    found = Counter(table.select("system", "epsilon").rows())
+    budgets = [("tiny-dipsgnn", 5.0), ("tiny-dipsgnn", 1.0), ("tiny-dipsgnn-rigorous", 5.0), ("tiny-edgerand", 5.0)]
+    assert found == dict.fromkeys(budgets + [(system, None) for system in tiny_next.ATTACKED], 4)
+    kinds = set(itertools.product(("aggregates", "recommendations"), ("removed", "swapped")))
+    assert set(table.select("target", "world").rows()) == kinds
+    assert set(table["setting"]) == {"base"}  # other clips are other systems
+    assert (table["low"] <= table["advantage"]).all()
+    assert (table["advantage"] <= table["high"]).all()
+    assert set(table.filter(pl.col("world") == "removed")["targets"]) == {6}
+    assert set(table["trials"]) == {16}
+    assert not table.filter(pl.col("target") == "recommendations")["theory"].is_not_null().any()
+    run = read_json(OUT / "run.json")
+    assert (run["stage"], run["name"], run["seeds"], run["synthetic"]) == ("attack-edges", "tiny", [7], True)
+    assert [one["name"] for one in run["checks"]] == tiny_next.ATTACKED
+
+
+@pytest.mark.usefixtures("inside")
+def test_without_noise_aggregates_tell_every_interaction() -> None:
+    control = rows(epsilon=None, target="aggregates")
+    assert [(row["advantage"], row["low"], row["theory"]) for row in control] == [(1.0, 1.0, 1.0)] * 6
+
+
+def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) -> None:
+    """2 Φ(√R ‖difference‖/(2σ)) - 1 with σ and R from the accounting, both matrices written out, a mean of targets."""
+    targets = choose_targets(inside.experiments["tiny-nonp"], attack_of(inside))
+    noise = {
+        "tiny-dipsgnn": (aggregation.sigma(1, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
+        "tiny-dipsgnn-rigorous": (aggregation.rigorous_sigma(tiny_next.EPOCHS, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
+        "tiny-edgerand": (aggregation.sigma(1, 1.0, 5.0, DELTA), 1),
+    }
+    for system, (sigma, releases) in noise.items():
+        model = read_model(system, inside.experiments[system], "base")
+        expected = []
+        for target in targets:
+            change = np.zeros((tiny_next.N_ITEMS, tiny_next.N_ITEMS))
+            for world, sign in ((np.delete(target.items, target.position), 1), (target.items, -1)):
+                for before, after in itertools.pairwise(world):
+                    change[before, after] += sign
+            states = model.aggregated_states(target.user).double().numpy()
+            distance = math.hypot(np.linalg.norm(change @ states), np.linalg.norm(change.T @ states))
+            expected.append(2 * norm.cdf(math.sqrt(releases) * distance / (2 * sigma)) - 1)
+        (row,) = rows(system=system, target="aggregates", world="removed", epsilon=5.0)
+        assert row["theory"] == pytest.approx(np.mean(expected), rel=1e-9)
+
+
+@pytest.mark.usefixtures("inside")
+def test_more_noise_is_less_advantage_and_sound_noise_hides_what_published_noise_does_not() -> None:
+    """Of the best attacker, so without chance."""
+    theory = {(row["system"], row["epsilon"]): row["theory"] for row in rows(target="aggregates", world="removed")}
+    assert 0 < theory["tiny-dipsgnn", 1.0] < theory["tiny-dipsgnn", 5.0] < 1
+    assert theory["tiny-dipsgnn-rigorous", 5.0] < theory["tiny-dipsgnn", 5.0]
+    # No (ε, δ)-private release is told with more than this (Kairouz, Oh and Viswanath, ICML 2015)
+    assert theory["tiny-dipsgnn-rigorous", 5.0] <= (math.exp(5) - 1 + 2 * DELTA) / (math.exp(5) + 1)
+
+
+def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(inside: Params) -> None:
+    attack = attack_of(inside)
+    model = read_model("tiny-dipsgnn", inside.experiments["tiny-dipsgnn"], "base")
+    told = 0
+    for target in choose_targets(inside.experiments["tiny-nonp"], attack):
+        changed = np.delete(target.items, target.position)
+        true, false = (recommended(model, target.user, one, attack, order(model), 0) for one in (target.items, changed))
+        assert (true == true[0]).all()
+        assert (false == false[0]).all()
+        told += not np.array_equal(true[0], false[0])
+    (row,) = rows(system="tiny-dipsgnn", target="recommendations", world="removed", epsilon=5.0)
+    assert row["advantage"] == told / row["targets"]
+    assert told > 0
+
+
+@pytest.mark.parametrize("system", ["tiny-dipsgnn-rigorous", "tiny-edgerand"])
+def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal sequences get different lists on different occasions, and in no comparison is an occasion used twice."""
+    attack = attack_of(inside)
+    model = read_model(system, inside.experiments[system], "base")
+    items = np.array([1, 2, 3, 4], np.int32)
+    first, again, other = (recommended(model, 0, items, attack, order(model), start) for start in (0, 0, attack.trials))
+    assert np.array_equal(first, again)
+    assert len(np.unique(np.concatenate([first, other]), axis=0)) > attack.trials
+    asked: list[np.ndarray] = []
+    score = DIPSGNN.score_again
+
+    def counted(self, sequences, occasions):
+        asked.append(occasions)
+        return score(self, sequences, occasions)
+
+    monkeypatch.setattr(DIPSGNN, "score_again", counted)
+    monkeypatch.setattr(attack_edges, "WORLDS", {"removed": edges.remove_visit})
+    targets = choose_targets(inside.experiments["tiny-nonp"], attack)
+    list(attack_edges.attacked(model, targets, attack, order(model)))
+    drawn = np.concatenate(asked)
+    assert len(drawn) == len(np.unique(drawn)) == 2 * attack.targets * attack.trials
+
+
+@pytest.mark.usefixtures("inside")
+def test_the_same_models_give_the_same_bytes() -> None:
+    before = (OUT / "edges.parquet").read_bytes()
+    attack_edges.main("tiny")
+    assert (OUT / "edges.parquet").read_bytes() == before
+
+
+def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params) -> None:
+    control = inside.experiments["tiny-nonp"]
+    attack = attack_of(inside, targets=1000)
+    tested = read_inputs(control, None).sequences("test")
+    lists = [tested.items[a:b].tolist() for a, b in itertools.pairwise(tested.indptr)]
+    sequences = dict(zip(tested.users.tolist(), lists, strict=True))
+    targets = choose_targets(control, attack)
+    assert {target.user for target in targets} == {user for user, items in sequences.items() if len(items) >= 4}
+    for target in targets:
+        assert target.items.tolist() == sequences[target.user]
+        assert 1 <= target.position <= len(target.items) - 3  # neither it nor the next event is the last
+    positions = {len(target.items) - target.position for target in targets}
+    assert min(positions) == 3
+    assert max(positions) > 5
+
+    def named(seed: int) -> list[tuple[int, int]]:
+        return [(one.user, one.position) for one in choose_targets(control, attack_of(inside, seed=seed))]
+
+    assert named(7) == named(7)
+    assert named(7) != named(8)
+    assert len({user for user, _ in named(7)}) == 6
+
+
+def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    control, attack = inside.experiments["tiny-nonp"], attack_of(inside, targets=1000)
+    users = {target.user for target in choose_targets(control, attack)}
+    stranger = min(users)
+    inputs = read_inputs(control, None)
+    without = inputs.interactions.filter((pl.col("user") != stranger) | (pl.col("split") != "train"))
+    monkeypatch.setattr(
+        attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, without, inputs.processed, inputs.processed)
+    )
+    assert {target.user for target in choose_targets(control, attack)} == users - {stranger}
+    short = inputs.interactions.filter(pl.col("split") != "test")
+    monkeypatch.setattr(
+        attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, short, inputs.processed, inputs.processed)
+    )
+    with pytest.raises(DataError, match="no tested sequence of 4 events or more, of a user who trained"):
+        choose_targets(control, attack)
+
+
+@pytest.mark.usefixtures("inside")
+def test_unknown_suites_are_refused_and_what_was_found_stays() -> None:
+    before = (OUT / "edges.parquet").read_bytes()
+    with pytest.raises(ConfigurationError, match=r"suites has no 'other'; known: tiny$"):
+        attack_edges.main("other")
+    verdict = QUALITY / "recommendations" / "tiny-edgerand.json"
+    passed = verdict.read_bytes()
+    verdict.unlink()
+    with pytest.raises(DataError, match=r"tiny-edgerand\.json: not found"):
+        attack_edges.main("tiny")
+    verdict.write_bytes(passed)
+    assert (OUT / "edges.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("attack", [None, "attribute"])
+def test_a_suite_without_this_attack_is_refused(
+    attack: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.build(tmp_path, **({} if attack else {"attack": None}))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match="attack: is not of kind edges; there is nothing to attack"):
+        attack_edges.main("tiny")
+    assert not OUT.exists()
+
+
+@pytest.mark.parametrize("where", ["systems", "control"])
+def test_an_unknown_system_is_refused_with_its_place(where: str, tmp_path: Path) -> None:
+    unknown = {"systems": ["tiny-nonp", "tiny-none"], "control": "tiny-none"}[where]
+    raw = tiny.parameters(**tiny_next.changes()) | {"attack": tiny_next.ATTACK | {where: unknown}}
+    tiny.write_parameters(raw, tmp_path)
+    message = rf"attack\.{where}: unknown experiment of this suite 'tiny-none'; known: tiny-dipsgnn, .*tiny-nonp"
+    with pytest.raises(ConfigurationError, match=message):
+        load(tmp_path / "params.yaml")
+
+
+def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    common = tiny_next.changes()["experiments"]["tiny-nonp"]
+    counts = {"model": "popularity", "code": "tasks/models/popularity.py", "config": {}}
+    attack = tiny_next.ATTACK | {"systems": ["tiny-counts"], "control": "tiny-counts"}
+    tiny_next.build(tmp_path, experiments={"tiny-counts": common | counts}, attack=attack)
+    monkeypatch.chdir(tmp_path)
+    train.main("tiny-counts")
+    check.main("recommendations/tiny-counts")
+    with pytest.raises(ConfigurationError, match="attack: tiny-counts aggregates no graph"):
+        attack_edges.main("tiny")
+    assert not OUT.exists()
+
+
+@pytest.mark.parametrize(
+    ("systems", "control", "message"),
+    [
+        (["tiny-nonp"], "tiny-nonp", r"attack\.systems: tiny-nonp has no noise"),
+        (["tiny-edgerand"], "tiny-edgerand", r"attack\.control: tiny-edgerand has noise"),
+    ],
+)
+def test_noise_belongs_to_systems_and_not_to_the_control(
+    systems: list[str], control: str, message: str, inside: Params
+) -> None:
+    attack = attack_of(inside, systems=systems, control=control)
+    with pytest.raises(ConfigurationError, match=message):
+        list(attack_edges.budgets(systems[0], inside.experiments[systems[0]], attack, inside))

@@ -1,0 +1,106 @@
+"""A workspace of one tiny suite of next items whose systems aggregate a graph, and that is attacked on its edges."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks import contracts
+from tasks.stages.common import PROCESSED, REFERENCE, write_json
+from tests import parameters
+from tests.stages import tiny
+
+N_ITEMS = 40
+TRAINED, VALIDATING = 40, 50
+"""Users below the first number train and are tested, those below the second validate, the others have no events."""
+EPOCHS = 2
+CONFIG = {
+    "epochs": EPOCHS,
+    "batch_size": 16,
+    "learning_rate": 0.01,
+    "dimension": 6,
+    "dropout": 0.0,
+    "steps": 1,
+    "user_dimension": 3,
+    "clip": 0.4,
+    "epsilon": 5.0,
+    "delta": 1e-5,
+    "accounting": "published",
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "dipsgnn": {"sweep": [{"epsilon": 1.0}, {"clip": 0.6}]},
+    "dipsgnn-rigorous": {"config": {"accounting": "rigorous"}},
+    "edgerand": {},
+    "nonp": {"config": {"epsilon": None}},
+}
+ATTACKED = ["tiny-dipsgnn", "tiny-dipsgnn-rigorous", "tiny-edgerand"]
+ATTACK = {
+    "kind": "edges",
+    "systems": ATTACKED,
+    "control": "tiny-nonp",
+    "targets": 6,
+    "trials": 16,
+    "k": 5,
+    "seed": 7,
+}
+ABOUT = {"part": "A part that is made up.", "limits": "One thing that is not shown.\n\nAnother <thing>."}
+
+
+def changes() -> dict[str, Any]:
+    """What such a suite's parameters have in place of those of `tests.stages.tiny`."""
+    shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "code": "tasks/models/sessions"}
+    experiments = {
+        f"tiny-{model}": shared
+        | {"model": model, "seeds": [3], "sweep": own.get("sweep", []), "config": CONFIG | own.get("config", {})}
+        for model, own in MODELS.items()
+    }
+    return {
+        "about": ABOUT,
+        "experiments": experiments,
+        "suites": {"tiny": {"title": "Tiny", "paper": "dipsgnn", "data": "tiny", "task": "next-item"}},
+        "evaluation": {"k": [5, 10, 20], "negatives": None, "seed": 1},
+        "training": {"patience": EPOCHS, "validation_k": 20},
+        "tuning": {"seed": 1000, "grid": {}},
+        "attack": ATTACK,
+    }
+
+
+def build(root: Path, **other: Any) -> None:
+    """Write the workspace below `root`."""
+    tiny.build(root, **(changes() | other))
+    folder = root / PROCESSED / "tiny"
+    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS, "repeats": True})
+    write_json(folder / "schema.json", schema.model_dump(mode="json"))
+    contracts.write(interactions(), folder / "interactions.parquet", contracts.INTERACTIONS)
+    source = {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True}
+    write_json(folder / "source.json", source)
+    step = {"step": "published", "users": VALIDATING, "items": N_ITEMS, "interactions": len(interactions())}
+    write_json(folder / "counts.json", [step])
+    reference = root / REFERENCE / "paper_tables.csv"
+    reference.parent.mkdir(parents=True)
+    shutil.copy(parameters.ROOT / REFERENCE / "paper_tables.csv", reference)
+
+
+def interactions() -> pl.DataFrame:
+    """Random events, 2 to 9 in a sequence; every third tested sequence repeats no item."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for user in range(VALIDATING):
+        for split in ("train", "test") if user < TRAINED else ("valid",):
+            length = int(rng.integers(2, 10))
+            drawn = rng.choice(N_ITEMS, length, replace=split != "test" or user % 3 > 0)
+            rows += [(user, item, split) for item in drawn]
+    users, items, splits = zip(*rows, strict=True)
+    return pl.DataFrame(
+        {
+            "user": np.array(users, np.int32),
+            "item": np.array(items, np.int32),
+            "rating": np.ones(len(rows), np.float32),
+            "timestamp": np.arange(len(rows), dtype=np.int64),
+            "split": splits,
+        }
+    )
