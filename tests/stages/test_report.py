@@ -15,10 +15,12 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.reporting import claims, comparison, ledger
 from tasks.reporting.results import GAIN_ORDER
-from tasks.stages import report
+from tasks.stages import attack_edges, audit, check, report, train
 from tests.reporting import example
+from tests.stages import tiny, tiny_next
 
 INJECTED = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)"
+REMOVED = pl.col("world") == "removed"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
@@ -281,3 +283,42 @@ def test_a_suite_without_private_systems_or_training_is_reported(tmp_path: Path)
     text = page(place, "gerai")
     assert "No system has a finite accounted ε" in text
     assert "training-curves" not in text
+
+
+def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From training to the page, on data with a published table; what stands there is what the stages wrote."""
+    changes = tiny_next.changes()
+    names = ("tiny-dipsgnn", "tiny-nonp")
+    experiments = {name: changes["experiments"][name] | {"sweep": []} for name in names}
+    raw = tiny.parameters()
+    dataset = {"source": "ml_1m", "obtain": {"archive": "official"}, "format": "ml_1m", "read": {"time": "seconds"}}
+    attack = tiny_next.ATTACK | {"systems": ["tiny-dipsgnn"]}
+    monkeypatch.chdir(tmp_path)
+    tiny_next.build(tmp_path, experiments=experiments, attack=attack, datasets=raw["datasets"] | {"tiny": dataset})
+    for name in names:
+        train.main(name)
+        check.main(f"recommendations/{name}")
+    attack_edges.main("tiny")
+    audit.main("tiny")
+    check.main("metrics/tiny")
+    report.main("tiny")
+    text = page(tmp_path, "tiny")
+    shown = Page(text)
+    assert {"edges", "limits", "table1"} <= set(shown.values("id"))
+    assert "Table 1: Statistics of the data" in " ".join(shown.texts)
+    assert "A part that is made up. The paper's numbers are of the whole data set." in " ".join(shown.texts)
+    assert "<p>One thing that is not shown.</p>" in text
+    assert "Another &lt;thing&gt;." in text
+    assert "Recall@20" in text
+    found = pl.read_parquet("data/runs/tiny/edges/edges.parquet")
+    row = found.row(by_predicate=(pl.col("epsilon") == 5) & (pl.col("target") == "aggregates") & REMOVED, named=True)
+    assert f"{row['theory']:.4f}" in text
+    verdicts = {one["mechanism"]: one["verdict"] for one in json.loads(Path("data/runs/tiny/audit.json").read_text())}
+    assert verdicts == {"Gaussian noise on aggregates, in training": "refuted"}
+    assert "Gaussian noise on aggregates, in training" in text
+    Path("data/runs/tiny/edges/edges.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"edges\.parquet: not readable .*; run attack-edges again"):
+        report.main("tiny")
+    assert page(tmp_path, "tiny") == text
