@@ -22,7 +22,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .PHONY: help
 help:  ## show the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: env
 env: $(VENV)/.project  ## the virtual environment in .venv, as requirements.lock pins it
@@ -49,6 +49,14 @@ demo: env  ## run the whole pipeline on the embedded synthetic data, end with th
 gerai: env  ## regenerate GERAI on MovieLens 100K (downloads it, or takes it from DPREC_MIRROR)
 	@dprec run gerai
 
+.PHONY: dipsgnn
+dipsgnn: env  ## regenerate DIPSGNN on MovieLens 100K (downloads it, or takes it from DPREC_MIRROR)
+	@dprec run dipsgnn
+
+.PHONY: dipsgnn-ml-1m
+dipsgnn-ml-1m: env  ## the same on MovieLens 1M
+	@dprec run dipsgnn-ml-1m
+
 .PHONY: test
 test: env  ## the test suite; TESTS=tests/privacy for a part of it
 	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist loadfile $(TESTS)
@@ -71,7 +79,7 @@ bench: env  ## measure speed; nothing passes or fails by it
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; python -m tests.benchmarks.$$(basename $$file .py) || exit 1; done
 
 .PHONY: regenerate
-regenerate: env  ## SUITE=gerai (or demo) from nothing, then compare with the committed numbers
+regenerate: env  ## SUITE=gerai (or any other) from nothing, then compare with the committed numbers
 	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE) data/checkpoints/attack
 	@dprec check $(SUITE)
 	@dprec run $(SUITE) --force

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from flows.deployments import SCHEDULES
 from tasks.errors import ConfigurationError
 from tasks.stages.params import check_configs, load
 from tests import parameters
@@ -259,6 +261,15 @@ def test_every_suite_has_a_file_and_every_file_a_suite(written: Callable[[Change
     (tmp_path / "suites/demo/params.yaml").unlink()
     with pytest.raises(ConfigurationError, match=r"suites/demo/params\.yaml: not found; every suite has its own"):
         load(path)
+
+
+def test_schedules_and_the_workflow_of_results_name_suites() -> None:
+    suites = load(parameters.ROOT / "params.yaml").suites.keys()
+    scheduled = [suite for suite, _ in SCHEDULES.values()]
+    workflow = yaml.safe_load((parameters.ROOT / ".github/workflows/results.yml").read_text(encoding="utf-8"))
+    regenerated = workflow["jobs"]["regenerate"]["strategy"]["matrix"]["suite"]
+    assert set(scheduled) <= suites
+    assert set(scheduled) == set(regenerated)  # what runs here every week also runs there
 
 
 def test_a_suite_may_judge_next_items_and_be_attacked_by_nobody(written: Callable[[Change], Path]) -> None:
