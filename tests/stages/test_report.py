@@ -11,16 +11,18 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.attacks.edges import EDGES
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.reporting import claims, comparison, ledger
+from tasks.reporting.layout import number
 from tasks.reporting.results import GAIN_ORDER
 from tasks.stages import attack_edges, audit, check, report, train
+from tasks.stages.common import RUNS, read_json
 from tests.reporting import example
-from tests.stages import tiny, tiny_next
+from tests.stages import tiny_next
 
 INJECTED = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)"
-REMOVED = pl.col("world") == "removed"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
@@ -288,37 +290,35 @@ def test_a_suite_without_private_systems_or_training_is_reported(tmp_path: Path)
 def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From training to the page, on data with a published table; what stands there is what the stages wrote."""
-    changes = tiny_next.changes()
-    names = ("tiny-dipsgnn", "tiny-nonp")
-    experiments = {name: changes["experiments"][name] | {"sweep": []} for name in names}
-    raw = tiny.parameters()
-    dataset = {"source": "ml_1m", "obtain": {"archive": "official"}, "format": "ml_1m", "read": {"time": "seconds"}}
-    attack = tiny_next.ATTACK | {"systems": ["tiny-dipsgnn"]}
+    """From training to the page: what stands there is what the stages wrote."""
+    suite, names = "dipsgnn-tiny", ("dipsgnn-tiny-dipsgnn", "dipsgnn-tiny-nonp")
+    changes = tiny_next.changes(suite)
+    changes["experiments"] = {name: changes["experiments"][name] | {"sweep": []} for name in names}
+    changes["attack"] |= {"systems": [names[0]], "control": names[1]}
     monkeypatch.chdir(tmp_path)
-    tiny_next.build(tmp_path, experiments=experiments, attack=attack, datasets=raw["datasets"] | {"tiny": dataset})
+    tiny_next.build(tmp_path, **changes)
     for name in names:
         train.main(name)
         check.main(f"recommendations/{name}")
-    attack_edges.main("tiny")
-    audit.main("tiny")
-    check.main("metrics/tiny")
-    report.main("tiny")
-    text = page(tmp_path, "tiny")
+    attack_edges.main(suite)
+    audit.main(suite)
+    check.main(f"metrics/{suite}")
+    report.main(suite)
+    text = page(tmp_path, suite)
     shown = Page(text)
-    assert {"edges", "limits", "table1"} <= set(shown.values("id"))
-    assert "Table 1: Statistics of the data" in " ".join(shown.texts)
-    assert "A part that is made up. The paper's numbers are of the whole data set." in " ".join(shown.texts)
+    assert {"edges", "chart-edges", "limits", "table1"} <= set(shown.values("id"))
     assert "<p>One thing that is not shown.</p>" in text
-    assert "Another &lt;thing&gt;." in text
+    assert "<p>Another &lt;thing&gt;.</p>" in text
     assert "Recall@20" in text
-    found = pl.read_parquet("data/runs/tiny/edges/edges.parquet")
-    row = found.row(by_predicate=(pl.col("epsilon") == 5) & (pl.col("target") == "aggregates") & REMOVED, named=True)
-    assert f"{row['theory']:.4f}" in text
-    verdicts = {one["mechanism"]: one["verdict"] for one in json.loads(Path("data/runs/tiny/audit.json").read_text())}
-    assert verdicts == {"Gaussian noise on aggregates, in training": "refuted"}
-    assert "Gaussian noise on aggregates, in training" in text
-    Path("data/runs/tiny/edges/edges.parquet").write_bytes(b"PAR1")
+    runs = RUNS / suite
+    found = contracts.read(runs / "edges/edges.parquet", EDGES)
+    rows = found.filter((pl.col("target") == "aggregates") & pl.col("epsilon").is_not_null())
+    assert len(rows) == 2
+    assert [value for value in rows["theory"] if number(value) not in shown.texts] == []
+    (audited,) = read_json(runs / "audit.json")
+    assert audited["mechanism"] in text
+    assert audited["verdict"] == "refuted"
+    (runs / "edges/edges.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match=r"edges\.parquet: not readable .*; run attack-edges again"):
-        report.main("tiny")
-    assert page(tmp_path, "tiny") == text
+        report.main(suite)
+    assert page(tmp_path, suite) == text

@@ -50,18 +50,18 @@ ATTACK = {
 ABOUT = {"part": "A part that is made up.", "limits": "One thing that is not shown.\n\nAnother <thing>."}
 
 
-def changes() -> dict[str, Any]:
-    """What such a suite's parameters have in place of those of `tests.stages.tiny`."""
-    shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "code": "tasks/models/sessions"}
+def changes(suite: str = "tiny") -> dict[str, Any]:
+    """What the parameters of such a suite have in place of those of `tests.stages.tiny`."""
+    shared = {"suite": suite, "data": "tiny", "features": "processed/tiny", "code": "tasks/models/sessions"}
     experiments = {
-        f"tiny-{model}": shared
+        f"{suite}-{model}": shared
         | {"model": model, "seeds": [3], "sweep": own.get("sweep", []), "config": CONFIG | own.get("config", {})}
         for model, own in MODELS.items()
     }
     return {
         "about": ABOUT,
         "experiments": experiments,
-        "suites": {"tiny": {"title": "Tiny", "paper": "dipsgnn", "data": "tiny", "task": "next-item"}},
+        "suites": {suite: {"title": "Tiny", "paper": "dipsgnn", "data": "tiny", "task": "next-item"}},
         "evaluation": {"k": [5, 10, 20], "negatives": None, "seed": 1},
         "training": {"patience": EPOCHS, "validation_k": 20},
         "tuning": {"seed": 1000, "grid": {}},
