@@ -156,7 +156,7 @@ def _crossed(results: Results, system: System, attribute: str, k: int) -> Point 
 
 def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
     """Ranking by the largest accounted epsilon; systems without a finite one stand at the right end."""
-    budgets = {system.experiment: ledger.largest_epsilon(results, system) for system in results.systems}
+    budgets = {system.experiment: ledger.total_epsilon(results, system) for system in results.systems}
     places = {name: math.log10(max(epsilon, 1e-3)) for name, epsilon in budgets.items() if epsilon is not None}
     decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
     end = max([*places.values(), 0.0]) + 1.0

@@ -36,7 +36,7 @@ def _protecting(results: Results) -> list[System]:
     return [
         system
         for system in results.systems
-        if system in named or (system.model not in YARDSTICKS and ledger.largest_epsilon(results, system) is not None)
+        if system in named or (system.model not in YARDSTICKS and ledger.total_epsilon(results, system) is not None)
     ]
 
 
@@ -123,11 +123,11 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     ]
     if not told:
         return ""
-    own = ledger.shown(ledger.largest_epsilon(results, yardstick))
+    own = ledger.shown(ledger.total_epsilon(results, yardstick))
     finite = [
         f"{one.system.label} {ledger.shown(budget)}"
         for one in beside
-        if (budget := ledger.largest_epsilon(results, one.system)) is not None
+        if (budget := ledger.total_epsilon(results, one.system)) is not None
     ]
     budgets = (
         f"Accounted ε for all they learn from: {joined(finite)}; the others have no finite one."

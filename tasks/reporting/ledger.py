@@ -109,14 +109,18 @@ def base_lines(results: Results, system: System) -> list[Line]:
     return [line for line in lines_of(results, system) if line.setting == BASE]
 
 
-def largest_epsilon(results: Results, system: System) -> float | None:
-    """The largest accounted budget over everything the system learns from, per run.
+def total_epsilon(results: Results, system: System) -> float | None:
+    """The accounted budget of everything the system learns from, per run: budgets of different things add up.
 
-    None where some part has no finite guarantee, or where the ledger names nothing that is protected.
+    What was spent on features and on interactions was spent on the same users (basic composition). None where some part
+    has no finite guarantee, or where the ledger names nothing that is protected.
     """
-    budgets = [line.entry.accounted_epsilon for line in base_lines(results, system)]
-    finite = [budget for budget in budgets if budget is not None]
-    return max(finite) if budgets and len(finite) == len(budgets) else None
+    budgets: dict[str, float] = {}
+    for entry in (line.entry for line in base_lines(results, system)):
+        if entry.accounted_epsilon is None:
+            return None
+        budgets[entry.protects] = max(budgets.get(entry.protects, 0.0), entry.accounted_epsilon)
+    return sum(budgets.values()) if budgets else None
 
 
 def shown(epsilon: float | None, delta: float = 0.0) -> str:

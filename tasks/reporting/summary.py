@@ -60,7 +60,7 @@ def budgets(results: Results) -> list[str]:
 
 
 def _budget_in_short(results: Results) -> str:
-    finite = {system.label: ledger.largest_epsilon(results, system) for system in results.systems}
+    finite = {system.label: ledger.total_epsilon(results, system) for system in results.systems}
     held = [f"{label} (ε = {ledger.shown(epsilon)})" for label, epsilon in finite.items() if epsilon is not None]
     partly = [
         f"{system.label} ({joined(covered)})"

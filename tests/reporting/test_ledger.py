@@ -26,7 +26,17 @@ def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
     changed = replace(system, spent=(more, *others))
     results = replace(real, systems=tuple(changed if one is system else one for one in real.systems))
     assert [line.seeds for line in ledger.base_lines(results, changed)] == [(0,), (1, 2)]
-    assert ledger.largest_epsilon(results, changed) == 2.0
+    assert ledger.total_epsilon(results, changed) == 2.0
+
+
+def test_budgets_of_different_things_add_up(real: Results) -> None:
+    system = real.with_model("dp-popularity")
+    features = [
+        Spent(one.setting, one.seed, one.entry.model_copy(update={"protects": "feature", "accounted_epsilon": 20.0}))
+        for one in system.spent
+    ]
+    changed = replace(system, spent=(*system.spent, *features))
+    assert ledger.total_epsilon(real, changed) == 21.0
 
 
 def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
@@ -40,7 +50,7 @@ def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
 
 
 def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -> None:
-    found = {system.model: ledger.largest_epsilon(real, system) for system in real.systems}
+    found = {system.model: ledger.total_epsilon(real, system) for system in real.systems}
     assert found == dict.fromkeys(found) | {"dp-popularity": 1.0}
 
 
