@@ -62,7 +62,7 @@ def main(name: str) -> None:
         "metrics": results.metrics.select(columns).sort(METRIC_ORDER),
         "comparison": comparison.frame(results),
         "ledger": ledger.frame(results),
-        "attacks": results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER),
+        "attacks": attacks(results),
         "claims": claims.frame(judged),
     }
     for table, frame in frames.items():
@@ -71,6 +71,13 @@ def main(name: str) -> None:
     with whole(REPORTS / name) as place:
         place.mkdir()
         (place / "index.html").write_text(page, encoding="utf-8")
+
+
+def attacks(results: Results) -> pl.DataFrame:
+    """What the suite's attack found: on single interactions, or on users' attributes."""
+    if results.edges is not None:
+        return results.edges.sort("system", "setting", "target", "world", "epsilon")
+    return results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER)
 
 
 def read_results(suite: str, params: Params) -> Results:
