@@ -133,10 +133,9 @@ def _edges(suite: str, params: Params) -> pl.DataFrame | None:
 
 
 def _processed(data: str, params: Params) -> Processed:
-    """What the protocol left of the suite's data, under the name that the publications have for it."""
+    """What the protocol left of the suite's data, under the name that publications have for it; a twin has its own."""
     schema = read_json(PROCESSED / data / "schema.json")
-    source = params.datasets[params.processed[data].dataset].source
-    published = source.removeprefix("twin_").replace("_", "-")
+    published = params.datasets[params.processed[data].dataset].source.replace("_", "-")
     return Processed(published, len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
 
 
