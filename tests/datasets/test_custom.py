@@ -1,5 +1,4 @@
 import copy
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from tasks.datasets.fetch import Places
 from tasks.errors import DataError
 from tasks.protocols import gerai
 from tasks.raw import RawTables, read_raw
-from tasks.stages.params import check_configs, load
-from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOCOL = gerai.Options(split_seed=0, test_share=0.2, valid_share=0.05)
@@ -363,35 +360,6 @@ def test_text_ids_run_under_gerai(folder: Path) -> None:
     assert prepared.tables["user_ids"]["original"].to_list() == ["k-7", "k-8"]
     assert prepared.tables["item_ids"]["original"].to_list() == ["k-10", "k-20"]
     assert prepared.tables["users"]["age"].to_list() == [24.0, 53.0]
-
-
-def guide(language: str) -> list[str]:
-    text = (ROOT / "docs" / "custom-data.md").read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
-
-
-def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop").mkdir()
-    for name, content in zip(("ratings", "people", "follows"), guide("csv"), strict=True):
-        (tmp_path / "shop" / f"{name}.csv").write_text(content)
-    shown = {table: entries for text in guide("yaml") for table, entries in yaml.safe_load(text).items()}
-    params = parameters.read()
-    params["suites"]["shop"] = {key: shown.pop(key) for key in parameters.OWN}
-    params["suites"]["shop"] |= shown.pop("suites")["shop"]
-    for table, entries in shown.items():
-        params[table] = params[table] | entries
-    checked = load(parameters.write(params, tmp_path))
-    check_configs(checked, tmp_path / "params.yaml")
-
-    shop = checked.datasets["shop"]
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "tables").mkdir()
-    obtain(tmp_path / "raw", Places(None, tmp_path, tmp_path), ObtainOptions.model_validate(shop.obtain))
-    convert(tmp_path / "raw", tmp_path / "tables", ReadOptions.model_validate(shop.read))
-    prepared = ready(read_raw(tmp_path / "tables"))
-    assert (prepared.n_users, prepared.n_items) == (3, 3)
-    assert prepared.tables["users"]["plan"].to_list() == ["basic", "none", "premium"]
 
 
 def test_the_entry_of_the_source_is_an_entry_of_params() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from tests.quality import tables
-from tests.quality.tables import EPSILON, N_USERS, K, drop, put, repeat
-
-Change = Callable[[pl.DataFrame], pl.DataFrame]
+from tests.quality.changes import Change, added, nobody, none, twice, value, without
+from tests.quality.tables import EPSILON, N_USERS, K, put
 
 IN_MS, NAN, INF = 880_000_000_000, float("nan"), float("inf")
 RECS, NEXT = "recommendations", "next items"
@@ -28,31 +26,6 @@ class Fault(NamedTuple):
     column: str | None
     kind: str
     rows: list[int]
-
-
-def value(row: int, column: str, new: Any) -> Change:
-    return lambda frame: put(frame, row, column, new)
-
-
-def without(row: int) -> Change:
-    return lambda frame: drop(frame, row)
-
-
-def twice(row: int) -> Change:
-    return lambda frame: repeat(frame, row)
-
-
-def nobody(user: int) -> Change:
-    return lambda frame: frame.filter(pl.col("user") != user)
-
-
-def none(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame[:0]
-
-
-def added(column: str, new: Any) -> Change:
-    """One more row: the last, but for one value."""
-    return lambda frame: pl.concat([frame, put(frame[-1:], 0, column, new)])
 
 
 def reported_everything(frame: pl.DataFrame) -> pl.DataFrame:
