@@ -51,7 +51,7 @@ ABOUT = {"part": "A part that is made up.", "limits": "One thing that is not sho
 
 
 def changes(suite: str = "tiny") -> dict[str, Any]:
-    """What the parameters of such a suite have in place of those of `tests.stages.tiny`."""
+    """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
     shared = {"suite": suite, "data": "tiny", "features": "processed/tiny", "code": "tasks/models/sessions"}
     experiments = {
         f"{suite}-{model}": shared
@@ -65,7 +65,7 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
         "evaluation": {"k": [5, 10, 20], "negatives": None, "seed": 1},
         "training": {"patience": EPOCHS, "validation_k": 20},
         "tuning": {"seed": 1000, "grid": {}},
-        "attack": ATTACK,
+        "attack": dict(ATTACK),
     }
 
 
