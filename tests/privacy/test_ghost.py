@@ -1,0 +1,137 @@
+"""Ghost norms and sums equal those of gradients computed example by example."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+
+from tasks.privacy import ghost
+
+SHAPES = [(0, 5, (3,)), (1, 1, (1,)), (4, 7, (3,)), (9, 6, (5, 2)), (3, 20, (8, 4, 2))]
+
+
+class Rows(nn.Module):
+    """Layers with tanh between them; the last gives as many numbers as a row has."""
+
+    def __init__(self, n_items: int, widths: tuple[int, ...], *, bias: bool = True) -> None:
+        super().__init__()
+        sizes = [n_items, *widths, n_items]
+        self.layers = nn.ModuleList(nn.Linear(a, b, bias=bias) for a, b in itertools.pairwise(sizes))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers[:-1]:
+            rows = torch.tanh(layer(rows))
+        return self.layers[-1](rows)
+
+
+def losses(network: nn.Module, rows: torch.Tensor) -> torch.Tensor:
+    return -(rows * torch.log_softmax(network(rows), -1)).sum(-1)
+
+
+def made(n: int, n_items: int, widths: tuple[int, ...], seed: int, *, bias: bool = True):
+    torch.manual_seed(seed)
+    network = Rows(n_items, widths, bias=bias).double()
+    rows = ((torch.rand(n, n_items) < 0.4) * torch.randint(1, 6, (n, n_items))).double()
+    rows[: n // 4] = 0.0  # users without ratings
+    return network, rows
+
+
+def ours(network: nn.Module, rows: torch.Tensor) -> list[ghost.Outer]:
+    with ghost.recorded(network) as calls:
+        found = losses(network, rows)
+    return ghost.gradients(found, calls)[0]
+
+
+def by_example(network: nn.Module, rows: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Every example's gradient of every parameter, by torch.func."""
+    weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
+
+    def loss(values: dict[str, torch.Tensor], row: torch.Tensor) -> torch.Tensor:
+        return -(row * torch.log_softmax(functional_call(network, values, (row,)), -1)).sum()
+
+    return vmap(grad(loss), in_dims=(None, 0))(weights, rows)
+
+
+@pytest.mark.parametrize(("n", "n_items", "widths"), SHAPES)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_norms_and_weighted_sums_equal_those_of_gradients_per_example(n, n_items, widths, bias, seed):
+    network, rows = made(n, n_items, widths, seed, bias=bias)
+    outers = ours(network, rows)
+    if n == 0:
+        assert ghost.squared_norms(outers).shape == ghost.l1_norms(outers).shape == (0,)
+        assert not any(total.any() for total in ghost.weighted_sums(outers, rows.new_zeros(0)).values())
+        return
+    true = by_example(network, rows)
+    flat = torch.cat([gradient.flatten(1) for gradient in true.values()], 1)
+    torch.testing.assert_close(ghost.squared_norms(outers).sqrt(), flat.norm(dim=1), rtol=1e-5, atol=1e-10)
+    torch.testing.assert_close(ghost.l1_norms(outers), flat.abs().sum(1), rtol=1e-5, atol=1e-10)
+    weights = torch.rand(n, dtype=torch.float64)
+    sums = ghost.weighted_sums(outers, weights)
+    assert set(sums) == set(network.parameters())
+    for name, parameter in network.named_parameters():
+        torch.testing.assert_close(sums[parameter], torch.tensordot(weights, true[name], 1), rtol=1e-5, atol=1e-10)
+
+
+def test_weights_of_one_give_the_gradient_of_the_summed_loss():
+    network, rows = made(6, 9, (4,), 0)
+    sums = ghost.weighted_sums(ours(network, rows), torch.ones(6, dtype=torch.float64))
+    losses(network, rows).sum().backward()
+    for parameter in network.parameters():
+        torch.testing.assert_close(sums[parameter], parameter.grad)
+
+
+def test_clipped_gradients_add_up_to_no_more_than_the_bound_each():
+    network, rows = made(5, 9, (4,), 1)
+    outers, norms = ghost.bounded(ours(network, rows))
+    for user in range(5):
+        alone = torch.zeros(5, dtype=torch.float64)
+        alone[user] = min(1.0, 0.3 / norms[user].clamp(min=1e-12))
+        total = ghost.weighted_sums(outers, alone)
+        assert torch.cat([gradient.flatten() for gradient in total.values()]).norm() <= 0.3 + 1e-12
+
+
+def test_a_gradient_that_is_not_finite_counts_nothing():
+    network, rows = made(4, 5, (3,), 0)
+    outers = ours(network, rows)
+    sound = ghost.weighted_sums(outers, torch.tensor([1.0, 0, 1, 1], dtype=torch.float64))
+    outers[0].errors[1] = torch.inf
+    outers[1].inputs[1] = torch.nan
+    cleaned, norms = ghost.bounded(outers)
+    assert norms[1] == 0
+    assert norms.isfinite().all()
+    for parameter, total in ghost.weighted_sums(cleaned, torch.ones(4, dtype=torch.float64)).items():
+        torch.testing.assert_close(total, sound[parameter])
+
+
+def test_frozen_layers_have_no_gradient_and_local_tensors_have_theirs():
+    network, rows = made(4, 5, (3,), 0)
+    network.layers[0].requires_grad_(False)
+    vectors = torch.ones(4, 5, dtype=torch.float64, requires_grad=True)
+    with ghost.recorded(network) as calls:
+        found = losses(network, rows * vectors)
+    outers, (own,) = ghost.gradients(found, calls, [vectors])
+    assert [outer.layer for outer in outers] == [network.layers[1]]
+    (expected,) = torch.autograd.grad(losses(network, rows * vectors).sum(), vectors)
+    torch.testing.assert_close(own, expected)
+
+
+def test_a_layer_used_twice_or_over_more_than_rows_or_half_frozen_is_refused():
+    layer = nn.Linear(3, 3)
+    with ghost.recorded(layer), pytest.raises(ValueError, match="once per example"):
+        layer(layer(torch.ones(2, 3)))
+    with ghost.recorded(layer), pytest.raises(ValueError, match="rows of inputs"):
+        layer(torch.ones(2, 4, 3))
+    layer.bias.requires_grad_(False)
+    with pytest.raises(ValueError, match="both trained or both frozen"), ghost.recorded(layer):
+        pass
+
+
+def test_nothing_is_recorded_after_the_block():
+    network, rows = made(2, 4, (3,), 0)
+    with ghost.recorded(network) as calls:
+        network(rows)
+    network(rows)
+    assert len(calls) == 2
