@@ -1,0 +1,107 @@
+"""The chosen bound is where the paper's objective is smallest among all norms, found in few steps."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tasks.privacy import optimal_clip
+
+
+def slow_objective(bound: float, norms: np.ndarray, l1: np.ndarray, cost: float) -> float:
+    """Eq. (20) term by term, for one example per user (whose average over its own examples is itself)."""
+    total = 0.0
+    for norm, size in zip(norms, l1, strict=True):
+        total += cost * bound + (size / norm * max(0.0, norm - bound) if norm > 0 else 0.0)
+    return total / len(norms)
+
+
+def drawn(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    norms = rng.exponential(3.0, n)
+    if n > 3:
+        norms[1] = norms[0]  # equal ones
+    return norms, norms * rng.uniform(1.0, 30.0, n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("seed", range(20))
+def test_it_minimises_the_objective_over_all_candidates(n, seed):
+    rng = np.random.default_rng([seed, n])
+    norms, l1 = drawn(rng, n)
+    cost = float(rng.choice([0.0, 0.5, 3.0, 10.0, 40.0]))
+    found = optimal_clip.optimal_clip(norms, l1, cost)
+    values = [slow_objective(bound, norms, l1, cost) for bound in norms]
+    assert found in norms
+    assert slow_objective(found, norms, l1, cost) == pytest.approx(min(values), rel=1e-12)
+    assert optimal_clip.objective(found, norms, l1, cost) == pytest.approx(min(values), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_bound_between_the_candidates_is_better(seed):
+    rng = np.random.default_rng(seed)
+    norms, l1 = drawn(rng, 15)
+    found = optimal_clip.optimal_clip(norms, l1, 8.0)
+    grid = np.linspace(norms.min(), norms.max(), 2001)
+    best = optimal_clip.objective(found, norms, l1, 8.0)
+    assert best <= min(optimal_clip.objective(bound, norms, l1, 8.0) for bound in grid) + 1e-9
+
+
+def test_without_noise_nothing_is_clipped_and_with_much_everything_is():
+    norms, l1 = np.array([1.0, 4.0, 2.0]), np.array([2.0, 8.0, 4.0])
+    assert optimal_clip.optimal_clip(norms, l1, 0.0) == 4.0
+    assert optimal_clip.optimal_clip(norms, l1, 1e6) == 1.0
+
+
+def test_the_noise_of_a_whole_network_always_chooses_the_smallest_norm():
+    """|g|₁/‖g‖₂ is at most √l, and the cost of noise grows with l: with 275,802 values no budget of the paper
+    lets the bound be anything but the smallest norm of the batch."""
+    n_parameters = 275_802
+    cost = optimal_clip.noise_cost(optimal_clip.sigma(np.ones(10), 1 / 943), n_parameters)
+    norms = np.linspace(1.0, 10.0, 10)
+    assert cost > 1000 * math.sqrt(n_parameters)
+    assert optimal_clip.optimal_clip(norms, norms * math.sqrt(n_parameters), cost) == 1.0
+
+
+def test_bisection_looks_at_few_candidates(monkeypatch):
+    class Counted(np.ndarray):
+        looked = 0
+
+        def __getitem__(self, key):
+            if np.isscalar(key):
+                Counted.looked += 1
+            return super().__getitem__(key)
+
+    append = np.append
+    monkeypatch.setattr(optimal_clip.np, "append", lambda *args: append(*args).view(Counted))
+    rng = np.random.default_rng(0)
+    norms, l1 = drawn(rng, 4096)
+    optimal_clip.optimal_clip(norms, l1, 10.0)
+    assert 1 <= Counted.looked <= 13
+
+
+def test_sigma_is_that_of_the_gaussian_mechanism():
+    np.testing.assert_allclose(optimal_clip.sigma(np.array([0.5, 1.0]), 0.001), [7.5528, 3.7764], rtol=1e-4)
+    assert optimal_clip.noise_cost(np.array([1.0, 3.0]), 10) == pytest.approx(20 * math.sqrt(2 / math.pi))
+
+
+def test_expected_l1_norm_of_the_noise_is_the_cost():
+    """Mean absolute value of 400,000 draws; a sound one is 5 standard errors off once in 1.7 million tries."""
+    draws = np.abs(np.random.default_rng(0).normal(0.0, 2.5, 400_000))
+    assert abs(draws.mean() - optimal_clip.noise_cost(np.array([2.5]), 1)) < 5 * draws.std() / math.sqrt(len(draws))
+
+
+@pytest.mark.parametrize(
+    ("norms", "l1", "match"),
+    [(np.zeros(0), np.zeros(0), "no gradient"), (np.array([1.0, np.inf]), np.ones(2), "not finite")],
+)
+def test_what_cannot_be_chosen_from_is_refused(norms, l1, match):
+    with pytest.raises(ValueError, match=match):
+        optimal_clip.optimal_clip(norms, l1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "match"), [(0.0, 0.1, "positive"), (1.0, 0.0, "delta"), (1.0, 1.0, "delta")]
+)
+def test_sigma_refuses_impossible_budgets(epsilon, delta, match):
+    with pytest.raises(ValueError, match=match):
+        optimal_clip.sigma(epsilon, delta)
