@@ -8,6 +8,9 @@ removed. How much a run spends is composed over all its steps by `tasks.privacy.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -31,7 +34,9 @@ def release(noise_multiplier: float, sampling_probability: float, steps: int) ->
     return Event(kind="sampled-gaussian", parameters=parameters, count=steps)
 
 
-def noise_multiplier(epsilon: float, delta: float, sampling_probability: float, steps: int) -> float:
+def noise_multiplier(
+    epsilon: float, delta: float, sampling_probability: float, steps: int, beside: Sequence[Event] = ()
+) -> float:
     """The smallest noise multiplier with which `steps` steps are accounted at no more than `epsilon`.
 
     Found by bisection; the result is on the safe side and at most a thousandth too large. Takes some seconds of
@@ -42,10 +47,11 @@ def noise_multiplier(epsilon: float, delta: float, sampling_probability: float, 
         delta: failure probability of the same guarantee.
         sampling_probability: with which a record is in a step.
         steps: number of steps, at most, that will be run.
+        beside: what else is released of the same records within the same budget.
 
     Raises:
         ValueError: epsilon is not a positive finite number, delta is not in (0, 1), sampling_probability is not in
-            (0, 1], or steps is below 1.
+            (0, 1], steps is below 1, or `beside` alone spends the budget.
     """
     check_epsilon(epsilon)
     if not 0 < delta < 1:
@@ -53,9 +59,11 @@ def noise_multiplier(epsilon: float, delta: float, sampling_probability: float, 
     _check_probability(sampling_probability)
     if steps < 1:
         raise ValueError(f"steps must be at least 1 (is {steps})")
+    if beside and not (alone := account(beside, delta).epsilon or math.inf) < epsilon:
+        raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({alone:g})")
 
     def enough(multiplier: float, probability: float = sampling_probability) -> bool:
-        spent = account([release(multiplier, probability, steps)], delta).epsilon
+        spent = account([release(multiplier, probability, steps), *beside], delta).epsilon
         return spent is not None and spent <= epsilon
 
     # Without sampling the answer is a closed form and hardly ever too small: from there it only goes down, so that

@@ -1,0 +1,197 @@
+"""What private steps release has the noise that was promised, for users of every budget, and all of it is counted."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+from tasks.privacy import ghost, user_sgd
+from tasks.privacy.accounting import account
+from tasks.privacy.dpsgd import release
+from tasks.privacy.ledger import Event
+
+N_USERS, DELTA = 40, 1e-3
+LAYER = nn.Linear(30, 40)
+
+
+def outers(n: int, scale: float = 1.0, seed: int = 0) -> list[ghost.Outer]:
+    generator = torch.Generator().manual_seed(seed)
+    inputs = scale * torch.randn(n, 30, generator=generator)
+    return [ghost.Outer(LAYER, inputs, torch.randn(n, 40, generator=generator))]
+
+
+def published(clip_norm: float | None = 1.5, budgets: np.ndarray | None = None, batch: int = 10):
+    budgets = np.full(N_USERS, 1.0) if budgets is None else budgets
+    return user_sgd.Published(N_USERS, batch, budgets, DELTA, clip_norm)
+
+
+def rigorous(budgets: np.ndarray | None = None, **override):
+    settings = {"epochs": 3, "epsilon_max": 2.0, "delta": DELTA, "clip_norm": 1.5, "batch_size": 20} | override
+    budgets = np.full(N_USERS, settings["epsilon_max"]) if budgets is None else budgets
+    return user_sgd.Rigorous(N_USERS, budgets=budgets, **settings)
+
+
+def values(gradient: dict[nn.Parameter, torch.Tensor]) -> np.ndarray:
+    return torch.cat([part.flatten() for part in gradient.values()]).double().numpy()
+
+
+def normal(sample: np.ndarray, std: float) -> bool:
+    """Kolmogorov-Smirnov: a sound sample fails once in ten thousand tries."""
+    return stats.kstest(sample / std, "norm").pvalue > 1e-4
+
+
+def test_published_noise_is_the_sum_of_the_users_own():
+    budgets = np.linspace(0.1, 1.0, N_USERS)
+    private, users = published(budgets=budgets), np.array([0, 7, 31])
+    zeros = outers(3, scale=0.0)
+    zeros[0].errors.zero_()
+    noisy, divisor = private.release(zeros, users, 1, np.random.default_rng(0))
+    own = math.sqrt(2 * math.log(1.25 / DELTA)) * 1.5 / budgets[users]
+    assert divisor == 3
+    assert normal(values(noisy), math.sqrt((own**2).sum()))
+
+
+def test_rigorous_noise_is_the_multiplier_times_the_bound_and_needs_no_user():
+    private = rigorous()
+    noisy, divisor = private.release(outers(0), np.zeros(0, np.int64), 1, np.random.default_rng(0))
+    assert divisor == pytest.approx(20)
+    assert normal(values(noisy), private.multiplier * 1.5)
+
+
+def without_noise(private, batch, users, examples=1):
+    return values(private.release(batch, users, examples, np.random.default_rng(0))[0])
+
+
+@pytest.mark.parametrize("make", [published, rigorous])
+def test_a_user_moves_the_sum_by_no_more_than_the_bound(make):
+    """With the same noise: one user more, large gradient, several examples."""
+    private, users = make(), np.array([3, 4])
+    rng = [np.random.default_rng(5) for _ in range(2)]
+    if make is published:  # the noise follows the users of the step, so it is switched off
+        private.sigmas[:] = 0.0
+    both = values(private.release(outers(4, scale=100.0), users, 2, rng[0])[0])
+    alone = [ghost.Outer(one.layer, one.inputs[:2], one.errors[:2]) for one in outers(4, scale=100.0)]
+    one = values(private.release(alone, users[:1], 2, rng[1])[0])
+    assert 0.1 < np.linalg.norm(both - one) <= 1.5 * (1 + 1e-5)
+
+
+def test_small_gradients_pass_unclipped_and_examples_are_averaged():
+    private, batch = published(clip_norm=1e6), outers(6)
+    private.sigmas[:] = 0.0
+    expected = values(ghost.weighted_sums(batch, torch.full((6,), 0.5)))
+    np.testing.assert_allclose(without_noise(private, batch, np.arange(3), 2), expected, rtol=1e-6)
+
+
+def test_every_user_is_in_one_published_step_of_an_epoch():
+    steps = list(published(batch=12).batches(np.random.default_rng(0)))
+    assert [len(step) for step in steps] == [12, 12, 12, 4]
+    assert sorted(np.concatenate(steps)) == list(range(N_USERS))
+
+
+def test_rigorous_steps_are_poisson_samples():
+    """Mean size of 4,000 samples within 5 standard errors: a sound one fails once in 1.7 million tries."""
+    private, rng = rigorous(), np.random.default_rng(0)
+    sizes = [len(step) for _ in range(2_000) for step in private.batches(rng)]
+    assert len(sizes) == 4_000
+    assert abs(np.mean(sizes) - 20) < 5 * math.sqrt(N_USERS / 4 / 4_000)
+    assert np.std(sizes) == pytest.approx(math.sqrt(N_USERS / 4), rel=0.1)
+
+
+def test_all_steps_together_stay_within_the_budget_and_near_it():
+    private = rigorous()
+    for _ in range(6):
+        private.release(outers(0), np.zeros(0, np.int64), 1, np.random.default_rng(0))
+    spent = account(private.events(), DELTA).epsilon
+    assert spent is not None
+    assert 1.9 < spent <= 2.0
+
+
+def test_what_is_released_beside_the_steps_takes_its_part_of_the_budget():
+    counts = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.05, "sensitivity": 10.0})
+    private = rigorous(beside=(counts,))
+    assert private.multiplier > rigorous().multiplier
+    events = [release(private.multiplier, private.probability, 6), counts]
+    spent = account(events, DELTA).epsilon
+    assert spent is not None
+    assert 1.9 < spent <= 2.0
+
+
+def test_smaller_budgets_are_clipped_so_much_more_that_they_hold():
+    budgets = np.array([2.0, 1.0, 1.1, 0.26, 0.2] + [2.0] * (N_USERS - 5))
+    private = rigorous(budgets)
+    assert private.shares[0] == 1
+    assert private.shares[1] == private.shares[2]  # rounded down
+    assert private.shares[4] == 0  # below an eighth of the largest: left out
+    for user in (1, 3):
+        own = account([release(private.multiplier / private.shares[user], private.probability, 6)], DELTA).epsilon
+        assert own is not None
+        assert 0.85 * min(budgets[user], 1.0) - 0.1 < own <= budgets[user]
+    batch = outers(2, scale=100.0)
+    rng = [np.random.default_rng(5) for _ in range(2)]
+    nobody = values(private.release(outers(0), np.zeros(0, np.int64), 1, rng[0])[0])
+    small = values(
+        private.release([ghost.Outer(LAYER, batch[0].inputs[:1], batch[0].errors[:1])], np.array([1]), 1, rng[1])[0]
+    )
+    assert np.linalg.norm(small - nobody) == pytest.approx(1.5 * private.shares[1], rel=1e-4)
+
+
+def test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted():
+    private = rigorous(quantile=0.5, epochs=200, clip_norm=100.0, epsilon_max=50.0)
+    assert private.gradient_multiplier**-2 + (2 * private.count_noise) ** -2 == pytest.approx(private.multiplier**-2)
+    rng, batch = np.random.default_rng(0), outers(20)
+    for _ in range(150):
+        private.release(batch, np.arange(20), 1, rng)
+    median = float(ghost.squared_norms(batch).sqrt().median())
+    assert float(private.bound) == pytest.approx(median, rel=0.35)
+    assert float(rigorous(clip_norm=7.0).bound) == 7.0
+
+
+def test_a_constant_published_bound_is_accounted_and_a_chosen_one_is_not():
+    private, chosen = published(batch=10), published(None, batch=10)
+    for one in (private, chosen):
+        for users in [*one.batches(np.random.default_rng(0))] * 3:
+            one.release(outers(len(users)), users, 1, np.random.default_rng(0))
+    (event,) = private.events()
+    assert event.count == 3  # once in every epoch
+    own = math.sqrt(2 * math.log(1.25 / DELTA))
+    assert event.parameters["noise_multiplier"] == pytest.approx(own * math.sqrt(10))
+    assert account(chosen.events(), DELTA).epsilon is None
+
+
+@pytest.mark.parametrize("make", [published, rigorous])
+def test_no_step_no_event_and_an_infinite_budget_is_no_privacy(make):
+    assert make().events() == ()
+    infinite = np.full(N_USERS, math.inf)
+    private = published(budgets=infinite) if make is published else rigorous(infinite, epsilon_max=math.inf)
+    private.release(outers(2), np.arange(2), 1, np.random.default_rng(0))
+    assert account(private.events(), DELTA).epsilon is None
+    assert not values(private.release(outers(2, scale=0.0), np.arange(2), 1, np.random.default_rng(0))[0])[:1200].any()
+
+
+@pytest.mark.parametrize("make", [published, rigorous])
+def test_steps_stay_run_when_older_weights_are_taken_back(make):
+    private = make()
+    older = {name: tensor.clone() for name, tensor in private.state_dict().items()}
+    private.release(outers(2), np.arange(2), 1, np.random.default_rng(0))
+    events, spent = private.events(), private.spent()
+    private.load_state_dict(older)
+    assert private.events() == ()
+    private.keep(spent)
+    assert private.events() == events
+
+
+@pytest.mark.parametrize(
+    ("budgets", "match"),
+    [
+        (np.ones(3), "3 budgets for 4 users"),
+        (np.array([1.0, np.nan, 1.0, 1.0]), "user 1 has a budget of nan"),
+        (np.array([1.0, 1.0, 2.5, 0.0]), r"user 2 has a budget of 2.5, outside \(0, 2\] \(2 such users\)"),
+    ],
+)
+def test_missing_and_impossible_budgets_are_refused(budgets, match):
+    with pytest.raises(ValueError, match=match):
+        user_sgd.check_budgets(budgets, 4, 2.0)
+    user_sgd.check_budgets(np.full(4, 2.0), 4, 2.0)
