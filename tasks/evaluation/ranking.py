@@ -74,13 +74,17 @@ class Seen:
         """(n_users,) number of items of each user."""
         return np.diff(self.indptr)
 
-    def pairs(self, users: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Items of some users: (row, item), where row is the position in `users`; both (n_pairs of these users,)."""
+    def places(self, users: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Where the items of some users stand in `items`, a user's after another's: (n_pairs of these users,)."""
         counts = self.indptr[users + 1] - self.indptr[users]
         ends = np.cumsum(counts)
         n_pairs = int(ends[-1]) if len(ends) else 0
-        positions = np.arange(n_pairs) + np.repeat(self.indptr[users] - (ends - counts), counts)
-        return np.repeat(np.arange(len(users)), counts), self.items[positions]
+        return np.arange(n_pairs) + np.repeat(self.indptr[users] - (ends - counts), counts)
+
+    def pairs(self, users: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Items of some users: (row, item), where row is the position in `users`; both (n_pairs of these users,)."""
+        counts = self.indptr[users + 1] - self.indptr[users]
+        return np.repeat(np.arange(len(users)), counts), self.items[self.places(users)]
 
     def contains(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether each (user, item) is one of the pairs; `users` and `items` broadcast against each other."""

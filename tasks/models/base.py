@@ -115,6 +115,14 @@ class Model(ABC):
         """What training spent; empty for a model without privacy."""
         return []
 
+    def reads_features(self) -> bool:
+        """Whether the model as configured reads the users' features, so that they must be accounted for."""
+        return self.uses_features
+
+    def reads_ratings(self) -> bool:
+        """Whether the model as configured reads the ratings of interactions."""
+        return self.uses_ratings
+
     def profiles(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
         """Users and items of the interactions as the system was given them, where these are not the true ones."""
         return None

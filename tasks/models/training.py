@@ -21,7 +21,7 @@ class EpochConfig(ModelConfig):
     batch_size: int
     """Training triples per gradient step."""
     learning_rate: float
-    """Step size of Adam."""
+    """Step size of the optimiser."""
     regularization: float = 0.0
     """Weight of the squared norm of all parameters, added to the mean loss of a batch."""
 
@@ -46,9 +46,7 @@ class EpochModel(Model):
         self._rng = rng
         self._data = data
         self.network = self.build(data, rng)
-        self._optimiser = torch.optim.Adam(
-            self.network.parameters(), lr=self.config.learning_rate, weight_decay=2 * self.config.regularization
-        )
+        self._optimiser = self.optimiser()
         going = progress.restore(self)
         while going and self.epochs_done < self.config.epochs:
             self.network.train()
@@ -63,6 +61,13 @@ class EpochModel(Model):
     @abstractmethod
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network at its initial weights, all drawn from `rng`."""
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """What takes the steps, over the parameters of `network`: Adam, unless a subclass says otherwise."""
+        config = self.config
+        return torch.optim.Adam(
+            self.network.parameters(), lr=config.learning_rate, weight_decay=2 * config.regularization
+        )
 
     @abstractmethod
     def train_epoch(self) -> float:
