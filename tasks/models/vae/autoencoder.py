@@ -1,0 +1,79 @@
+"""AE: an autoencoder of users' rows with one hidden layer, tanh and the multinomial likelihood.
+
+Source: the autoencoder of DP-VAE's Tables 8 and 11 (Fang, Du and Wu, 2022), of whose structure the paper gives the
+latent dimension alone; as Mult-DAE (Liang et al., WWW 2018) with one layer.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from tasks.models.base import TrainingData
+from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.userwise import UserConfig, UserModel, UserNetwork
+
+
+class AEConfig(UserConfig):
+    """Configuration of `AE`."""
+
+    dimension: int = Field(ge=1)
+    """K, length of the code."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Share of a row's entries that are hidden from the encoder in training."""
+    frozen_encoder: bool = False
+    """Whether the layer that reads rows stays at its initial, random weights: half as many values to add noise to."""
+
+
+class RowNetwork(UserNetwork):
+    """What reads rows and writes multinomial shares. `reader` is the first layer."""
+
+    reader: nn.Linear
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+
+    def read(self, rows: Tensor, rng: np.random.Generator | None) -> Tensor:
+        """(n, width of `reader`) rows, scaled to norm 1 (zeros stay), after the first layer and tanh."""
+        inputs = rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
+        if rng is not None and self.dropout:
+            kept = torch.from_numpy(rng.random(rows.shape) >= self.dropout)
+            inputs = inputs * kept / (1 - self.dropout)
+        return torch.tanh(self.reader(inputs))
+
+    def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
+        """(n,) negative multinomial log-likelihoods of the rows, up to a constant."""
+        return -(rows * torch.log_softmax(logits, 1)).sum(1)
+
+
+class AENetwork(RowNetwork):
+    """h = tanh(A x/‖x‖ + a), logits B h + b."""
+
+    def __init__(self, n_items: int, dimension: int, dropout: float) -> None:
+        super().__init__(dropout)
+        self.reader = nn.Linear(n_items, dimension)
+        self.items = nn.Linear(dimension, n_items)
+
+    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+        """See `UserNetwork.codes`."""
+        del users
+        return self.read(rows, rng), rows.new_zeros(len(rows))
+
+
+class AE(UserModel):
+    """Autoencoder recommender."""
+
+    Config: ClassVar[type[EpochConfig]] = AEConfig
+    config: AEConfig
+
+    def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
+        """See `UserModel.architecture`: Glorot."""
+        network = AENetwork(data.n_items, self.config.dimension, self.config.dropout)
+        draw_weights(network, rng)
+        network.reader.requires_grad_(not self.config.frozen_encoder)
+        return network

@@ -1,0 +1,236 @@
+"""Private training on users differs from public training by what it releases, and by nothing else."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from tasks.errors import ConfigurationError
+from tasks.models import model_class
+from tasks.models.base import TrainingData
+from tasks.privacy import ghost
+from tasks.privacy.accounting import account
+
+N_USERS, N_ITEMS = 30, 20
+COMMON = {
+    "epochs": 3, "batch_size": 10, "learning_rate": 0.05, "optimiser": "sgd", "values": "ratings", "dimension": 4,
+    "privacy": "none", "epsilon_max": 1.0, "delta": 1e-3, "clip_norm": 1.0,
+}  # fmt: skip
+CONFIGS = {
+    "ae": COMMON,
+    "vae": COMMON | {"hidden": 6, "beta": 0.3, "prior": "standard"},
+    "mf": COMMON | {"unobserved": 0.1, "learning_rate": 0.002},
+    "svd": COMMON | {"unobserved": 0.1, "learning_rate": 0.002},
+}
+RIGOROUS = {"privacy": "dpsgd", "accounting": "rigorous"}
+
+
+def data(seed: int = 0, features: np.ndarray | None = None) -> TrainingData:
+    rng = np.random.default_rng(seed)
+    users, items = np.nonzero(rng.random((N_USERS, N_ITEMS)) < 0.3)
+    ratings = rng.integers(1, 6, len(users)).astype(np.float32)
+    order = rng.permutation(len(users))  # any order of rows
+    return TrainingData(
+        N_USERS, N_ITEMS, users[order].astype(np.int32), items[order].astype(np.int32), features, ratings=ratings
+    )
+
+
+def fitted(name: str, given: TrainingData | None = None, seed: int = 0, **override):
+    cls = model_class(name)
+    return cls(cls.Config.model_validate(CONFIGS[name] | override)).fit(
+        given or data(), rng=np.random.default_rng(seed)
+    )
+
+
+def scores(model) -> torch.Tensor:
+    return model.score(np.arange(N_USERS, dtype=np.int32))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("regularization", [0.0, 0.01])
+def test_without_noise_and_clipping_private_training_is_public_training(name, regularization):
+    override = {"epsilon_max": math.inf, "clip_norm": 1e9, "regularization": regularization}
+    public = scores(fitted(name, regularization=regularization))
+    private = scores(fitted(name, privacy="dpsgd", **override))
+    torch.testing.assert_close(private, public, rtol=1e-4, atol=1e-5)
+    chosen = scores(fitted(name, privacy="dpsgd-optimal-clip", **override))  # of norms, without noise: the largest
+    torch.testing.assert_close(chosen, public, rtol=1e-4, atol=1e-5)
+
+
+def test_rigorous_training_on_everyone_without_noise_is_public_training_in_one_batch():
+    override = {"batch_size": N_USERS, "dropout": 0.0}
+    public = scores(fitted("ae", **override))
+    private = scores(fitted("ae", **override, **RIGOROUS, epsilon_max=math.inf, clip_norm=1e9))
+    torch.testing.assert_close(private, public, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_rows_hold_the_users_ratings(name):
+    given = data()
+    model = fitted(name, given)
+    rows = model.rows(np.array([5, 2]))
+    for row, user in zip(rows, (5, 2), strict=True):
+        own = given.users == user
+        expected = torch.zeros(N_ITEMS)
+        expected[torch.from_numpy(given.items[own]).long()] = torch.from_numpy(given.ratings[own])
+        assert torch.equal(row, expected)
+    assert set(fitted(name, given, values="binary").rows(np.arange(3)).unique().tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("name", ["ae", "vae"])
+def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
+    given = data()
+    without = given.users != 4
+    fewer = TrainingData(N_USERS, N_ITEMS, given.users[without], given.items[without], ratings=given.ratings[without])
+    model = fitted(name, fewer, epochs=1, **RIGOROUS, batch_size=N_USERS)
+    added = model.clipped(model.rows(np.array([4])))
+    assert not any(total.any() for total in added.weighted_sum(torch.ones(1)))
+
+
+@pytest.mark.parametrize(("values", "ratings"), [("ratings", 3.0), ("ratings", None), ("binary", None)])
+def test_equal_ratings_and_no_ratings(values, ratings):
+    given = data()
+    equal = None if ratings is None else np.full(len(given.users), ratings, np.float32)
+    given = TrainingData(N_USERS, N_ITEMS, given.users, given.items, ratings=equal)
+    if values == "ratings" and ratings is None:
+        with pytest.raises(ConfigurationError, match="values: these data have no ratings"):
+            fitted("vae", given, values=values)
+    else:
+        assert torch.isfinite(scores(fitted("vae", given, values=values))).all()
+
+
+def test_losses_are_those_of_the_rows_alone_and_repeat():
+    model, rows = fitted("vae"), torch.eye(N_ITEMS)
+    together = model.losses(rows)
+    torch.testing.assert_close(together, torch.cat([model.losses(row[None]) for row in rows]), rtol=1e-5, atol=1e-5)
+    assert torch.equal(together, model.losses(rows))
+
+
+@pytest.mark.parametrize("name", ["mf", "svd"])
+def test_models_with_users_vectors_say_nothing_of_other_rows(name):
+    model = fitted(name, privacy="dpsgd")
+    for ask in (model.losses, model.clipped):
+        with pytest.raises(ConfigurationError, match="a vector for every user"):
+            ask(torch.eye(N_ITEMS))
+
+
+def test_a_user_without_interactions_moves_no_item_of_a_factorisation():
+    given = data()
+    without = given.users != 4
+    fewer = replace(given, users=given.users[without], items=given.items[without], ratings=given.ratings[without])
+    model = fitted("mf", fewer, epochs=1)
+    with ghost.recorded(model.network) as calls:
+        losses = model.network.losses(model.rows(np.array([4])), torch.tensor([4]), None)
+    (outer,), _ = ghost.gradients(losses, calls)
+    assert not outer.errors.any()
+
+
+def test_several_examples_are_halves_of_the_row():
+    model = fitted("ae", examples=400, epochs=1)
+    ids, rows = model._examples(np.array([3]))
+    full = model.rows(np.array([3]))[0]
+    assert set(ids.tolist()) == {3}
+    assert ((rows == 0) | (rows == full)).all()
+    share = float((rows != 0).sum() / ((full != 0).sum() * 400))
+    assert abs(share - 0.5) < 5 * 0.5 / math.sqrt(400 * int((full != 0).sum()))  # once in 1.7 million tries
+
+
+@pytest.mark.parametrize("override", [{"batch_size": 31}, {"batch_size": 31, **RIGOROUS}])
+def test_a_batch_larger_than_the_data_is_refused(override):
+    with pytest.raises(ConfigurationError, match="batch_size: 31 users in a step, but there are 30"):
+        fitted("ae", **override)
+
+
+@pytest.mark.parametrize(
+    ("override", "match"),
+    [
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"epsilon_max": 0.0}, "epsilon_max"),
+        ({"privacy": "dpsgd", "epsilon_max": None}, "needs epsilon_max"),
+        ({"privacy": "dpsgd", "clip_norm": None}, "needs clip_norm"),
+        ({"privacy": "dpsgd-optimal-clip", "accounting": "rigorous"}, "reads gradients without noise"),
+        ({"privacy": "dpsgd-optimal-clip", "examples": 2}, "one example"),
+        ({"privacy": "dpsgd", "quantile": 0.5}, "rigorous"),
+        ({"privacy": "dpsgd", "popularity": 0.5}, "rigorous"),
+        ({**RIGOROUS, "popularity": 0.5, "budgets": "uniform"}, "equal budgets"),
+    ],
+)
+def test_impossible_configurations_are_refused(override, match):
+    with pytest.raises(ValidationError, match=match):
+        fitted("ae", **override)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "match"),
+    [([1.0] * 29, "29 budgets for 30 users"), ([1.0] * 29 + [1.5], "user 29 has a budget of 1.5")],
+)
+def test_a_missing_budget_and_one_above_the_largest_are_refused(budgets, match):
+    with pytest.raises(ConfigurationError, match=match):
+        fitted("ae", privacy="dpsgd", budgets=budgets)
+
+
+def test_budgets_are_equal_uniform_or_given():
+    assert set(fitted("ae", privacy="dpsgd")._budgets) == {1.0}
+    drawn = fitted("ae", privacy="dpsgd", budgets="uniform", epsilon_max=2.0)._budgets
+    assert (drawn > 0).all()
+    assert (drawn <= 2).all()
+    assert len(set(drawn)) == N_USERS
+    given = np.linspace(0.1, 1.0, N_USERS)
+    np.testing.assert_array_equal(fitted("ae", privacy="dpsgd", budgets=given.tolist())._budgets, given)
+
+
+def test_popularity_starts_at_counts_that_are_paid_for():
+    model = fitted("ae", epochs=1, popularity=0.4, contribution=5, **RIGOROUS, epsilon_max=4.0)
+    (entry,) = model.ledger()
+    kinds = {event.kind: event for event in entry.events}
+    assert set(kinds) == {"sampled-gaussian", "discrete-laplace"}
+    counts = kinds["discrete-laplace"].parameters
+    assert counts["noise_parameter"] * counts["sensitivity"] == pytest.approx(0.4 * 4.0)
+    assert entry.accounted_epsilon is not None
+    assert 3.5 < entry.accounted_epsilon <= 4.0
+    exact = fitted("ae", epochs=1, popularity=0.4, learning_rate=0.0)
+    counts = torch.from_numpy(np.bincount(data().items, minlength=N_ITEMS)).float().clamp(min=1).log()
+    torch.testing.assert_close(exact.network.items.bias.detach(), counts - counts.mean(), rtol=1e-5, atol=1e-6)
+
+
+class TestLedger:
+    def test_public_training_has_none(self):
+        assert fitted("ae").ledger() == []
+
+    def test_rigorous_is_accounted_below_its_claim(self):
+        (entry,) = fitted("ae", **RIGOROUS).ledger()
+        assert entry.claimed_epsilon == 1.0
+        assert entry.accounted_epsilon is not None
+        assert 0.9 < entry.accounted_epsilon <= 1.0
+        assert entry.accounted_epsilon == pytest.approx(account(entry.events, 1e-3).epsilon)
+
+    def test_a_published_constant_bound_is_accounted_over_all_epochs(self):
+        (entry,) = fitted("ae", privacy="dpsgd").ledger()
+        least = math.sqrt(2 * math.log(1250)) * math.sqrt(10)
+        (event,) = entry.events
+        assert (event.count, event.parameters["noise_multiplier"]) == (3, pytest.approx(least))
+        assert entry.accounted_epsilon == pytest.approx(account(entry.events, 1e-3).epsilon)
+
+    def test_a_chosen_bound_has_no_finite_epsilon(self):
+        (entry,) = fitted("ae", privacy="dpsgd-optimal-clip").ledger()
+        assert entry.accounted_epsilon is None
+        assert "chosen from the gradients without noise" in entry.reason
+
+    def test_an_infinite_budget_claims_nothing(self):
+        (entry,) = fitted("ae", privacy="dpsgd", epsilon_max=math.inf).ledger()
+        assert entry.claimed_epsilon is None
+        assert entry.accounted_epsilon is None
+
+    @pytest.mark.parametrize(("delta", "warned"), [(0.03, False), (0.04, True)])
+    def test_a_delta_above_one_in_all_users_is_warned_of(self, delta, warned):
+        (entry,) = fitted("ae", delta=delta, **RIGOROUS).ledger()
+        assert any("more than one in 30 users" in gap for gap in entry.gaps) is warned
+
+    def test_users_below_the_first_step_are_counted(self):
+        budgets = [0.05, 0.05] + [1.0] * 28
+        (entry,) = fitted("ae", budgets=budgets, **RIGOROUS).ledger()
+        assert any("2 users below the first step train nothing" in gap for gap in entry.gaps)
