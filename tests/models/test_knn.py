@@ -1,0 +1,101 @@
+"""Neighbours are those of slow obvious code, ties are dealt out by chance, and scores are plain means."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from tasks.errors import ConfigurationError
+from tasks.models import knn
+from tasks.models.base import TrainingData
+from tasks.models.knn import KNN, KNNConfig
+
+
+def random_data(n_users: int = 25, n_items: int = 12, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
+    """Ratings 1 to 5 in steps of a half; user 3 has none. Also the matrix of ratings."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(2, 11, (n_users, n_items)) / 2 * (rng.random((n_users, n_items)) < 0.3)
+    matrix[3] = 0
+    users, items = np.nonzero(matrix)
+    ratings = matrix[users, items].astype(np.float32)
+    data = TrainingData(n_users, n_items, users.astype(np.int32), items.astype(np.int32), ratings=ratings)
+    return data, matrix
+
+
+def fitted(data: TrainingData, seed: int = 0, **config) -> KNN:
+    return KNN(KNNConfig.model_validate({"k": 4, "values": "ratings"} | config)).fit(
+        data, rng=np.random.default_rng(seed)
+    )
+
+
+def rows_of(matrix: np.ndarray, values: str, scaled: bool) -> np.ndarray:
+    rows = matrix if values == "ratings" else (matrix > 0).astype(float)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300) if scaled else rows
+
+
+@pytest.mark.parametrize("values", ["binary", "ratings"])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("block", [1, 7 * 25, 2**22])
+def test_nobody_left_out_is_nearer_than_a_neighbour_and_nobody_neighbours_oneself(monkeypatch, values, scaled, block):
+    monkeypatch.setattr(knn, "BLOCK", block)
+    data, matrix = random_data()
+    model = fitted(data, values=values, scaled=scaled)
+    rows = rows_of(matrix, values, scaled)
+    for user in range(data.n_users):
+        near = set(model.neighbours[user].tolist())
+        others = set(range(data.n_users)) - near - {user}
+        distance = [np.sqrt(((rows[user] - row) ** 2).sum()) for row in rows]
+        assert len(near) == 4
+        assert user not in near
+        assert max(distance[other] for other in near) <= min(distance[other] for other in others) + 1e-12
+
+
+@pytest.mark.parametrize("values", ["binary", "ratings"])
+def test_scores_are_the_mean_of_the_neighbours_rows_in_whatever_order_users_are_asked_for(values):
+    data, matrix = random_data()
+    model = fitted(data, values=values)
+    users = np.array([24, 3, 3, 0], np.int32)
+    rows = rows_of(matrix, values, scaled=False)
+    expected = np.array([np.mean([rows[other] for other in model.neighbours[user]], axis=0) for user in users])
+    scores = model.score(users)
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+    assert scores.dtype == torch.float32
+    assert torch.equal(scores, model.score(np.arange(25, dtype=np.int32))[torch.from_numpy(users).long()])
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_of_equally_near_users_each_is_as_likely(scaled):
+    # Users 1 to 8 are one and the same; user 0 takes two of them. Each is taken with probability 1/4: over 400 seeds
+    # 100 times give or take 8.7, so that 5 standard deviations are exceeded once in 200,000 (eight users, two cases).
+    rows = csr_array(np.vstack([[1.0, 0, 0], np.tile([0, 1.0, 1.0], (8, 1))]))
+    taken = np.zeros(9)
+    for seed in range(400):
+        taken[knn.nearest(rows, 2, np.random.default_rng(seed), scaled=scaled)[0]] += 1
+    assert taken[0] == 0
+    assert np.abs(taken[1:] - 100).max() < 44
+
+
+def test_scaling_ends_the_preference_for_users_with_little():
+    # User 0 shares three of four items with user 1, who has many; user 2 has a single item, and another one.
+    matrix = np.zeros((3, 12))
+    matrix[0, :4] = matrix[1, 1:10] = matrix[2, 11] = 1
+    rows, rng = csr_array(matrix), np.random.default_rng(0)
+    assert knn.nearest(rows, 1, rng)[0] == 2
+    assert knn.nearest(rows, 1, rng, scaled=True)[0] == 1
+
+
+@pytest.mark.parametrize("k", [25, 26])
+def test_as_many_neighbours_as_users_are_refused(k):
+    with pytest.raises(ConfigurationError, match=f"k: {k} neighbours need more than {k} users") as error:
+        fitted(random_data()[0], k=k)
+    assert "\n" not in str(error.value)
+
+
+def test_all_other_users_may_be_neighbours():
+    assert fitted(random_data()[0], k=24).neighbours[5].tolist() == [*range(5), *range(6, 25)]
+
+
+def test_ratings_that_are_not_there_are_refused():
+    data = TrainingData(3, 2, np.array([0, 1], np.int32), np.array([0, 1], np.int32))
+    with pytest.raises(ConfigurationError, match="the data has no ratings"):
+        fitted(data, k=1)
