@@ -1,0 +1,182 @@
+"""LightFM's steps equal those of slow obvious WARP code, and who is known by metadata alone is ranked by it."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.models.base import Silent, TrainingData
+from tasks.models.lightfm import LightFM, LightFMConfig, LightFMNetwork, violations
+
+N_USERS, N_ITEMS, N_COLUMNS, WIDTH = 20, 30, 4, 3
+CONFIG = {
+    "epochs": 3, "batch_size": 16, "learning_rate": 0.1, "dimension": WIDTH, "max_sampled": 4, "metadata": True,
+}  # fmt: skip
+
+
+def data(seed: int = 0) -> TrainingData:
+    rng = np.random.default_rng(seed)
+    users, items = np.nonzero(rng.random((N_USERS, N_ITEMS)) < 0.3)
+    features = rng.uniform(-1, 1, (N_USERS, N_COLUMNS)).astype(np.float32)
+    return TrainingData(N_USERS, N_ITEMS, users.astype(np.int32), items.astype(np.int32), features)
+
+
+def make(**override) -> LightFM:
+    return LightFM(LightFMConfig.model_validate(CONFIG | override))
+
+
+def built(**override) -> LightFM:
+    """At random weights that give scores a spread of several margins, ready for steps."""
+    model, rng = make(**override), np.random.default_rng(1)
+    model._data, model._rng = data(), rng
+    model.network = model.build(model._data, rng)
+    with torch.no_grad():
+        for parameter in model.network.parameters():
+            parameter.copy_(torch.from_numpy(rng.normal(0, 1, parameter.shape)))
+    model.network.double()
+    model._optimiser = model.optimiser()
+    return model
+
+
+def slow_gradients(model: LightFM, users, items, negatives) -> tuple[dict[str, np.ndarray], float, int]:
+    """Per positive: draw until a negative violates the margin, weigh by the rank, add the gradients up."""
+    weights = {name: tensor.detach().numpy() for name, tensor in model.network.named_parameters()}
+    features = model.network.features.numpy()
+    gradients = {name: np.zeros_like(weight) for name, weight in weights.items()}
+    penalty, total, updated = model.config.regularization, 0.0, 0
+    for user, item, drawn in zip(users, items, negatives, strict=True):
+        p = weights["users"][user] + sum(
+            features[user, column] * weights["columns"][column] for column in range(features.shape[1])
+        )
+        q, b = weights["items"][item, :WIDTH], weights["items"][item, WIDTH]
+        for trial, negative in enumerate(drawn, start=1):
+            r, c = weights["items"][negative, :WIDTH], weights["items"][negative, WIDTH]
+            if p @ r + c > p @ q + b - 1:
+                weight = math.log(max(1, (N_ITEMS - 1) // trial))
+                total += weight * (1 - (p @ q + b) + p @ r + c)
+                total += penalty * (p @ p + q @ q + b * b + r @ r + c * c)
+                user_gradient = weight * (r - q) + 2 * penalty * p
+                gradients["users"][user] += user_gradient
+                for column in range(features.shape[1]):
+                    gradients["columns"][column] += features[user, column] * user_gradient
+                gradients["items"][item] += np.append(-weight * p + 2 * penalty * q, -weight + 2 * penalty * b)
+                gradients["items"][negative] += np.append(weight * p + 2 * penalty * r, weight + 2 * penalty * c)
+                updated += 1
+                break
+    return gradients, total, updated
+
+
+@pytest.mark.parametrize("metadata", [False, True])
+@pytest.mark.parametrize("regularization", [0.0, 0.05])
+def test_two_steps_equal_those_of_a_loop_over_positives(metadata, regularization):
+    model = built(metadata=metadata, regularization=regularization)
+    before = {name: tensor.detach().numpy().copy() for name, tensor in model.network.named_parameters()}
+    sums = {name: np.ones_like(weight) for name, weight in before.items()}
+    for start in (0, 40):
+        users, items = model._data.users[start : start + 40], model._data.items[start : start + 40]
+        negatives = model._sampler.draw(np.repeat(users, 4), model._rng).reshape(-1, 4)
+        gradients, total, updated = slow_gradients(model, users, items, negatives)
+        assert 0 < updated < 40  # some violate, some do not
+        loss = model.step(model.loss(*(torch.from_numpy(ids.astype(np.int64)) for ids in (users, items, negatives))))
+        assert loss == pytest.approx(total, rel=1e-5)
+        for name, gradient in gradients.items():
+            sums[name] += gradient**2
+            before[name] -= 0.1 * gradient / np.sqrt(sums[name])
+            ours = dict(model.network.named_parameters())[name].detach().numpy()
+            np.testing.assert_allclose(ours, before[name], rtol=1e-5, atol=1e-5)
+
+
+def test_the_first_violating_trial_is_taken_and_its_number_gives_the_weight():
+    positives = torch.tensor([2.0, 2.0, 2.0, 2.0, 2.0])
+    trials = torch.tensor([
+        [0.0, 1.5, 9.0],  # the second is above 2 - 1, the third too late
+        [0.0, 0.5, 0.9],  # none
+        [1.1, 1.1, 1.1],
+        [1.0, 1.0, 1.0],  # on the margin is not above it
+        [-5.0, 0.0, 1.2],
+    ])  # fmt: skip
+    found = violations(positives, trials, n_items=8)
+    assert found.rows.tolist() == [0, 2, 4]
+    assert found.trials.tolist() == [1, 0, 2]
+    assert found.weights.tolist() == pytest.approx([math.log(3), math.log(7), math.log(2)])
+
+
+def test_a_rank_estimated_below_one_weighs_nothing():
+    found = violations(torch.zeros(1), torch.tensor([[-3.0, -3.0, -3.0, 1.0]]), n_items=3)
+    assert found.weights.tolist() == [0.0]
+
+
+def test_a_batch_without_violations_changes_nothing():
+    model = built()
+    with torch.no_grad():
+        model.network.users.zero_()
+        model.network.columns.zero_()
+        model.network.items.zero_()
+        model.network.items[0, -1] = 5.0
+    before = model.weights()
+    loss = model.loss(torch.tensor([0, 1]), torch.tensor([0, 0]), torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]))
+    assert model.step(loss) == 0.0
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.weights().items())
+
+
+def test_a_user_is_the_sum_of_the_own_vector_and_those_of_the_features():
+    users, columns = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[10.0, 20.0], [100.0, 200.0]])
+    network = LightFMNetwork(users, torch.zeros(3, 3), columns, torch.tensor([[1.0, 0.0], [0.5, 2.0]]))
+    assert network.user_vectors(torch.tensor([0, 1])).tolist() == [[11.0, 20.0], [205.0, 411.0]]
+
+
+@pytest.mark.parametrize("metadata", [False, True])
+def test_only_metadata_tells_what_a_user_without_interactions_likes(metadata):
+    # Two groups that like the even and the odd items; ten more users, known by their group alone.
+    group = np.arange(60) % 2
+    likes = np.add.outer(group, np.arange(20)) % 2 == 0
+    users, items = np.nonzero(likes[:50] & (np.random.default_rng(0).random((50, 20)) < 0.6))
+    features = np.eye(2, dtype=np.float32)[group]
+    known = TrainingData(60, 20, users.astype(np.int32), items.astype(np.int32), features)
+    model = make(epochs=30, metadata=metadata).fit(known, rng=np.random.default_rng(0))
+    best = model.score(np.arange(50, 60, dtype=np.int32)).topk(10).indices
+    found = np.take_along_axis(likes[50:], best.numpy(), 1).mean()
+    # Without metadata the vectors are as they were drawn, alike for all, so that half of the items would be found.
+    assert found == 1.0 if metadata else found < 0.8
+
+
+def test_adagrad_goes_on_from_a_checkpoint_with_the_sums_it_had():
+    class Kept(Silent):
+        def epoch(self, model, loss):
+            del loss
+            tensors, rest = model.state()
+            self.state = {name: tensor.clone() for name, tensor in tensors.items()}, rest
+            return model.epochs_done < 2
+
+    class Resumed(Silent):
+        def restore(self, model):
+            model.load_state(*kept.state)
+            return True
+
+    kept = Kept()
+    unbroken = make(epochs=5).fit(data(), rng=np.random.default_rng(3))
+    make(epochs=5).fit(data(), rng=np.random.default_rng(3), progress=kept)
+    sums = [tensor for name, tensor in kept.state[0].items() if name.endswith(".sum")]
+    assert [tensor.shape for tensor in sums] == [(N_USERS, WIDTH), (N_ITEMS, WIDTH + 1), (N_COLUMNS, WIDTH)]
+    assert all((tensor >= 1).all() and tensor.max() > 1 for tensor in sums)
+    resumed = make(epochs=5).fit(data(), rng=np.random.default_rng(99), progress=Resumed())
+    everyone = np.arange(N_USERS, dtype=np.int32)
+    assert torch.equal(resumed.score(everyone), unbroken.score(everyone))
+
+
+@pytest.mark.parametrize("features", [None, np.zeros((N_USERS, 0), np.float32)])
+def test_metadata_that_is_not_there_is_refused(features):
+    plain = data()
+    bare = TrainingData(N_USERS, N_ITEMS, plain.users, plain.items, features)
+    with pytest.raises(ConfigurationError, match="the data has no user features"):
+        make().fit(bare, rng=np.random.default_rng(0))
+    scores = make(metadata=False).fit(bare, rng=np.random.default_rng(0)).score(np.array([0], np.int32))
+    assert torch.isfinite(scores).all()
+
+
+def test_a_user_who_has_everything_is_refused():
+    everything = TrainingData(2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32))
+    with pytest.raises(DataError, match="user 0 has all 2 items"):
+        make(metadata=False).fit(everything, rng=np.random.default_rng(0))
