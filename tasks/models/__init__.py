@@ -22,7 +22,10 @@ MODELS = {
     "gerai-nl": "tasks.models.gerai.gerai:GERAI",
     "gerai-nf": "tasks.models.gerai.gcn:GCN",
     "dpae": "tasks.models.dpae:DPAE",
+    "dpals": "tasks.models.dpals:DPALS",
     "rap": "tasks.models.rap:RAP",
+    "knn": "tasks.models.knn:KNN",
+    "lightfm": "tasks.models.lightfm:LightFM",
     "bprmf": "tasks.models.bpr:BPR",
     "lightgcn": "tasks.models.lightgcn:LightGCN",
     "dpmf-implicit": "tasks.models.dpmf_ranking:ImplicitDPMF",
@@ -39,6 +42,13 @@ MODELS = {
     "priv-u": "tasks.models.sessions.dipsgnn:PrivU",
     "edgerand": "tasks.models.sessions.edgerand:EdgeRand",
     "dpsgd": "tasks.models.sessions.dpsgd:DPSGD",
+    "ae": "tasks.models.vae.autoencoder:AE",
+    "vae": "tasks.models.vae.vae:VAE",
+    "dpvae": "tasks.models.vae.vae:VAE",
+    "dpvae-rigorous": "tasks.models.vae.vae:VAE",
+    "dpvae-compact": "tasks.models.vae.vae:VAE",
+    "mf": "tasks.models.factorisation:MF",
+    "svd": "tasks.models.factorisation:SVD",
 }
 
 

@@ -38,7 +38,21 @@ CONFIGS = {
         "delta": 1e-3,
         "clip_norm": 10.0,
     },
+    "dpals": {
+        "dimension": 2,
+        "iterations": 3,
+        "epsilon": 1000.0,
+        "delta": 1e-3,
+        "user_ridge": 0.1,
+        "item_ridge": 0.1,
+        "clip": 1.0,
+        "lengthen": True,
+        "contribution": 20.0,
+        "counts_share": 0.2,
+    },
     "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
+    "knn": {"k": 10, "values": "binary"},
+    "lightfm": EPOCHS | {"learning_rate": 0.05, "metadata": False},
     "bprmf": EPOCHS,
     "lightgcn": GRAPH | {"layers": 2, "row_regularization": 1e-3},
     "dpmf-implicit": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "alternations": 2},
@@ -51,6 +65,24 @@ CONFIGS = {
         "rating_high": 5.0,
     },
 }
+TINY = {"knn": {"k": 2}}
+"""What must be smaller where there are three users."""
+USERS = {
+    "epochs": 60, "batch_size": 8, "learning_rate": 0.01, "optimiser": "adam", "values": "binary", "dimension": 4,
+    "privacy": "none",
+}  # fmt: skip
+ROWS = USERS | {"hidden": 8, "beta": 0.1, "prior": "standard"}
+PRIVATE = {"epsilon_max": 1000.0, "delta": 1e-3, "clip_norm": 10.0, "privacy": "dpsgd"}
+CONFIGS |= {
+    "ae": USERS,
+    "mf": USERS | {"unobserved": 0.1, "regularization": 1e-3},
+    "svd": USERS | {"unobserved": 0.1, "regularization": 1e-3},
+    "vae": ROWS,
+    "dpvae": ROWS | PRIVATE | {"optimiser": "sgd", "learning_rate": 0.3, "privacy": "dpsgd-optimal-clip"},
+    "dpvae-rigorous": ROWS | PRIVATE | {"accounting": "rigorous", "quantile": 0.5},
+    "dpvae-compact": ROWS | PRIVATE | {"accounting": "rigorous", "popularity": 0.1, "frozen_encoder": True},
+}
+TINY |= {name: {"batch_size": 3} for name in ("ae", "mf", "svd", "vae", "dpvae", "dpvae-rigorous", "dpvae-compact")}
 RECOMMENDERS = [name for name in MODELS if issubclass(model_class(name), Recommender)]
 PERSONALISED = [name for name in RECOMMENDERS if "popularity" not in name]
 BY_EPOCHS = [name for name in RECOMMENDERS if issubclass(model_class(name), EpochModel)]
@@ -148,7 +180,8 @@ def test_scores_are_finite_for_a_user_with_one_item_and_an_item_never_seen(name)
     users, items = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1, 2, 0, 2], np.int32)
     ratings = np.array([4, 5, 1, 5, 4], np.float32)
     data = TrainingData(3, 5, users, items, np.zeros((3, 4), np.float32), attributes(3), ratings)
-    scores = all_scores(fitted(name, data, **({"epochs": 3} if name in BY_EPOCHS else {})), data)
+    override = ({"epochs": 3} if name in BY_EPOCHS else {}) | TINY.get(name, {})
+    scores = all_scores(fitted(name, data, **override), data)
     assert scores.shape == (3, 5)
     assert torch.isfinite(scores).all()
 
