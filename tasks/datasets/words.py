@@ -1,0 +1,116 @@
+"""Users' attributes in words: what every value of an attribute is called, so that it can have a word's vector.
+
+DP-VAE (paper section 3.3.1) takes "the embeddings of user metadata" and does not say which words it looks up. Here a
+category is called what it is called (F and M: female and male), an age by the bands it touches, and any other number by
+the third of its range that it lies in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.contracts import Feature
+from tasks.datasets.encoding import UNKNOWN, classes
+
+AGE = "age"
+AGE_BANDS = {0: "child", 13: "teen", 20: "young", 35: "adult", 46: "older", 65: "elderly"}
+"""First age of a band -> its word; all are in GloVe. 35 and 46 are where GERAI's age groups end (METHODS section 2)."""
+THIRDS = ("low", "medium", "high")
+SPELT = {"gender": {"f": "female", "m": "male"}, "sex": {"f": "female", "m": "male"}}
+"""Attribute -> what its abbreviations mean."""
+_FROM, _TO = r"(?:over|above|>)[ -]?(\d{1,3})", r"(?:under|below|<)[ -]?(\d{1,3})"
+_AGES = re.compile(rf"{_FROM}|{_TO}|(\d{{1,3}})\+|(\d{{1,3}}) ?[-–] ?(\d{{1,3}})|(\d{{1,3}})")
+_OLDEST = 999
+_NAMES, _ANY = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute whose values are words."""
+
+    name: str
+    values: tuple[str, ...]
+    """Categories, or the bands of a number."""
+    words: tuple[tuple[str, ...], ...]
+    """Of every value, one or more, in lower case."""
+    codes: NDArray[np.int64]
+    """(n_users,) position of each user's value."""
+
+    def affected(self, word: str) -> NDArray[np.bool_]:
+        """(n_users,) whose value is called by `word`, among others."""
+        return np.array([word in words for words in self.words])[self.codes]
+
+
+def attribute(feature: Feature, users: pl.DataFrame) -> Attribute:
+    """An attribute of all users in words.
+
+    Args:
+        feature: numbers have both bounds.
+        users: users table with ids dense from 0, in any row order.
+
+    Raises:
+        DataError: a category is unknown, or user ids are not 0..n-1.
+    """
+    if feature.kind == "categorical":
+        [codes] = classes(users, (feature,)).values()
+        if feature.unknown is not None:
+            codes = np.where(codes == UNKNOWN, feature.categories.index(feature.unknown), codes)
+        called = tuple(category_words(feature.name, category) for category in feature.categories)
+        return Attribute(feature.name, feature.categories, called, codes)
+    numbers = users.sort("user")[feature.name].cast(pl.Float64).to_numpy()
+    if feature.name == AGE:
+        values = tuple(AGE_BANDS.values())
+        codes = np.searchsorted(list(AGE_BANDS), numbers, side="right") - 1
+    else:
+        assert feature.low is not None, "check-processed asks for bounds"
+        assert feature.high is not None, "check-processed asks for bounds"
+        values = THIRDS
+        ends = np.linspace(feature.low, feature.high, len(THIRDS) + 1)[1:-1]
+        codes = np.searchsorted(ends, numbers, side="right")
+    codes = codes.clip(0).astype(np.int64)
+    return Attribute(feature.name, values, tuple((value,) for value in values), codes)
+
+
+def category_words(name: str, category: str) -> tuple[str, ...]:
+    """The words that a category of the attribute `name` is called by, each once; at least one.
+
+    Those are its names of two letters and more; where it has none, whatever stands between signs; else the text itself.
+    """
+    text = category.strip().lower()
+    if name == AGE and (bands := age_words(text)):
+        return bands
+    if spelt := SPELT.get(name, {}).get(text):
+        return (spelt,)
+    return tuple(dict.fromkeys(_NAMES.findall(text) or _ANY.findall(text) or [text]))
+
+
+def age_words(text: str) -> tuple[str, ...]:
+    """The words of all bands that a group of ages touches (`35-44`, `under-18`, `over 45`, `56+`, `23`).
+
+    Empty where the text names no ages.
+    """
+    found = _AGES.fullmatch(text)
+    if not found:
+        return ()
+    above, below, least, first, last, one = (None if part is None else int(part) for part in found.groups())
+    if above is not None:
+        low, high = above + 1, _OLDEST
+    elif below is not None:
+        low, high = 0, below - 1
+    elif least is not None:
+        low, high = least, _OLDEST
+    elif first is not None and last is not None:
+        low, high = first, last
+    else:
+        assert one is not None
+        low, high = one, one
+    starts = list(AGE_BANDS)
+    ends = [start - 1 for start in starts[1:]] + [_OLDEST]
+    return tuple(
+        word for (start, word), end in zip(AGE_BANDS.items(), ends, strict=True) if start <= high and low <= end
+    )

@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.datasets import glove
+from tasks.errors import DataError
+
+NUMBERS = np.random.default_rng(0).normal(size=(4, glove.WIDTH))
+WORDS = ["the", '"', "3.5", "naïve"]
+LINES = [" ".join([word, *map(repr, numbers.tolist())]) for word, numbers in zip(WORDS, NUMBERS, strict=True)]
+
+
+def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
+    path = folder / "glove.txt"
+    path.write_bytes(end.join([*lines, ""]).encode())
+    return path
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_every_bit_of_every_number_is_read(tmp_path: Path, end: str, size: int) -> None:
+    words, vectors = glove.read(written(tmp_path, LINES, end), size=size)
+    assert words == WORDS
+    assert (vectors == NUMBERS).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (LINES[1].rpartition(" ")[0], "50 fields instead of 51"),
+        (f"{LINES[1]} 0.5", "52 fields instead of 51"),
+        (f"new york {LINES[1].partition(' ')[2]}", "52 fields instead of 51"),
+        (f"{LINES[1].rpartition(' ')[0]} x", "number 50 is 'x', not a number"),
+        (f"{LINES[1].rpartition(' ')[0]} nan", "number 50 is nan, not a finite number"),
+        (f"{LINES[1].rpartition(' ')[0]} inf", "number 50 is inf, not a finite number"),
+        (LINES[1][1:], "word is empty"),
+        ("", "1 fields instead of 51"),
+        (LINES[0], "word the is repeated"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_line_that_is_not_a_word_and_its_numbers_is_refused(
+    tmp_path: Path, line: str, message: str, size: int
+) -> None:
+    path = written(tmp_path, [LINES[0], line, LINES[2]])
+    with pytest.raises(DataError, match=f"glove.txt:2: {message}"):
+        glove.read(path, size=size)
+
+
+def test_a_file_that_is_empty_or_absent_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is empty"):
+        glove.read(written(tmp_path, []))
+    with pytest.raises(DataError, match="not found"):
+        glove.read(tmp_path / "none.txt")
+
+
+def test_the_mirrors_part_reads_whole(mirror: Path) -> None:
+    words, vectors = glove.read(mirror / glove.FILE.mirror_path)
+    assert (len(words), vectors.shape) == (5050, (5050, 50))
+    assert words[:2] == ["the", ","]
+    assert vectors[0, :2].tolist() == [0.418, 0.24968]

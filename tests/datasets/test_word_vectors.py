@@ -1,0 +1,181 @@
+"""Vectors of words: components as a full decomposition gives them, scales that users cannot move, and fallbacks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.decomposition import PCA
+
+from tasks.datasets import glove, words
+from tasks.datasets.word_vectors import (
+    RELATED,
+    Vocabulary,
+    gaussian,
+    look_up,
+    sub_words,
+    value_vectors,
+    vocabulary,
+)
+from tasks.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+RNG = np.random.default_rng(3)
+N, WIDTH = 300, 8
+WORDS = [f"word{number}" for number in range(N)]
+VECTORS = RNG.normal(size=(N, WIDTH)) * np.arange(WIDTH, 0, -1) @ RNG.normal(size=(WIDTH, WIDTH))
+KNOWN = dict.fromkeys(["the", "home", "maker", "home-maker", "er", "education", "educated", "employed", "teen"], 0)
+MISSING = {
+    "administrator": ("administration", "administrative"),
+    "educator": ("education", "educational", "educated"),
+    "healthcare": ("health", "care"),
+    "homemaker": ("home", "maker"),
+    "salesman": ("sales", "man"),
+    "technician": ("technical",),
+}
+"""Occupations of ML-100K that the mirror's part of GloVe has not, and what stands for them."""
+
+
+@pytest.fixture(scope="module")
+def published(mirror: Path) -> Vocabulary:
+    return vocabulary(*glove.read(mirror / glove.FILE.mirror_path), 20)
+
+
+@pytest.mark.parametrize("dimension", [1, 3, WIDTH])
+def test_the_reduction_is_that_of_principal_components_whose_largest_loading_is_positive(dimension: int) -> None:
+    found = vocabulary(WORDS, VECTORS, dimension)
+    reference = PCA(dimension, svd_solver="full").fit(VECTORS)
+    signs = np.array([1 if loadings.max() > -loadings.min() else -1 for loadings in reference.components_])
+    expected = reference.transform(VECTORS) * signs
+    low, high = expected.min(axis=0), expected.max(axis=0)
+    assert np.allclose(found.vectors, (expected - low) / (high - low))
+    assert found.kept == pytest.approx(reference.explained_variance_ratio_.sum())
+
+
+def test_every_number_spans_0_to_1_over_the_vocabulary_however_that_is_shifted_turned_or_ordered() -> None:
+    found = vocabulary(WORDS, VECTORS, 4)
+    assert (found.vectors.min(axis=0) == 0).all()
+    assert (found.vectors.max(axis=0) == 1).all()
+    turned = np.linalg.qr(np.random.default_rng(4).normal(size=(WIDTH, WIDTH)))[0]
+    assert np.allclose(vocabulary(WORDS, VECTORS * 7 + 3, 4).vectors, found.vectors)
+    for mine, theirs in zip(found.vectors.T, vocabulary(WORDS, VECTORS @ turned, 4).vectors.T, strict=True):
+        assert np.allclose(mine, theirs) or np.allclose(mine, 1 - theirs)
+    order = np.random.default_rng(5).permutation(N)
+    shuffled = vocabulary([WORDS[row] for row in order], VECTORS[order], 4)
+    assert np.allclose(shuffled.vectors, found.vectors[order])
+
+
+def test_words_in_use_move_no_other_words_vector() -> None:
+    """The scale is the vocabulary's: one user's occupation must not change another's vector."""
+    known = vocabulary(WORDS, VECTORS, 4)
+    alone = look_up(["word3"], known, 4, 0)["word3"].vector
+    among = look_up(["word3", "word8", "nothing like it"], known, 4, 0)["word3"].vector
+    assert (alone == among).all()
+
+
+def test_vectors_that_vary_in_too_few_directions_are_refused() -> None:
+    flat = VECTORS[:, :3] @ np.random.default_rng(6).normal(size=(3, WIDTH))
+    assert vocabulary(WORDS, flat, 3).vectors.shape == (N, 3)
+    with pytest.raises(DataError, match="300 words vary in 3 directions, not in 4"):
+        vocabulary(WORDS, flat, 4)
+    with pytest.raises(DataError, match="5 words vary in 4 directions, not in 5"):
+        vocabulary(WORDS[:5], VECTORS[:5], 5)
+    with pytest.raises(DataError, match="1 words vary in 0 directions, not in 1"):
+        vocabulary(WORDS[:1], VECTORS[:1], 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("homemaker", ("home", "maker")),
+        ("educator", ("education", "educated")),
+        ("unemployed", ("employed",)),
+        ("teenager", ("teen",)),
+        ("theer", ()),  # `er` is too short to be one of two words, and `the` to be a stem
+        ("teenagerhood", ()),  # less than half of it
+        ("xy", ()),
+    ],
+)
+def test_an_unknown_word_is_made_of_known_ones(word: str, parts: tuple[str, ...]) -> None:
+    assert sub_words(word, KNOWN) == parts
+
+
+def test_the_most_even_cut_and_the_most_frequent_relatives_are_taken() -> None:
+    assert sub_words("overlander", dict.fromkeys(["ove", "rlander", "overl", "ander"], 0)) == ("overl", "ander")
+    related = {f"educat{ending}": 0 for ending in "abcdefgh"}
+    assert sub_words("educator", related) == tuple(related)[:RELATED]
+
+
+def test_the_vector_of_an_unknown_word_is_the_mean_of_its_parts() -> None:
+    known = vocabulary(["home", "maker", *WORDS], np.vstack([VECTORS[:2] + 1, VECTORS]), 4)
+    found = look_up(["home", "homemaker"], known, 4, 0)
+    assert (found["home"].how, found["homemaker"].how) == ("vocabulary", "sub-words")
+    assert np.allclose(found["homemaker"].vector, (known.vectors[0] + known.vectors[1]) / 2)
+
+
+@pytest.mark.parametrize("word", MISSING)
+def test_occupations_that_the_mirrors_part_has_not(word: str, published: Vocabulary) -> None:
+    assert word not in published.rows
+    found = look_up([word], published, 20, 0)[word]
+    assert (found.how, found.parts) == ("sub-words", MISSING[word])
+
+
+def test_every_word_that_this_project_puts_in_a_users_mouth_is_in_the_mirrors_part(published: Vocabulary) -> None:
+    assert {*words.AGE_BANDS.values(), *words.THIRDS, "female", "male"} <= published.rows.keys()
+
+
+def test_a_word_without_any_parts_is_hashed_with_the_vocabularys_own_mean_and_spread() -> None:
+    """Over seeds; each of 8 numbers is held to 5 standard errors, a false alarm in 1 of 200,000 runs."""
+    known = vocabulary(WORDS, VECTORS, 4)
+    found = [look_up(["zzz"], known, 4, seed)["zzz"] for seed in range(2000)]
+    assert {(one.how, one.parts) for one in found} == {("hashed", ())}
+    vectors = np.array([one.vector for one in found])
+    assert (vectors >= 0).all()
+    assert (vectors <= 1).all()
+    mean, spread = known.vectors.mean(axis=0), known.vectors.std(axis=0)
+    assert (np.abs(vectors.mean(axis=0) - mean) < 5 * spread / np.sqrt(2000)).all()
+    assert (np.abs(vectors.std(axis=0) / spread - 1) < 5 / np.sqrt(2 * 2000)).all()
+
+
+def test_hashed_numbers_are_uniform_over_seeds_and_independent() -> None:
+    """Kolmogorov-Smirnov and correlations at a false-alarm rate of 10⁻⁴ each."""
+    drawn = np.array([look_up(["writer"], None, 2, seed)["writer"].vector for seed in range(3000)])
+    for column in drawn.T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-4
+    assert stats.pearsonr(*drawn.T).pvalue > 1e-4
+    assert stats.pearsonr(drawn[:-1, 0], drawn[1:, 0]).pvalue > 1e-4
+
+
+def test_words_spelt_alike_have_hashed_vectors_alike() -> None:
+    def angle(first: str, second: str) -> float:
+        return float(np.corrcoef(gaussian(first, 2000, 1), gaussian(second, 2000, 1))[0, 1])
+
+    assert angle("writer", "writers") > 0.4
+    assert abs(angle("writer", "doctor")) < 5 / np.sqrt(2000)  # no three letters in common
+
+
+def test_hashed_vectors_are_the_same_in_every_process() -> None:
+    """Python's own hash of a text differs from run to run."""
+    code = "from tasks.datasets.word_vectors import gaussian; print(gaussian('writer', 3, 7).tolist())"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert said == {f"{gaussian('writer', 3, 7).tolist()}\n"}
+    assert not np.allclose(gaussian("writer", 3, 7), gaussian("writer", 3, 8))
+
+
+def test_a_value_of_several_words_is_their_mean() -> None:
+    found = look_up(["health", "care"], None, 5, 0)
+    one, both = value_vectors([("health",), ("health", "care")], found)
+    assert np.allclose(one, found["health"].vector)
+    assert np.allclose(both, (found["health"].vector + found["care"].vector) / 2)
