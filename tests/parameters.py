@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-OWN = ("about", "evaluation", "training", "tuning", "attack", "experiments")
+OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", "experiments")
 """What stands in a suite's own file."""
 
 

@@ -20,6 +20,7 @@ from tests import parameters
 ROOT = Path(__file__).resolve().parents[1]
 ORIGINAL = parameters.read()
 DEMO = "suites", "demo"
+EMBEDDED = "dpvae-ml-100k"
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -206,6 +207,14 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
             put(*DEMO, "task", value="next-item"),
             "suites/demo/params.yaml: evaluation.negatives: must be null in a suite whose task is next-item",
         ),
+        (
+            put("suites", "dipsgnn", "evaluation", "recall", value="reachable"),
+            "suites/dipsgnn/params.yaml: evaluation.recall: must be relevant in a suite whose task is next-item",
+        ),
+        (
+            put("suites", "dpvae", "training_audit", "experiments", value={"x": {"settings": ["base"], "control": {}}}),
+            "suites/dpvae/params.yaml: training_audit.experiments: unknown experiment of this suite 'x'",
+        ),
         (move("demo-bpr"), "suites/gerai/params.yaml: experiments.demo-bpr: the suite 'demo' has an experiment of"),
         (
             put("suites", "gerai", "experiments", "gerai-bpr", "config", "epochs", value="many"),
@@ -270,6 +279,46 @@ def test_schedules_and_the_workflow_of_results_name_suites() -> None:
     regenerated = workflow["jobs"]["regenerate"]["strategy"]["matrix"]["suite"]
     assert set(scheduled) <= suites
     assert set(scheduled) == set(regenerated)  # what runs here every week also runs there
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop("embedded"), "embedded: this key is missing"),
+        (put("embedded", EMBEDDED, "data", value="none"), f"embedded.{EMBEDDED}.data: unknown processed data set"),
+        (put("embedded", EMBEDDED, "vectors", value="word2vec"), f"embedded.{EMBEDDED}.vectors: .*'glove' or 'hashed'"),
+        (put("embedded", EMBEDDED, "dimension", value=51), f"embedded.{EMBEDDED}.dimension: .*less than or equal"),
+        (put("embedded", EMBEDDED, "dimension", value=0), f"embedded.{EMBEDDED}.dimension: .*greater than or equal"),
+        (put("embedded", EMBEDDED, "seed", value=-1), f"embedded.{EMBEDDED}.seed: .*greater than or equal"),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "features", value="embedded/none"),
+            "suites/demo/params.yaml: experiments.demo-bpr.features: unknown embedded data 'none'",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "features", value=f"embedded/{EMBEDDED}"),
+            f"suites/demo/params.yaml: experiments.demo-bpr.features: '{EMBEDDED}' embeds 'dpvae-ml-100k', not 'demo'",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-bpr", "sweep", value=[{"features_epsilon": 20.0}]),
+            "suites/demo/params.yaml: experiments.demo-bpr.sweep: features_epsilon is for perturbed features, not for "
+            "'processed/demo'",
+        ),
+    ],
+)
+def test_embedded_features_are_known_and_the_experiments_own(
+    change: Change, message: str, written: Callable[[Change], Path]
+) -> None:
+    assert re.match(message, refused(written(change)))
+
+
+def test_embedded_features_have_no_budget(written: Callable[[Change], Path]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        params["embedded"]["tiny"] = {"data": "demo", "vectors": "hashed", "dimension": 2, "seed": 0}
+        params["suites"]["demo"]["experiments"]["demo-bpr"]["features"] = "embedded/tiny"
+
+    params = load(written(change))
+    experiment = params.experiments["demo-bpr"]
+    assert params.features_epsilon(experiment, experiment.config) is None
 
 
 def test_a_suite_may_judge_next_items_and_be_attacked_by_nobody(written: Callable[[Change], Path]) -> None:

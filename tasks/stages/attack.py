@@ -33,6 +33,7 @@ from tasks.attacks import attribute, blurring
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS, gain
+from tasks.stages.attack_params import AttributeAttack
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
@@ -45,7 +46,8 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.params import BASE, AttributeAttack, Experiment, Params, load
+from tasks.stages.fields import BASE
+from tasks.stages.params import Experiment, Params, load
 from tasks.stages.provenance import provenance
 from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
 

@@ -29,10 +29,12 @@ from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
+from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.fields import BASE
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Screen
-from tasks.stages.params import BASE, EdgeAttack, Experiment, Params, load
+from tasks.stages.params import Experiment, Params, load
 from tasks.stages.provenance import provenance
 
 SHORTEST = 4

@@ -129,7 +129,7 @@ def code_digest() -> str:
 
     Left out is what only validates or records: the parameters' types (they hold no defaults) and provenance.
     """
-    passive = {"tasks.stages.params", "tasks.stages.references", "tasks.stages.provenance"}
+    passive = {f"tasks.stages.{name}" for name in ("attack_params", "fields", "params", "references", "provenance")}
     specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
     # by spec: the stage that runs is called `__main__` in sys.modules
     files = {spec.origin for spec in specs if spec and spec.name.startswith("tasks.") and spec.name not in passive}

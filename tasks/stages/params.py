@@ -5,66 +5,35 @@ No field has a default: what decides a number is written in these files and nowh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from tasks.attacks import ATTACKERS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import references
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, TrainingAudit
+from tasks.stages.fields import BASE, Cutoffs, Epsilon, Name, Seeds, Strict, distinct, known
 
 PARAMS_FILE = Path("params.yaml")
 SUITES = Path("suites")
 """The folder of the suites' own files, beside `PARAMS_FILE`."""
-BASE = "base"
-"""The setting of an experiment that no sweep changed."""
 _Options = TypeVar("_Options", bound=BaseModel)
-
-
-def _distinct(values: list[Any]) -> list[Any]:
-    repeated = {value for value in values if values.count(value) > 1}
-    if repeated:
-        raise ValueError(f"{sorted(repeated)[0]} is repeated")
-    return values
-
-
-def _known(kind: str, known: Callable[[], list[str]]) -> AfterValidator:
-    def check(name: str) -> str:
-        if name not in known():
-            raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known()))}")
-        return name
-
-    return AfterValidator(check)
-
-
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
-Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1), AfterValidator(_distinct)]
-Share = Annotated[float, Field(gt=0, lt=1)]
-Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-
-
-class Strict(BaseModel):
-    """No unknown keys, and no guessing: a quoted number, or `true` for 1, is a mistake."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Dataset(Strict):
     """A raw data set: the module of `tasks.datasets` that obtains it and the one that reads its format."""
 
-    source: Annotated[str, _known("source", lambda: list(SOURCES))]
+    source: Annotated[str, known("source", lambda: list(SOURCES))]
     obtain: dict[str, Any]
     """The source's own options (its `ObtainOptions`), such as the scale and seed of generated data."""
-    format: Annotated[str, _known("format", lambda: list(FORMATS))]
+    format: Annotated[str, known("format", lambda: list(FORMATS))]
     read: dict[str, Any]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
 
@@ -73,7 +42,7 @@ class Processed(Strict):
     """A data set under a protocol: which rows are kept, how they are split, which user features there are."""
 
     dataset: str
-    protocol: Annotated[str, _known("protocol", lambda: list(PROTOCOLS))]
+    protocol: Annotated[str, known("protocol", lambda: list(PROTOCOLS))]
     options: dict[str, Any]
     """The protocol's own options (its `Options`)."""
 
@@ -83,8 +52,20 @@ class Perturbed(Strict):
 
     data: str
     mechanism: Literal["multidimensional"]
-    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(_distinct)]
+    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)]
     seeds: Seeds
+
+
+class Embedded(Strict):
+    """The user features of a processed data set as word vectors (DP-VAE's metadata)."""
+
+    data: str
+    vectors: Literal["glove", "hashed"]
+    """Published ones, from a file that is placed or in the mirror, or ones hashed from the words' spelling."""
+    dimension: Annotated[int, Field(ge=1, le=50)]
+    """Numbers per attribute: the size of a user's latent vector. GloVe's have 50."""
+    seed: Annotated[int, Field(ge=0)]
+    """Of hashed vectors, also those of words that GloVe's file has not."""
 
 
 class Evaluation(Strict):
@@ -95,6 +76,8 @@ class Evaluation(Strict):
     """Unobserved items beside each held-out one in the sampled protocol of top-k lists; null for other tasks."""
     seed: Annotated[int, Field(ge=0)]
     """Of those negatives and of the order of equal scores."""
+    recall: Literal["relevant", "reachable"]
+    """What the hits of a list are divided by: the held-out items, or those of them that a list so long can hold."""
 
 
 class Training(Strict):
@@ -112,67 +95,9 @@ class Tuning(Strict):
     seed: Annotated[int, Field(ge=0)]
     """Seed of every trial; no experiment may use it for a result."""
     grid: dict[
-        Annotated[str, _known("model", lambda: list(MODELS))], dict[str, Annotated[list[Any], Field(min_length=1)]]
+        Annotated[str, known("model", lambda: list(MODELS))], dict[str, Annotated[list[Any], Field(min_length=1)]]
     ]
     """Model -> configuration key -> values; every combination is one trial."""
-
-
-class Attackers(Strict):
-    """Which attackers see how much."""
-
-    k: Cutoffs
-    """Lengths of the list of recommendations that an attacker sees, one attack each."""
-    attackers: Annotated[
-        list[Annotated[str, _known("attacker", lambda: list(ATTACKERS))]],
-        Field(min_length=1),
-        AfterValidator(_distinct),
-    ]
-
-
-class AttributeAttack(Attackers):
-    """Attribute inference: `k` and `attackers` at the setting `base`."""
-
-    kind: Literal["attribute"]
-    sweep: Attackers
-    """The same at all other settings."""
-    control_k: Cutoffs
-    """Those `k` at which the attack is repeated on attributes dealt out at random, and on other profiles than the true
-    ones where a system was given such."""
-    target_share: Share
-    """Share of the users whose attributes must be guessed; the others' are known to the attacker."""
-    split_seed: Annotated[int, Field(ge=0)]
-
-    @model_validator(mode="after")
-    def _within_base(self) -> AttributeAttack:
-        for name, inner, outer in (
-            ("sweep.k", self.sweep.k, self.k),
-            ("sweep.attackers", self.sweep.attackers, self.attackers),
-            ("control_k", self.control_k, self.k),
-        ):
-            if missing := [value for value in inner if value not in outer]:
-                raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
-        return self
-
-    def at(self, setting: str) -> Attackers:
-        """Who attacks at a setting."""
-        return self if setting == BASE else self.sweep
-
-
-class EdgeAttack(Strict):
-    """Edge inference: two worlds that differ in one interaction of a user's sequence."""
-
-    kind: Literal["edges"]
-    systems: Annotated[list[Name], Field(min_length=1), AfterValidator(_distinct)]
-    """Experiments whose aggregates and recommendations are attacked, at every setting that varies only their budget."""
-    control: Name
-    """The experiment without noise that an attacker must succeed against."""
-    targets: Annotated[int, Field(ge=1)]
-    """Tested users, one interaction of each."""
-    trials: Annotated[int, Field(ge=8)]
-    """Independent inferences in either world, per target; half of them teach the attacker."""
-    k: Annotated[int, Field(ge=1)]
-    """Length of the lists that the attacker sees."""
-    seed: Annotated[int, Field(ge=0)]
 
 
 class Experiment(Strict):
@@ -180,8 +105,8 @@ class Experiment(Strict):
 
     suite: Name
     data: str
-    features: Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
-    model: Annotated[str, _known("model", lambda: list(MODELS))]
+    features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded)/[a-z0-9-]+$")]
+    model: Annotated[str, known("model", lambda: list(MODELS))]
     code: str
     """The source of the model, so that DVC reruns the experiment when it changes."""
     seeds: Seeds
@@ -227,6 +152,8 @@ class OwnParams(Strict):
     tuning: Tuning
     attack: Annotated[AttributeAttack | EdgeAttack, Field(discriminator="kind")] | None
     """What an attacker tries on everything that the suite's systems release."""
+    training_audit: TrainingAudit | None
+    """Which private training runs are audited as a whole; null for none."""
     experiments: dict[Name, Experiment]
 
 
@@ -240,6 +167,7 @@ class _Root(Strict):
     datasets: dict[Name, Dataset]
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
+    embedded: dict[Name, Embedded]
     suites: dict[Name, Entry]
 
 
@@ -249,6 +177,7 @@ class Params(Strict):
     datasets: dict[Name, Dataset]
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
+    embedded: dict[Name, Embedded]
     suites: dict[Name, Suite]
 
     @cached_property
@@ -257,9 +186,9 @@ class Params(Strict):
         return {name: one for suite in self.suites.values() for name, one in suite.experiments.items()}
 
     def features_epsilon(self, experiment: Experiment, config: dict[str, Any]) -> float | None:
-        """The budget of the features that a setting reads; None for true features."""
+        """The budget of the features that a setting reads; None for true features, as they are or in word vectors."""
         layer, name = experiment.features.split("/")
-        if layer == "processed":
+        if layer != "perturbed":
             return None
         return float(config.get("features_epsilon", self.perturbed[name].epsilon[0]))
 
@@ -292,7 +221,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
         name: Suite(**dict(entry), **dict(_read(own_file(name, path), OwnParams)))
         for name, entry in root.suites.items()
     }
-    params = Params(datasets=root.datasets, processed=root.processed, perturbed=root.perturbed, suites=suites)
+    params = Params(**(dict(root) | {"suites": suites}))
     for problem in references.root_problems(params):
         raise ConfigurationError(f"{path}: {problem}")
     taken: dict[str, str] = {}

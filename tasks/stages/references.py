@@ -20,6 +20,8 @@ def root_problems(params: Params) -> Iterator[str]:
         yield from _unknown(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():
         yield from _unknown(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
+    for name, embedded in params.embedded.items():
+        yield from _unknown(f"embedded.{name}.data", embedded.data, params.processed, "processed data set")
     for name, suite in params.suites.items():
         yield from _unknown(f"suites.{name}.data", suite.data, params.processed, "processed data set")
 
@@ -29,6 +31,10 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
     if (suite.evaluation.negatives is None) != (suite.task == "next-item"):
         given = "must be null" if suite.task == "next-item" else "must not be null"
         yield f"evaluation.negatives: {given} in a suite whose task is {suite.task}"
+    if suite.task == "next-item" and suite.evaluation.recall != "relevant":
+        yield "evaluation.recall: must be relevant in a suite whose task is next-item"
+    for one in suite.training_audit.experiments if suite.training_audit else ():
+        yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
     if suite.attack is not None and suite.attack.kind == "edges":
         for where, named in (("attack.systems", suite.attack.systems), ("attack.control", [suite.attack.control])):
             for one in named:
@@ -53,9 +59,16 @@ def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterato
 
 def _features_problems(where: str, experiment: Experiment, params: Params) -> Iterator[str]:
     layer, name = experiment.features.split("/")
+    if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
+        yield f"{where}.sweep: features_epsilon is for perturbed features, not for {experiment.features!r}"
     if layer == "processed":
         if name != experiment.data:
             yield f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}"
+        return
+    if layer == "embedded":
+        yield from _unknown(f"{where}.features", name, params.embedded, "embedded data")
+        if name in params.embedded and (data := params.embedded[name].data) != experiment.data:
+            yield f"{where}.features: {name!r} embeds {data!r}, not {experiment.data!r}"
         return
     if name not in params.perturbed:
         yield from _unknown(f"{where}.features", name, params.perturbed, "perturbed data")

@@ -17,8 +17,9 @@ from tasks.attacks import attribute
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes
 from tasks.errors import ConfigurationError, DataError
+from tasks.stages.attack_params import AttributeAttack
 from tasks.stages.common import PROCESSED, address, require_passed, run_stage, whole
-from tasks.stages.params import AttributeAttack, Params, load, own_file
+from tasks.stages.params import Params, load, own_file
 
 FOLDER = Path("data/targets")
 TARGETS = pa.schema(

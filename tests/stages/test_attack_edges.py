@@ -20,9 +20,10 @@ from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy import aggregation
 from tasks.stages import attack_edges, check, train
 from tasks.stages.attack_edges import choose_targets, read_model, recommended
+from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import EdgeAttack, Params, load
+from tasks.stages.params import Params, load
 from tests.stages import tiny, tiny_next
 
 OUT = RUNS / "tiny" / "edges"

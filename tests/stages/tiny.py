@@ -28,7 +28,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
     What stands in a suite's own file is the same for all of them, so it is given once, the experiments of all together.
     """
     raw = parameters_.read()
-    raw |= {key: raw["suites"]["demo"][key] for key in parameters_.OWN}
+    raw |= {key: raw["suites"]["demo"].get(key) for key in parameters_.OWN}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
     experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
@@ -39,6 +39,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
         "perturbed": {
             "tiny": {"data": "tiny", "mechanism": "multidimensional", "epsilon": [1.0, 7.5], "seeds": [0, 1]}
         },
+        "embedded": {"tiny": {"data": "tiny", "vectors": "hashed", "dimension": 3, "seed": 5}},
         "suites": {"tiny": entry | {"title": "Tiny"}, "open": entry | {"title": "Nothing private"}},
         "experiments": {
             "tiny-counts": experiment
