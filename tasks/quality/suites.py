@@ -1,5 +1,6 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
+from tasks.quality.embedded import embedded
 from tasks.quality.files import files
 from tasks.quality.metrics import attack_metrics, measurements, metrics, next_item_metrics, ranking_metrics
 from tasks.quality.processed import processed
@@ -8,6 +9,7 @@ from tasks.quality.releases import next_items, perturbed, recommendations
 
 __all__ = [
     "attack_metrics",
+    "embedded",
     "files",
     "measurements",
     "metrics",

@@ -19,7 +19,9 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
+from tasks.stages.attack_params import AttributeAttack
 from tasks.stages.common import (
+    DATA,
     INTERIM,
     PERTURBED,
     PROCESSED,
@@ -33,7 +35,8 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.params import BASE, AttributeAttack, Experiment, Params, Suite, load
+from tasks.stages.fields import BASE
+from tasks.stages.params import Experiment, Params, Suite, load
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
@@ -196,6 +199,20 @@ def perturbed(key: str, params: Params) -> Subject:
     return Subject([folder / "schema.json", *files.values()], tables)
 
 
+def embedded(key: str, params: Params) -> Subject:
+    """User features as word vectors."""
+    embedding = _known("embedded", key, params.embedded)
+    folder = DATA / "embedded" / key
+    file = folder / "features.parquet"
+
+    def tables() -> list[Table]:
+        schema = contracts.read_schema(folder / "schema.json")
+        columns = [f"{one.name}.{number}" for one in schema.features for number in range(embedding.dimension)]
+        return suites.embedded(contracts.read(file, contracts.features_schema(columns)), schema)
+
+    return Subject([folder / "schema.json", folder / "words.json", file], tables)
+
+
 def recommendations(key: str, params: Params) -> Subject:
     """What an experiment released, every setting and seed, beside the data it learnt from."""
     experiment: Experiment = _known("experiments", key, params.experiments)
@@ -232,7 +249,7 @@ def metrics(key: str, params: Params) -> Subject:
             ranking = suites.next_item_metrics(evaluation.k)
         else:
             assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
-            ranking = suites.ranking_metrics(evaluation.k, evaluation.negatives)
+            ranking = suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)
         attributes = [feature.name for feature in schema.sensitive]
 
         def names(setting: str) -> list[tuple[str, int]]:
@@ -261,6 +278,7 @@ LAYERS: dict[str, Callable[[str, Params], Subject]] = {
     "raw": raw,
     "processed": processed,
     "perturbed": perturbed,
+    "embedded": embedded,
     "recommendations": recommendations,
     "metrics": metrics,
 }

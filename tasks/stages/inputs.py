@@ -16,8 +16,10 @@ from tasks.datasets.encoding import classes, encode
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Model, TrainingData
 from tasks.sequences import Sequences
-from tasks.stages.common import PERTURBED, PROCESSED, digest
+from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
 from tasks.stages.params import Experiment
+
+EMBEDDED = DATA / "embedded"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Inputs:
     interactions: pl.DataFrame
     processed: Path
     features_layer: Path
-    """The processed folder (true features) or a perturbed one."""
+    """The processed folder (true features), an embedded or a perturbed one."""
 
     @cached_property
     def digest(self) -> str:
@@ -45,11 +47,13 @@ class Inputs:
         return Seen.from_pairs(*self.pairs(*splits), self.schema.n_users)
 
     def features(self, seed: int) -> NDArray[np.float32]:
-        """Encoded user features, true or as released for `seed`: (n_users, n_columns)."""
+        """Encoded user features, true or as released for `seed`, or as word vectors: (n_users, n_columns)."""
         if self.features_layer == self.processed:
             return encode(self._users, self.schema.features)
-        columns = self.schema.columns
-        table = contracts.read(self.features_layer / f"seed-{seed}.parquet", contracts.features_schema(columns))
+        columns, file = self.schema.columns, f"seed-{seed}.parquet"
+        if self.features_layer.parent == EMBEDDED:
+            columns, file = read_json(self.features_layer / "words.json")["columns"], "features.parquet"
+        table = contracts.read(self.features_layer / file, contracts.features_schema(columns))
         return table.sort("user").select(columns).to_numpy()
 
     def sequences(self, split: str) -> Sequences:
@@ -92,6 +96,9 @@ def read_inputs(experiment: Experiment, features_epsilon: float | None) -> Input
     """The inputs of one setting of an experiment; `features_epsilon` chooses among perturbed releases."""
     processed = PROCESSED / experiment.data
     layer, name = experiment.features.split("/")
-    features = processed if layer == "processed" else PERTURBED / name / f"epsilon={features_epsilon:g}"
+    folders = {"processed": PROCESSED, "embedded": EMBEDDED, "perturbed": PERTURBED}
+    features = folders[layer] / name
+    if layer == "perturbed":
+        features /= f"epsilon={features_epsilon:g}"
     interactions = contracts.read(processed / "interactions.parquet", contracts.INTERACTIONS)
     return Inputs(contracts.read_schema(processed / "schema.json"), interactions, processed, features)

@@ -197,6 +197,7 @@ def make(root: Path) -> Project:
     for table in ("datasets", "processed", "suites"):
         params[table] = {"demo": params[table]["demo"]}
     params["perturbed"] = {}
+    params["embedded"] = {}
     params["suites"]["demo"]["experiments"] = {}
     parameters.write(params, root)
     tiny.write("dvc.yaml", PIPELINE)

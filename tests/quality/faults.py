@@ -243,6 +243,21 @@ def processed_network() -> list[Fault]:
     ]
 
 
+def embedded() -> list[Fault]:
+    name, source = "embedded", "features"
+    columns = tables.embedded_table(2).columns[1:]
+    return [
+        *(one(name, source, value(2, column, 1.001), column, "between", 2) for column in columns),
+        one(name, source, value(2, columns[0], -0.001), columns[0], "between", 2),
+        one(name, source, value(2, columns[0], INF), columns[0], "between", 2),
+        one(name, source, value(2, columns[0], NAN), columns[0], "not_null", 2),
+        *missing(name, source, 2, *columns),
+        one(name, source, added("user", N_USERS), "user", "between", N_USERS),
+        Fault(name, source, without(5), f"{source} per user", "rows", "between", [5]),
+        Fault(name, source, twice(5), f"{source} per user", "rows", "between", [5]),
+    ]
+
+
 def released() -> list[Fault]:
     epsilon, per_user = "epsilon=7.5", f"{RECS} per user"
     return [
@@ -289,7 +304,7 @@ def released() -> list[Fault]:
     ]  # fmt: skip
 
 
-FAULTS = [*raw(), *processed(), *released()]
+FAULTS = [*raw(), *processed(), *embedded(), *released()]
 
 
 BY_USER = ("labels", "posts", "vectors")
@@ -356,6 +371,12 @@ JOINT = [
         RELEASE,
         value(2, "user", None),
         {("epsilon=7.5", "user", "not_null"), ("epsilon=7.5 per user", "rows", "between")},
+    ),
+    Joint(
+        "embedded",
+        "features",
+        value(2, "user", None),
+        {("features", "user", "not_null"), ("features per user", "rows", "between")},
     ),
     Joint(NEXT, LIST, value(7, "user", None), {(NEXT, "user", "not_null"), *UNASKED}),
     Joint(NEXT, LIST, value(7, "position", None), {(NEXT, "position", "not_null"), *UNASKED}),

@@ -11,7 +11,7 @@ import pytest
 
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
-from tasks.quality import runner, suites
+from tasks.quality import metrics, runner, suites
 from tasks.quality.counting import count, first_rows
 from tasks.quality.raw import on_scale
 from tasks.quality.rules import Rule, Table
@@ -22,7 +22,7 @@ from tests.quality.tables import Held, put
 
 CONTRACTS = (
     "raw", "raw log", "raw pair", "processed", "processed sequences", "processed folds", "processed pair", "perturbed",
-    "recommendations", "next items", "metrics",
+    "embedded", "recommendations", "next items", "metrics",
 )  # fmt: skip
 NAN = float("nan")
 
@@ -196,3 +196,10 @@ def test_a_failing_row_is_named_by_its_ids() -> None:
     table = tables.contract("recommendations", {LIST: put(tables.recommended(), 7, "rank", 9)})[0]
     [(_, rule)] = failures([table])
     assert first_rows(table, rule)[1] == ["row 7 (setting=base, seed=1, user=1, rank=9, item=15)"]
+
+
+@pytest.mark.parametrize(("recall", "name"), [("relevant", "full/recall"), ("reachable", "full/recall-reachable")])
+def test_metrics_of_lists_are_expected_by_the_names_that_training_gives_them(recall: str, name: str) -> None:
+    names = {metric for metric, _ in suites.ranking_metrics([5], 100, recall)}
+    assert {metric for metric in names if "recall" in metric} == {name}
+    assert {metric.rpartition("/")[2] for metric in names} <= set(metrics.RANGES)

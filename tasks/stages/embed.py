@@ -1,0 +1,119 @@
+"""Stage `embed`: the user features of a processed data set as word vectors, the metadata of DP-VAE's priors.
+
+Writes data/embedded/<name>/: features.parquet (user, then `<attribute>.<i>`), schema.json (of the processed data) and
+words.json: which words stand for whom, and where the vector of each is from. The features are the users' own, only
+written in another way: nothing here protects them.
+
+GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: after another one was put there,
+`dvc repro -f embed@NAME` takes it. words.json says which one was taken.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread counts
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks import contracts
+from tasks.datasets import glove, word_vectors
+from tasks.datasets.fetch import fetched
+from tasks.datasets.word_vectors import Found, Vocabulary
+from tasks.datasets.words import Attribute, attribute
+from tasks.errors import ByHandError, ConfigurationError, DataError
+from tasks.stages.common import DATA, PROCESSED, file_digest, require_passed, run_stage, whole, write_json
+from tasks.stages.download import places
+from tasks.stages.params import Embedded, load
+
+EMBEDDED = DATA / "embedded"
+
+
+def main(name: str) -> None:
+    """Embed data set `name`.
+
+    Raises:
+        ConfigurationError: params.yaml has no such name.
+        ByHandError: GloVe's file is neither placed nor in the mirror.
+        DataError: the data did not pass their check, users have no features, or GloVe's file is not what it should be.
+    """
+    known = load().embedded
+    if name not in known:
+        raise ConfigurationError(f"embedded.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
+    options = known[name]
+    require_passed("processed", options.data)
+    source = PROCESSED / options.data
+    schema = contracts.read_schema(source / "schema.json")
+    if not schema.features:
+        raise DataError(
+            f"{source}/schema.json: users have no features, so there is nothing to embed; "
+            f"take embedded.{name} out of params.yaml"
+        )
+    users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
+    attributes = [attribute(feature, users) for feature in schema.features]
+    vocabulary, origin = read_vocabulary(name, options) if options.vectors == "glove" else (None, None)
+    words = dict.fromkeys(word for one in attributes for of_value in one.words for word in of_value)
+    found = word_vectors.look_up(words, vocabulary, options.dimension, options.seed)
+    matrix = np.hstack([word_vectors.value_vectors(one.words, found)[one.codes] for one in attributes])
+    columns = [f"{one.name}.{number}" for one in attributes for number in range(options.dimension)]
+    table = pl.DataFrame(matrix, schema=columns)
+    table = table.insert_column(0, pl.Series("user", np.arange(len(matrix), dtype=np.int32)))
+    with whole(EMBEDDED / name) as place:
+        place.mkdir()
+        contracts.write(table, place / "features.parquet", contracts.features_schema(columns))
+        write_json(place / "schema.json", schema.model_dump(mode="json"))
+        about = options.model_dump(mode="json") | {"columns": columns, "vocabulary": origin}
+        write_json(place / "words.json", about | report(attributes, found))
+
+
+def read_vocabulary(name: str, options: Embedded) -> tuple[Vocabulary, dict[str, Any]]:
+    """GloVe's words in `options.dimension` numbers, and what is said about the file that they are from.
+
+    Raises:
+        ByHandError, DataError: as `main`.
+    """
+    try:
+        with fetched(glove.FILE, places()) as path:
+            words, vectors = glove.read(path)
+            vocabulary = word_vectors.vocabulary(words, vectors, options.dimension)
+            origin = {
+                "name": glove.FILE.name,
+                "address": glove.FILE.page,
+                "licence": glove.LICENCE,
+                "sha256": file_digest(path),
+                "words": len(words),
+                "variance_kept": vocabulary.kept,
+            }
+    except ByHandError as error:
+        raise ByHandError(f"{error}\nor set embedded.{name}.vectors to hashed in params.yaml") from error
+    return vocabulary, origin
+
+
+def report(attributes: Sequence[Attribute], found: Mapping[str, Found]) -> dict[str, Any]:
+    """The words of every attribute's values, where the vector of each word is from, and how many users that touches.
+
+    `users` counts those with a word of that origin in some attribute.
+    """
+    n_users = len(attributes[0].codes)
+    affected = {word: np.any([one.affected(word) for one in attributes], axis=0) for word in found}
+    origins = {}
+    for how in ("vocabulary", "sub-words", "hashed"):
+        members = [affected[word] for word, one in found.items() if one.how == how]
+        origins[how] = {"words": len(members), "users": int(np.any(members, axis=0).sum()) if members else 0}
+    return {
+        "n_users": n_users,
+        "attributes": {one.name: dict(zip(one.values, map(list, one.words), strict=True)) for one in attributes},
+        "words": {
+            word: {"how": one.how, "parts": list(one.parts), "users": int(affected[word].sum())}
+            for word, one in found.items()
+        },
+        "origins": origins,
+    }
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,264 @@
+"""Stage `embed`: users' attributes as word vectors, with a record of where every word's vector is from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.contracts import Feature
+from tasks.datasets import glove
+from tasks.errors import ByHandError, ConfigurationError, DataError
+from tasks.stages import embed, train
+from tasks.stages.common import PLACED, PROCESSED, QUALITY, digest, read_json, write_json
+from tasks.stages.inputs import read_inputs
+from tasks.stages.params import load
+from tests.stages import test_train, tiny
+
+OUT = embed.EMBEDDED / "tiny"
+DIMENSION = 3
+FEATURES = (
+    Feature(name="age", kind="numeric", low=1, high=120),
+    Feature(name="gender", kind="categorical", categories=("F", "M"), sensitive=True),
+    Feature(name="job", kind="categorical", categories=("writer", "homemaker", "xyz"), sensitive=True),
+)
+COLUMNS = [f"{feature.name}.{number}" for feature in FEATURES for number in range(DIMENSION)]
+WORDS = [
+    "the",
+    "of",
+    "female",
+    "male",
+    "writer",
+    "home",
+    "maker",
+    "child",
+    "teen",
+    "young",
+    "adult",
+    "older",
+    "elderly",
+]
+
+
+def people() -> pl.DataFrame:
+    """In no order."""
+    rng = np.random.default_rng(1)
+    n = tiny.N_USERS
+    return pl.DataFrame(
+        {
+            "user": rng.permutation(n).astype(np.int32),
+            "age": rng.integers(1, 100, n).astype(np.float32),
+            "gender": rng.choice(["F", "M"], n),
+            "job": rng.choice(["writer", "homemaker", "xyz"], n),
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny.build(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+    contracts.write(people(), PROCESSED / "tiny" / "users.parquet", contracts.users_schema(FEATURES))
+    schema = tiny.SCHEMA.model_copy(update={"features": FEATURES})
+    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+
+
+def ask_for(vectors: str) -> None:
+    entry = {"data": "tiny", "vectors": vectors, "dimension": DIMENSION, "seed": 5}
+    tiny.write_parameters(tiny.parameters(embedded={"tiny": entry}), Path())
+
+
+def place(file: Path) -> None:
+    """A part of GloVe's file with these words."""
+    numbers = np.random.default_rng(2).normal(size=(len(WORDS), glove.WIDTH))
+    file.parent.mkdir(parents=True)
+    lines = (" ".join([word, *map(str, row)]) for word, row in zip(WORDS, numbers.tolist(), strict=True))
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def features() -> pl.DataFrame:
+    return contracts.read(OUT / "features.parquet", contracts.features_schema(COLUMNS))
+
+
+@pytest.mark.parametrize("vectors", ["glove", "hashed"])
+def test_every_user_has_the_vectors_of_the_words_for_the_users_attributes(vectors: str) -> None:
+    ask_for(vectors)
+    place(PLACED / glove.FILE.name)
+    embed.main("tiny")
+    assert {path.name for path in OUT.iterdir()} == {"features.parquet", "schema.json", "words.json"}
+    table = features()
+    assert table["user"].to_list() == list(range(tiny.N_USERS))
+    assert table.drop("user").to_numpy().min() >= 0
+    assert table.drop("user").to_numpy().max() <= 1
+    bands = pl.sum_horizontal(pl.col("age") >= first for first in (13, 20, 35, 46, 65))
+    known = people().sort("user").with_columns(band=bands)
+    for attribute, value in (("age", "band"), ("gender", "gender"), ("job", "job")):
+        columns = [column for column in COLUMNS if column.startswith(f"{attribute}.")]
+        both = known.join(table, on="user").select(value, *columns)
+        # one vector per value, and as many vectors as values
+        assert both.unique().height == both[value].n_unique() == both.select(columns).unique().height
+
+
+def test_the_record_says_where_every_vector_is_from_and_whom_it_touches() -> None:
+    ask_for("glove")
+    place(PLACED / glove.FILE.name)
+    embed.main("tiny")
+    found = read_json(OUT / "words.json")
+    jobs = dict(people()["job"].value_counts().iter_rows())
+    assert found["attributes"]["job"] == {"writer": ["writer"], "homemaker": ["homemaker"], "xyz": ["xyz"]}
+    assert found["attributes"]["gender"] == {"F": ["female"], "M": ["male"]}
+    assert found["words"]["writer"] == {"how": "vocabulary", "parts": ["writer"], "users": jobs["writer"]}
+    assert found["words"]["homemaker"] == {"how": "sub-words", "parts": ["home", "maker"], "users": jobs["homemaker"]}
+    assert found["words"]["xyz"] == {"how": "hashed", "parts": [], "users": jobs["xyz"]}
+    assert found["origins"] == {
+        "vocabulary": {"words": 9, "users": tiny.N_USERS},
+        "sub-words": {"words": 1, "users": jobs["homemaker"]},
+        "hashed": {"words": 1, "users": jobs["xyz"]},
+    }
+    assert (found["n_users"], found["columns"]) == (tiny.N_USERS, COLUMNS)
+    assert found["vocabulary"]["words"] == len(WORDS)
+    assert 0 < found["vocabulary"]["variance_kept"] < 1
+
+
+def test_without_glove_everything_is_hashed_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
+    embed.main("tiny")  # the tiny workspace's own entry
+    found = read_json(OUT / "words.json")
+    assert found["vocabulary"] is None
+    assert found["origins"]["hashed"] == {"words": 11, "users": tiny.N_USERS}
+
+
+def test_a_missing_file_of_vectors_is_said_with_both_ways_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ask_for("glove")
+    with pytest.raises(ByHandError) as error:
+        embed.main("tiny")
+    assert str(error.value).splitlines()[1:] == [
+        f"get it at: {glove.FILE.page}",
+        f"ask for: {glove.FILE.what}",
+        "put it at: data/placed/glove.6B.50d.txt",
+        "or set embedded.tiny.vectors to hashed in params.yaml",
+    ]
+    (tmp_path / "mirror").mkdir()
+    monkeypatch.setenv("DPREC_MIRROR", str(tmp_path / "mirror"))
+    with pytest.raises(ByHandError, match=r"holds no glove/(?s:.*)or set embedded\.tiny\.vectors to hashed"):
+        embed.main("tiny")
+    assert not OUT.exists()
+
+
+def test_a_placed_file_and_a_mirrors_give_the_same_bytes_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ask_for("glove")
+    place(tmp_path / "mirror" / glove.FILE.mirror_path)
+    monkeypatch.setenv("DPREC_MIRROR", str(tmp_path / "mirror"))
+    embed.main("tiny")
+    before = digest(OUT)
+    embed.main("tiny")
+    assert digest(OUT) == before
+    monkeypatch.delenv("DPREC_MIRROR")
+    place(PLACED / glove.FILE.name)
+    embed.main("tiny")
+    assert digest(OUT) == before
+
+
+def test_too_few_words_for_so_many_numbers_leave_what_was_there() -> None:
+    embed.main("tiny")
+    before = digest(OUT)
+    ask_for("glove")
+    place(PLACED / glove.FILE.name)
+    lines = (PLACED / glove.FILE.name).read_text(encoding="utf-8").splitlines(keepends=True)
+    (PLACED / glove.FILE.name).write_text("".join(lines[:3]), encoding="utf-8")
+    with pytest.raises(DataError, match="3 words vary in 2 directions, not in 3"):
+        embed.main("tiny")
+    assert digest(OUT) == before
+    assert [path.name for path in OUT.parent.iterdir()] == ["tiny"]
+
+
+def test_users_without_features_are_refused() -> None:
+    schema = tiny.SCHEMA.model_copy(update={"features": ()})
+    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    with pytest.raises(DataError) as error:
+        embed.main("tiny")
+    assert str(error.value) == (
+        "data/processed/tiny/schema.json: users have no features, so there is nothing to embed; "
+        "take embedded.tiny out of params.yaml"
+    )
+
+
+def test_unknown_names_and_data_that_failed_their_check_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"embedded\.large is not in params\.yaml; known: tiny"):
+        embed.main("large")
+    verdict = QUALITY / "processed" / "tiny.json"
+    write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})
+    with pytest.raises(DataError, match="failed their check"):
+        embed.main("tiny")
+    assert not OUT.exists()
+
+
+def experiment_on_embedded_features() -> None:
+    """An experiment whose model reads features, on embedded ones that passed their check."""
+    shutil.rmtree(Path("suites"))
+    one = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "embedded/tiny"}
+    one |= {"model": "gerai", "code": "tasks/models/gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
+    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
+    evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"}
+    changed = tiny.parameters(experiments={"tiny-gerai": one}, suites=suites, evaluation=evaluation)
+    tiny.write_parameters(changed, Path())
+    schema = tiny.SCHEMA.model_copy(update={"features": FEATURES, "n_items": test_train.N_ITEMS})
+    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    contracts.write(test_train.interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    embed.main("tiny")
+    verdict = {"contract": "embedded", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
+    (QUALITY / "embedded").mkdir()
+    write_json(QUALITY / "embedded" / "tiny.json", verdict)
+
+
+def test_a_model_gets_the_vectors_whatever_its_seed() -> None:
+    experiment_on_embedded_features()
+    params = load()
+    experiment = params.experiments["tiny-gerai"]
+    inputs = read_inputs(experiment, params.features_epsilon(experiment, experiment.config))
+    given = inputs.features(0)
+    assert (given.shape, given.dtype) == ((tiny.N_USERS, len(FEATURES) * DIMENSION), np.float32)
+    assert (given == features().sort("user").select(COLUMNS).to_numpy()).all()
+    assert (given == inputs.features(1)).all()
+    before = inputs.digest
+    shuffled = features().sample(fraction=1, shuffle=True, seed=3)
+    contracts.write(shuffled, OUT / "features.parquet", contracts.features_schema(COLUMNS))
+    again = read_inputs(experiment, None)
+    assert again.digest != before
+    assert (again.features(0) == given).all()
+
+
+def test_a_run_on_embedded_features_waits_for_their_check_and_protects_nothing_of_them() -> None:
+    experiment_on_embedded_features()
+    train.main("tiny-gerai")
+    run = Path("data/runs/tiny/tiny-gerai/train")
+    assert [check["contract"] for check in read_json(run / "run.json")["checks"]] == ["processed", "embedded"]
+    entries = [entry for entry in read_json(run / "ledger.json") if entry["protects"] == "feature"]
+    assert {(entry["mechanism"], entry["accounted_epsilon"]) for entry in entries} == {("none", None)}
+    verdict = QUALITY / "embedded" / "tiny.json"
+    write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})
+    with pytest.raises(DataError, match="failed their check"):
+        train.main("tiny-gerai")
+
+
+def test_movielens_occupations_have_vectors_from_the_mirrors_part_of_glove(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All 21: 15 by name, 6 by their parts, none hashed."""
+    from tasks.datasets.twin_movielens import OCCUPATIONS_100K
+
+    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
+    ask_for("glove")
+    job = Feature(name="occupation", kind="categorical", categories=tuple(OCCUPATIONS_100K))
+    users = pl.DataFrame({"user": range(21), "occupation": list(OCCUPATIONS_100K)}, schema_overrides={"user": pl.Int32})
+    contracts.write(users, PROCESSED / "tiny" / "users.parquet", contracts.users_schema((job,)))
+    schema = tiny.SCHEMA.model_copy(update={"features": (job,), "n_users": 21})
+    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    embed.main("tiny")
+    origins = read_json(OUT / "words.json")["origins"]
+    assert {how: one["words"] for how, one in origins.items()} == {"vocabulary": 15, "sub-words": 6, "hashed": 0}
