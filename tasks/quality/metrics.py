@@ -11,7 +11,7 @@ from tasks.quality.counting import rows_of
 from tasks.quality.rules import Table, between, in_set, not_null, row_count, unique
 
 RANGES = {
-    **dict.fromkeys(("hit", "ndcg", "recall", "mrr", "f1", "auc", "low", "high"), (0, 1)),
+    **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),
     "advantage": (-1, 1),
 }
 """Range of a metric by the last part of its name (METHODS §8; advantage = F1 - majority, §7)."""
@@ -71,10 +71,14 @@ def next_item_metrics(ks: Sequence[int]) -> list[tuple[str, int]]:
     return list(product([f"{protocol}/{kind}" for protocol in ("next", "next-new") for kind in ("recall", "mrr")], ks))
 
 
-def ranking_metrics(ks: Sequence[int], negatives: int) -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures of lists (METHODS §8)."""
+def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant") -> list[tuple[str, int]]:
+    """(metric, k) of everything that training measures of lists (METHODS §8).
+
+    recall: `relevant` or `reachable`, what hits are divided by (`tasks.evaluation.metrics.ranking_metrics`).
+    """
+    of_all = "recall" if recall == "relevant" else f"recall-{recall}"
     names = [f"sampled-{negatives}/{kind}" for kind in ("hit", "ndcg", "mrr")]
-    names += [f"full/{kind}" for kind in ("hit", "ndcg", "recall", "mrr")]
+    names += [f"full/{kind}" for kind in ("hit", "ndcg", of_all, "mrr")]
     return list(product(names, ks))
 
 

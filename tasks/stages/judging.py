@@ -78,7 +78,9 @@ class TopK:
         assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
         k = max(evaluation.k)
         items, scores = ranking.top_k(model.score, self._users, inputs.seen("train", "valid"), k, self._order)
-        full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k)
+        full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k, recall=evaluation.recall)
+        if evaluation.recall == "reachable":
+            full["recall-reachable"] = full.pop("recall")
         test_users, test_items = inputs.pairs("test")
         negatives = ranking.sampled_negatives(
             test_users,

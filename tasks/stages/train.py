@@ -14,6 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 
 import json
 import shutil
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,6 @@ from tasks.privacy.ledger import Event, LedgerEntry
 from tasks.stages.common import (
     CHECKPOINTS,
     PERTURBED,
-    PROCESSED,
     RUNS,
     code_digest,
     read_json,
@@ -147,7 +147,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
 def ledger(model: Model, experiment: Experiment, unit: Unit, params: Params) -> list[LedgerEntry]:
     """What this unit spent: the model's entries, those of its features, and `none` for what nothing protects."""
     entries = list(model.ledger())
-    if model.uses_features and unit.inputs.features_layer.parent != PROCESSED:
+    if model.reads_features() and experiment.features.startswith("perturbed/"):
         recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
         budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
         for record in recorded:
@@ -156,8 +156,8 @@ def ledger(model: Model, experiment: Experiment, unit: Unit, params: Params) -> 
     protected = {entry.protects for entry in entries}
     if "interaction" not in protected:
         entries.append(unprotected("interaction", "The model is trained on the true interactions without noise."))
-    if (model.uses_features or model.uses_attributes) and "feature" not in protected:
-        what = "features" if model.uses_features else "sensitive attributes"
+    if (model.reads_features() or model.uses_attributes) and "feature" not in protected:
+        what = "features" if model.reads_features() else "sensitive attributes"
         entries.append(unprotected("feature", f"The model reads the users' true {what}."))
     return entries
 
@@ -209,6 +209,14 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
         )
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         write_json(place / "ledger.json", entries)
+        for delta in sorted(
+            {entry["claimed_delta"] for entry in entries if entry["claimed_delta"] > 1 / schema.n_users}
+        ):
+            print(
+                f"train {name}: warning: delta = {delta:g} is more than one in {schema.n_users} users; "
+                "publishing everything about one random user would meet it, too",
+                file=sys.stderr,
+            )
         write_json(place / "history.json", history)
         record = provenance(
             "train",

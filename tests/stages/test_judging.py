@@ -22,7 +22,7 @@ from tasks.stages.params import Evaluation, Training
 from tests.stages import tiny
 
 N_ITEMS = 10
-EVALUATION = Evaluation(k=[1, 3], negatives=None, seed=1)
+EVALUATION = Evaluation(k=[1, 3], negatives=None, seed=1, recall="relevant")
 TRAINING = Training(patience=2, validation_k=1)
 
 # User -> events in their order: 0 to 2 train and are tested, 3 validates, 4 has too few test events, 5 no others.
@@ -194,7 +194,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tmp_path,
         experiments=experiments,
         suites={"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "next-item"}},
-        evaluation={"k": [2, 5], "negatives": None, "seed": 1},
+        evaluation={"k": [2, 5], "negatives": None, "seed": 1, "recall": "relevant"},
         tuning={"seed": 1000, "grid": {"dp-popularity": {"contribution": [1, 2]}}},
         attack=None,
     )

@@ -33,7 +33,7 @@ def interactions() -> pl.DataFrame:
     )
 
 
-def build(root, monkeypatch):
+def build(root, monkeypatch, recall="relevant"):
     """A workspace with one model of each kind: counts, vectors, and a graph on perturbed features with a sweep."""
     monkeypatch.chdir(root)
     shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
@@ -48,7 +48,7 @@ def build(root, monkeypatch):
         | {"config": CONFIG | {"epsilon": 0.4}, "sweep": [{"features_epsilon": 7.5}]},
     }
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
-    evaluation = {"k": [5, 10], "negatives": 20, "seed": 1}
+    evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": recall}
     tiny.build(root, experiments=experiments, suites=suites, evaluation=evaluation)
     schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
     write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
@@ -69,6 +69,21 @@ def released(name: str) -> pl.DataFrame:
 
 def metrics(name: str) -> pl.DataFrame:
     return contracts.read(RUNS / "tiny" / name / "train" / "metrics.parquet", contracts.METRICS)
+
+
+def test_recall_by_what_a_list_can_hold_has_a_name_of_its_own(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch, recall="reachable")
+    train.main("tiny-counts")
+    held = interactions().filter(pl.col("split") == "test").group_by("user").agg("item")
+    lists = released("tiny-counts").filter(pl.col("path").str.contains("seed-1"), pl.col("rank") <= 5)
+    shares = []
+    for user, items in held.iter_rows():
+        hits = lists.filter(pl.col("user") == user, pl.col("item").is_in(items)).height
+        shares.append(hits / min(len(items), 5))
+    measured = metrics("tiny-counts").filter(pl.col("seed") == 1, pl.col("k") == 5)
+    values = dict(measured.select("metric", "value").iter_rows())
+    assert "full/recall" not in values
+    assert values["full/recall-reachable"] == pytest.approx(np.mean(shares))
 
 
 def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_path, monkeypatch):

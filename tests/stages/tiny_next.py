@@ -62,7 +62,7 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
         "about": ABOUT,
         "experiments": experiments,
         "suites": {suite: {"title": "Tiny", "paper": "dipsgnn", "data": "tiny", "task": "next-item"}},
-        "evaluation": {"k": [5, 10, 20], "negatives": None, "seed": 1},
+        "evaluation": {"k": [5, 10, 20], "negatives": None, "seed": 1, "recall": "relevant"},
         "training": {"patience": EPOCHS, "validation_k": 20},
         "tuning": {"seed": 1000, "grid": {}},
         "attack": dict(ATTACK),
