@@ -10,6 +10,7 @@ records of the SGD are users (`tasks.privacy.dpsgd`), and noise is calibrated to
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -86,6 +87,17 @@ class Gradients(NamedTuple):
         errors, hidden_errors = weights[:, None] * self.errors, weights[:, None] * self.hidden_errors
         return self.inputs.T @ hidden_errors + errors.T @ self.hidden, errors.sum(0)
 
+    def inner(self, direction: Sequence[Tensor]) -> Tensor:
+        """(n,) inner products of the users' gradients with a direction: (n_items, d) and (n_items,), in this order."""
+        items, biases = direction
+        by_input, by_output = (self.inputs @ items) * self.hidden_errors, (self.errors @ items) * self.hidden
+        return (by_input + by_output).sum(1) + self.errors @ biases
+
+    def scaled(self, factors: Tensor) -> Gradients:
+        """Each user's gradient times its factor, (n,): a gradient is linear in the errors."""
+        errors, hidden_errors = factors[:, None] * self.errors, factors[:, None] * self.hidden_errors
+        return self._replace(errors=errors, hidden_errors=hidden_errors)
+
 
 class DPAENetwork(nn.Module):
     """h = tanh(Wᵀ x/‖x‖), logits W h + b; the likelihood of x is multinomial.
@@ -126,6 +138,9 @@ class DPAE(EpochModel, Recommender):
     Config: ClassVar[type[EpochConfig]] = DPAEConfig
     config: DPAEConfig
     network: DPAENetwork
+    watch: Callable[[Sequence[Tensor], float], None] | None = None
+    """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
+    the probability at which a user is in it. For auditors."""
     _multiplier: float | None = None
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -154,14 +169,15 @@ class DPAE(EpochModel, Recommender):
         with torch.no_grad():
             gradients = network.gradients(self.rows(users))
             factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
-            sums = gradients.weighted_sum(factors)
+            released = [total + self._noise(total.shape) for total in gradients.weighted_sum(factors)]
+            if self.watch is not None:
+                self.watch(released, self._probability)
             network.steps += 1
             self._clipped.append(float((factors < 1).sum()) / expected)
             parameters = (network.items, network.biases)
             velocities = (network.velocity_items, network.velocity_biases)
-            for parameter, velocity, gradient in zip(parameters, velocities, sums, strict=True):
-                step = (gradient + self._noise(gradient.shape)) / expected
-                velocity.mul_(config.momentum).add_(step + 2 * config.regularization * parameter)
+            for parameter, velocity, total in zip(parameters, velocities, released, strict=True):
+                velocity.mul_(config.momentum).add_(total / expected + 2 * config.regularization * parameter)
                 parameter.sub_(config.learning_rate * velocity)
         return float(gradients.losses.sum()) / expected
 
@@ -171,6 +187,17 @@ class DPAE(EpochModel, Recommender):
         rows = torch.zeros(len(users), self._data.n_items)
         rows[torch.from_numpy(row), torch.from_numpy(item).long()] = 1.0
         return rows
+
+    def losses(self, rows: Tensor) -> Tensor:
+        """Of users with these rows under the present weights: (n,), from rows (n, n_items) of 0 and 1."""
+        with torch.no_grad():
+            return self.network.gradients(rows).losses
+
+    def clipped(self, rows: Tensor) -> Gradients:
+        """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
+        with torch.no_grad():
+            gradients = self.network.gradients(rows)
+            return gradients.scaled(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""

@@ -70,6 +70,10 @@ def test_norms_and_clipped_sums_equal_those_of_gradients_per_user(n, n_items, di
     sum_items, sum_biases = ours.weighted_sum(factors)
     torch.testing.assert_close(sum_items, (factors[:, None, None] * of_items).sum(0))
     torch.testing.assert_close(sum_biases, (factors[:, None] * of_biases).sum(0))
+    inner = torch.einsum("uid,id->u", of_items, weights) + of_biases @ biases
+    torch.testing.assert_close(ours.inner([weights, biases]), inner)
+    torch.testing.assert_close(ours.scaled(factors).inner([weights, biases]), factors * inner)
+    torch.testing.assert_close(ours.scaled(factors).squared_norms(), factors.square() * norms, rtol=1e-5, atol=1e-10)
 
 
 def test_without_noise_and_clipping_it_is_gradient_descent():
@@ -195,3 +199,23 @@ def test_an_infinite_budget_survives_saving(tmp_path):
 def test_unbounded_gradients_with_a_finite_budget_are_refused():
     with pytest.raises(ValidationError, match="clip_norm must be finite"):
         make(clip_norm=math.inf)
+
+
+def test_a_user_without_interactions_pulls_nowhere():
+    """So that one whose interactions are all removed is one who was never there."""
+    clipped = fitted().clipped(torch.zeros(2, N_ITEMS))
+    assert not any(total.any() for total in clipped.weighted_sum(torch.ones(2)))
+
+
+def test_what_is_watched_is_what_moves_the_weights_and_watching_changes_nothing():
+    seen = []
+    for epochs in (1, 3):
+        plain, watched = make(epochs=epochs, momentum=0.0), make(epochs=epochs, momentum=0.0)
+        watched.watch = lambda released, probability: seen.append((released, probability))
+        for model in (plain, watched):
+            model.fit(data(), rng=np.random.default_rng(3))
+        assert torch.equal(plain.network.items, watched.network.items)
+        assert torch.equal(plain.network.biases, watched.network.biases)
+    assert [probability for _, probability in seen] == [1.0] * 4
+    moved = -CONFIG["learning_rate"] / N_USERS * sum(released[1] for released, _ in seen[1:])
+    torch.testing.assert_close(watched.network.biases.data, moved)  # they begin at 0
