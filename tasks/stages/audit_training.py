@@ -1,0 +1,173 @@
+"""Stage `audit-training`: train private recommenders of a suite once more with canaries, and guess who was in.
+
+Writes data/runs/<suite>/one_run.json: for each audited setting and each of two auditors (of the released network, and
+of every step's release) the bound on epsilon that the guesses prove, the largest they could have proved, and what the
+same auditor proves where noise is off. A bound above what the ledger accounts for is a fault and ends the stage; one
+above what a paper claims is a finding.
+
+An audited run is that of the experiment's own configuration but for the canaries: a step takes the same share of the
+users, so sampling, number of steps and noise are the experiment's. All epochs are run: nothing is validated.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tasks.attacks.canaries import Canaries, Loses, Watched, Watcher, draw, loss_scores, planted
+from tasks.errors import ConfigurationError, PrivacyError
+from tasks.models import model_class
+from tasks.models.base import Model
+from tasks.privacy import one_run
+from tasks.privacy.ledger import LedgerEntry
+from tasks.stages.attack_params import TrainingAudit
+from tasks.stages.common import RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.inputs import read_inputs
+from tasks.stages.params import Params, load, options, own_file
+
+
+def main(name: str) -> None:
+    """Audit the training runs of suite `name`."""
+    torch.set_num_threads(1)
+    params = load()
+    if name not in params.suites:
+        raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
+    audit = params.suites[name].training_audit
+    if audit is None:
+        raise ConfigurationError(f"{own_file(name)}: training_audit: is null; there is nothing to audit")
+    require_passed("processed", params.suites[name].data)
+    records = [record for experiment in audit.experiments for record in audited(name, experiment, audit, params)]
+    with whole(RUNS / name / "one_run.json") as place:
+        write_json(place, records)
+    for record in records:
+        if record["accounted"] is not None and record["verdict"] == "refuted":
+            raise PrivacyError(
+                f"{RUNS / name / 'one_run.json'}: {record['experiment']}, {record['setting']}: accounted at epsilon "
+                f"{record['accounted']:.4g}, but its training proves at least {record['epsilon']:.3g}; "
+                "mend the model before anything is released"
+            )
+
+
+def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> list[dict[str, Any]]:
+    """The records of an experiment: two for each setting, one per auditor."""
+    settings, control_config = audit.experiments[name].settings, audit.experiments[name].control
+    experiment = params.suites[suite].experiments[name]
+    known = experiment.settings()
+    if not set(settings) <= set(known):
+        raise ConfigurationError(
+            f"{own_file(suite)}: training_audit.experiments.{name}: a setting other than {', '.join(known)}"
+        )
+    controls: dict[str, dict[str, one_run.OneRun]] = {}
+    records = []
+    for setting in settings:
+        config = known[setting]
+        if "features_epsilon" in config:
+            raise ConfigurationError(f"{own_file(suite)}: training_audit: {name}, {setting} sweeps its features")
+        run = Audited(name, config, suite, audit, params)
+        model, scores = run.scores(config)
+        entry = next(entry for entry in model.ledger() if entry.protects == "interaction")
+        delta = entry.accounted_delta or entry.claimed_delta
+        without_noise = json.dumps(config | control_config, sort_keys=True) + f" {delta}"
+        if without_noise not in controls:
+            _, of_control = run.scores(config | control_config)
+            controls[without_noise] = {auditor: run.judged(found, delta) for auditor, found in of_control.items()}
+        for auditor, found in scores.items():
+            control = controls[without_noise][auditor]
+            about = {"experiment": name, "setting": setting, "model": experiment.model, "auditor": auditor}
+            records.append(about | _record(run.judged(found, delta), control, entry, delta))
+    return records
+
+
+class Audited:
+    """An experiment's training data with canaries, and what auditors make of training on them."""
+
+    def __init__(self, name: str, config: dict[str, Any], suite: str, audit: TrainingAudit, params: Params) -> None:
+        experiment = params.experiments[name]
+        self._cls = model_class(experiment.model)
+        if not issubclass(self._cls, Model) or not hasattr(self._cls, "losses"):
+            raise ConfigurationError(
+                f"{own_file(suite)}: training_audit.experiments.{name}: {experiment.model} does not say what users "
+                "lose; audit models that have `losses`"
+            )
+        self._where, self._audit = (f"experiments.{name}", own_file(suite)), audit
+        self._control = config | audit.experiments[name].control
+        features = params.features_epsilon(experiment, config)
+        self._data = read_inputs(experiment, features).training_data(self._cls, audit.seed)
+        if not self._model(config).reads_ratings():
+            self._data = replace(self._data, ratings=None)
+        self._seeds = np.random.SeedSequence(audit.seed).spawn(4)
+        self._canaries = draw(self._data, audit.canaries, audit.items, self._rng(0))
+
+    def scores(self, config: dict[str, Any]) -> tuple[Model, dict[str, NDArray[np.float64]]]:
+        """The model that was trained once with canaries; auditor -> its scores of the canaries, (m,)."""
+        model = self._model(config)
+        watcher = None
+        if isinstance(model, Watched):
+            model.watch = watcher = Watcher(model, self._canaries, self._data)
+        self._fit(model, self._canaries, self._rng(1))
+        assert isinstance(model, Loses)
+        scores = {"network": loss_scores(model, self._reference, self._canaries, self._data.n_items)}
+        return model, scores | ({} if watcher is None else {"steps": watcher.scores})
+
+    def judged(self, scores: NDArray[np.float64], delta: float) -> one_run.OneRun:
+        """What scores prove."""
+        return one_run.audit(scores, self._canaries.included, self._audit.guesses, delta, self._audit.confidence)
+
+    @cached_property
+    def _reference(self) -> Loses:
+        """What an auditor trains who knows the real users: without noise, and without any canary."""
+        model = self._fit(self._model(self._control), self._canaries.all_out(), self._rng(2))
+        assert isinstance(model, Loses)
+        return model
+
+    def _model(self, config: dict[str, Any]) -> Model:
+        """A step takes the share of users that it takes in the experiment."""
+        if "batch_size" in config:
+            share = config["batch_size"] / self._data.n_users
+            config = config | {"batch_size": round(share * (self._data.n_users + self._audit.canaries))}
+        where, path = self._where
+        return self._cls(options(self._cls.Config, config, f"{where}.config, audited", path))
+
+    def _fit(self, model: Model, canaries: Canaries, rng: np.random.Generator) -> Model:
+        return model.fit(planted(self._data, canaries, self._rng(3)), rng=rng)
+
+    def _rng(self, use: int) -> np.random.Generator:
+        """Canaries and coins, audited training, reference and copied features each have a stream of their own."""
+        return np.random.default_rng(self._seeds[use])
+
+
+def _record(found: one_run.OneRun, control: one_run.OneRun, entry: LedgerEntry, delta: float) -> dict[str, Any]:
+    """What is written: the claim is what is accounted for, or what the paper claims where nothing is."""
+    claim = entry.claimed_epsilon if entry.accounted_epsilon is None else entry.accounted_epsilon
+    p_value = None
+    verdict = "no claim"
+    if claim is not None:
+        p_value = one_run.p_value(found.canaries, found.guesses, found.correct, claim, delta)
+        verdict = "refuted" if found.epsilon > claim else "consistent" if control.epsilon > claim else "inconclusive"
+    return {
+        "neighbouring": entry.neighbouring,
+        "accounting": entry.accounting,
+        "claimed": entry.claimed_epsilon,
+        "accounted": entry.accounted_epsilon,
+        "delta": delta,
+        "epsilon": found.epsilon,
+        "confidence": found.confidence,
+        "canaries": found.canaries,
+        "guesses": found.guesses,
+        "correct": found.correct,
+        "p_value": p_value,
+        "provable": found.provable,
+        "control": control.epsilon,
+        "control_correct": control.correct,
+        "verdict": verdict,
+    }
+
+
+if __name__ == "__main__":
+    run_stage(main)
