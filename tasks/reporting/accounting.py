@@ -18,7 +18,7 @@ def table(results: Results, k: int) -> Table | None:
     for mode, system in _run(results):
         cells = []
         for quality in qualities:
-            values = results.values(system, quality.metric, k, mode.setting)
+            values = results.values(system, quality.metric, quality.cutoff(k), mode.setting)
             found = summary(values) if len(values) else None
             spread = () if found is None or found.n < 2 else (f"± {number(found.std, quality.digits)}",)
             cells.append(missing("not run") if found is None else Cell(number(found.mean, quality.digits), spread))

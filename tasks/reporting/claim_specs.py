@@ -57,10 +57,16 @@ class Side:
     method: str
     key: str = ""
     value: float = 0.0
+    setting: str = ""
+    """A setting that is no value of a swept key alone."""
+    version: str = ""
+    """What that setting is called."""
 
     @property
     def name(self) -> str:
         """As it is told."""
+        if self.setting:
+            return f"{self.method} ({self.version or self.setting})"
         return f"{self.method} ({NAMES.get(self.key, self.key)} = {self.value:g})" if self.key else self.method
 
 
@@ -202,7 +208,7 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
     system = system_of(results, side.method)
     if system is None:
         return {}
-    setting = swept(results, system).get(side.key, {}).get(side.value) if side.key else BASE
+    setting = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]

@@ -44,7 +44,8 @@ def published_claims(results: Results, k: int) -> list[Claim]:
         return []
     specs, judged = KITS[paper.key].claims(results, k)
     found = [*judge(results, specs), *judged]
-    order = [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
+    order = [paper.data_table, paper.settings_table]
+    order += [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
     return sorted(found, key=lambda one: order.index(one.artefact))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.reporting import papers, published
-from tasks.reporting.results import Results, System
+from tasks.reporting.results import BASE, Results, System, unique
 
 COLUMNS = (
     "paper",
@@ -34,6 +34,14 @@ class Method:
 
     name: str
     system: System | None
+    setting: str = BASE
+    """Of our system."""
+    version: published.Version | None = None
+    """What it is a version of, in a table of versions."""
+
+    def printed_as(self, column: published.Column) -> tuple[str, str]:
+        """`method` and `setting` in paper_tables.csv."""
+        return (self.name, column.setting) if self.version is None else (self.version.method, self.version.setting)
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ def methods(results: Results, table: published.Table) -> list[Method]:
     Methods that have not been run have a row only where the paper prints their numbers.
     """
     layout, compared = layout_of(results), paper_of(results) is not None
+    if table.versions:
+        return [*_versions(results, table), *(Method(system.label, system) for system in results.yardsticks)]
     rows = []
     for name in table.methods:
         system = results.named(layout.methods[name])
@@ -81,6 +91,11 @@ def methods(results: Results, table: published.Table) -> list[Method]:
     return rows + [Method(system.label, system) for system in results.systems if system not in known]
 
 
+def has(results: Results, table: published.Table) -> bool:
+    """Whether a table stands in the report of such data."""
+    return not table.data or any(name in results.dataset for name in table.data)
+
+
 def entries(results: Results) -> list[Entry]:
     """Every quantity of every table, table by table, part by part, method by method."""
     paper = paper_of(results)
@@ -90,10 +105,13 @@ def entries(results: Results) -> list[Entry]:
             table,
             column,
             method,
-            found.get((table.key, method.name, column.setting, column.published)) if table.comparable else None,
-            np.empty(0) if method.system is None else results.values(method.system, column.metric, column.k),
+            found.get((table.key, *method.printed_as(column), column.published)) if table.comparable else None,
+            np.empty(0)
+            if method.system is None
+            else results.values(method.system, column.metric, column.k, method.setting),
         )
         for table in layout_of(results).tables
+        if has(results, table)
         for part in table.parts
         for method in methods(results, table)
         for column in part.columns
@@ -113,13 +131,14 @@ def frame(results: Results) -> pl.DataFrame:
             continue
         column = entry.column
         metric, _, k = column.published.partition("@")
-        key = (entry.table.key, column.protocol, entry.method.name, column.setting, metric, int(k))
+        method, setting = entry.method.printed_as(column)
+        key = (entry.table.key, column.protocol, method, setting, metric, int(k))
         values = (
             paper.key if paper else "",
             entry.table.key,
             results.dataset,
-            entry.method.name,
-            column.setting,
+            method,
+            setting,
             column.published,
             "" if entry.printed is None else f"{entry.printed:g}",
             f"{entry.ours.mean():.6f}" if len(entry.ours) else "",
@@ -131,6 +150,20 @@ def frame(results: Results) -> pl.DataFrame:
     rows.sort(key=lambda row: row[0])
     types = {name: pl.Int64 if name == "seeds" else pl.String for name in COLUMNS}
     return pl.DataFrame([values for _, values in rows], schema=types, orient="row")
+
+
+def _versions(results: Results, table: published.Table) -> list[Method]:
+    """Those that were run, and where the suite is set beside the paper also those that it prints."""
+    compared = paper_of(results) is not None
+    rows = []
+    for version in table.versions:
+        system = results.named(version.system)
+        if system is not None and version.ours in results.settings(system):
+            name = version.name if compared else ", ".join(unique([system.label, version.kind or system.label]))
+            rows.append(Method(name, system, version.ours, version))
+        elif compared and table.comparable:
+            rows.append(Method(version.name, None, version.ours, version))
+    return rows
 
 
 def printed(results: Results, paper: published.Paper) -> dict[tuple[str, str, str, str], float]:

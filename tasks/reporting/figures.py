@@ -96,7 +96,9 @@ def training(results: Results) -> Chart:
 def swept_in_figures(results: Results) -> list[System]:
     """The systems whose sweeps a figure of the paper shows."""
     layout = comparison.layout_of(results)
-    found = [results.named(layout.methods[name]) for figure in layout.figures for name in figure.drawn]
+    varying = [figure for figure in layout.figures if not figure.by_length]
+    found = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
+    found += [results.named(ladder.system) for ladder in layout.ladders]
     return [system for system in found if system is not None]
 
 
@@ -122,7 +124,7 @@ def yardstick_levels(results: Results, k: int) -> list[Level]:
 
 def axis(key: str, values: list[float]) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
     """Ticks of the x axis at the values of a swept key, and where a value stands: budgets on a log scale."""
-    place = math.log10 if key.endswith("epsilon") and all(value > 0 for value in values) else float
+    place = math.log10 if key.endswith(("epsilon", "epsilon_max")) and all(value > 0 for value in values) else float
     return [(place(value), f"{value:g}") for value in values], place
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tasks.reporting import claims_dipsgnn, claims_gerai, curves, gerai_figures, next_figures
+from tasks.reporting import (
+    claims_dipsgnn,
+    claims_dpvae,
+    claims_gerai,
+    curves,
+    data_statistics,
+    dpvae_figures,
+    gerai_figures,
+    layout,
+    next_figures,
+    preparation,
+)
 from tasks.reporting.chart import Chart
 from tasks.reporting.claim_specs import Claim, Spec
 from tasks.reporting.published import Figure, Table
@@ -24,6 +35,10 @@ class Kit:
     """The claims that tests decide, and those already judged."""
     elsewhere: bool = False
     """Whether claims are also tested on data of which the paper prints nothing."""
+    statistics: Callable[[Results], layout.Table | None] = data_statistics.table
+    """The paper's statistics of the data."""
+    settings: Callable[[Results], layout.Table | None] | None = None
+    """The settings of its method; None where they are not shown."""
 
 
 KITS = {
@@ -49,6 +64,21 @@ KITS = {
         },
         claims=claims_dipsgnn.claims,
         elsewhere=True,
+    ),
+    "dpvae": Kit(
+        tables={
+            "table5": dpvae_figures.versions,
+            "table6": dpvae_figures.versions,
+            "table7": dpvae_figures.versions,
+            "table8": dpvae_figures.versions,
+            "table9": dpvae_figures.versions,
+            "table10": dpvae_figures.budgets,
+            "table11": dpvae_figures.versions,
+        },
+        figures={"figure3": dpvae_figures.lengths},
+        claims=claims_dpvae.claims,
+        statistics=preparation.statistics,
+        settings=preparation.settings,
     ),
 }
 """Key of a paper -> its kit."""

@@ -112,15 +112,19 @@ def base_lines(results: Results, system: System) -> list[Line]:
 def total_epsilon(results: Results, system: System) -> float | None:
     """The accounted budget of everything the system learns from, per run: budgets of different things add up.
 
-    What was spent on features and on interactions was spent on the same users (basic composition). None where some part
-    has no finite guarantee, or where the ledger names nothing that is protected.
+    What was spent on features and on interactions was spent on the same users (basic composition), but entries of the
+    same releases under the same neighbouring relation are one guarantee, for both together. The largest of all seeds.
+    None where some part has no finite guarantee, or where the ledger names nothing that is protected.
     """
-    budgets: dict[str, float] = {}
-    for entry in (line.entry for line in base_lines(results, system)):
+    budgets: dict[int, dict[str, float]] = {}
+    for line in base_lines(results, system):
+        entry = line.entry
         if entry.accounted_epsilon is None:
             return None
-        budgets[entry.protects] = max(budgets.get(entry.protects, 0.0), entry.accounted_epsilon)
-    return sum(budgets.values()) if budgets else None
+        releases = entry.model_dump_json(include={"neighbouring", "events"} if entry.events else {"protects"})
+        for seed in line.seeds:
+            budgets.setdefault(seed, {})[releases] = entry.accounted_epsilon
+    return max(sum(of_seed.values()) for of_seed in budgets.values()) if budgets else None
 
 
 def shown(epsilon: float | None, delta: float = 0.0) -> str:

@@ -15,8 +15,12 @@ from tasks.reporting import (
     data_statistics,
     details,
     edges,
+    embeddings,
     figures,
+    kits,
+    ladder,
     lead,
+    one_run,
     summary,
     table_figures,
     tables,
@@ -36,6 +40,7 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
     """
     k = headline_cutoff(results)
     charts = table_figures.beside_tables(results, k)
+    kit = kits.KITS[comparison.layout_of(results).key]
     environment = Environment(
         loader=PackageLoader("tasks.reporting"),
         autoescape=True,
@@ -63,11 +68,17 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         drawn=charts,
         claims=published_claims,
         verdicts=claims.counted(published_claims),
-        statistics=data_statistics.table(results),
+        statistics=kit.statistics(results),
+        settings=kit.settings(results) if kit.settings else None,
         steps=data_statistics.steps(results),
         data_note=data_statistics.note(results),
         accounting=accounting.table(results, k),
         accounting_chart=accounting.chart(results, k),
+        ladder=ladder.table(results, k),
+        ladder_chart=ladder.chart(results, k),
+        one_run=one_run.table(results),
+        embeddings=embeddings.told(results),
+        words=embeddings.table(results),
         edges=edges.table(results),
         edges_chart=edges.chart(results),
         limits=[text for text in results.limits.split("\n\n") if text.strip()],

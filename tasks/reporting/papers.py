@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tasks.reporting.published import Paper
 from tasks.reporting.published_dipsgnn import DIPSGNN
+from tasks.reporting.published_dpvae import DPVAE
 from tasks.reporting.published_gerai import GERAI
 
-PAPERS = {paper.key: paper for paper in (GERAI, DIPSGNN)}
+PAPERS = {paper.key: paper for paper in (GERAI, DIPSGNN, DPVAE)}
 DEFAULT = GERAI
 """Its table layouts serve suites that reproduce no paper, such as `demo`."""
 

@@ -59,6 +59,27 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Version:
+    """A row of a table that sets versions of methods side by side: what is printed, and which run of ours answers."""
+
+    method: str
+    """`method` in paper_tables.csv."""
+    setting: str
+    """`setting` in paper_tables.csv."""
+    kind: str
+    """What the paper calls this version, in a word or two."""
+    system: str
+    """Label of our system (`Results.named`)."""
+    ours: str
+    """Its setting in METRICS."""
+
+    @property
+    def name(self) -> str:
+        """Name of the row."""
+        return f"{self.method}, {self.kind}" if self.kind else self.method
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of a paper. `comparable` is false for a counterpart of ours that the paper does not print."""
 
@@ -80,6 +101,10 @@ class Table:
     """Whether every system of the suite has a row, be it in another table of the paper or not."""
     marked: bool = False
     """Whether the best of the systems that claim privacy, and the best of the others, are marked in each column."""
+    versions: tuple[Version, ...] = ()
+    """Its rows, where they are versions of `methods`; beside them only the popularity lists have rows."""
+    data: tuple[str, ...] = ()
+    """It stands only in suites whose data have one of these in their name; empty for all suites."""
 
     @property
     def anchor(self) -> str:
@@ -108,6 +133,8 @@ class Figure:
     """The value that the paper's other results have."""
     note: str = ""
     """What to know of our version of it."""
+    by_length: bool = False
+    """Whether it varies the length of the list, not a key of a configuration."""
 
     @property
     def drawn(self) -> tuple[str, ...]:
@@ -129,10 +156,16 @@ class Quality:
     """The protocol in running text, such as "full ranking"."""
     digits: int = 3
     """Decimals that are shown."""
+    k: int | None = None
+    """Its own cut-off; None for the headline's."""
+
+    def cutoff(self, k: int) -> int:
+        """Where it is read when the headline is read at `k`."""
+        return k if self.k is None else self.k
 
     def at(self, k: int) -> str:
         """With its cut-off: "NDCG@10"."""
-        return f"{self.label}@{k}"
+        return f"{self.label}@{self.cutoff(k)}"
 
 
 @dataclass(frozen=True)
@@ -143,6 +176,16 @@ class Mode:
     system: str
     """Label of the system (`Results.named`)."""
     setting: str
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A system whose ranking is drawn against its budget."""
+
+    system: str
+    """Its label."""
+    key: str
+    """The key of its configuration that says the budget, in the settings that vary nothing else."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +220,18 @@ class Paper:
     """What is shown side by side as published and rigorous accounting; empty for a paper without such a section."""
     statistics: dict[str, str] = field(default_factory=dict)
     """Printed data set -> what to know when its printed statistics are set beside ours."""
+    counted: str = ""
+    """The same for data of which nothing is printed."""
+    data_table: str = "table1"
+    """Key of the table that has these statistics."""
+    settings_table: str = ""
+    """Key of the table that has the settings of the paper's method; empty where none is shown."""
+    settings_note: str = ""
+    """What to know of them."""
+    ladders: tuple[Ladder, ...] = ()
+    """What is drawn against ε; empty for a paper without such a figure."""
+    levels: tuple[str, ...] = ()
+    """What is drawn across it as horizontal lines, by labels."""
 
 
 RANKING = {"hit": "Hit", "ndcg": "NDCG", "recall": "Recall", "mrr": "MRR"}

@@ -99,6 +99,10 @@ class Results:
     """What these data can and cannot show, as paragraphs with an empty line between them; told as it is."""
     validation: str = ""
     """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's layout calls it."""
+    one_run: tuple[dict[str, Any], ...] = ()
+    """What one training run with canaries proves (`one_run.FIELDS`), one record per audited setting."""
+    words: tuple[dict[str, Any], ...] = ()
+    """Where word vectors of users' metadata come from (`embeddings.FIELDS`), with the `name` of each set of them."""
     part: str = ""
     """What part of the data set this is, as a sentence; empty where it is whole."""
 

@@ -19,7 +19,7 @@ def ranking(results: Results, k: int) -> list[str]:
     sentences = []
     layout = comparison.layout_of(results)
     for quality in (layout.utility, *(one for one in layout.qualities if one != layout.utility)):
-        differences = findings.beside_yardsticks(results, quality.metric, k)
+        differences = findings.beside_yardsticks(results, quality.metric, quality.cutoff(k))
         for yardstick in unique([difference.other for difference in differences]):
             of_this = [difference for difference in differences if difference.other == yardstick]
             sentences.append(_compared(quality, k, yardstick, of_this))

@@ -7,7 +7,14 @@ from typing import Any
 
 from tasks.reporting.results import BASE, Results, System
 
-NAMES = {"epsilon": "ε", "features_epsilon": "ε of the features", "dimension": "d", "steps": "T", "clip": "C"}
+NAMES = {
+    "epsilon": "ε",
+    "epsilon_max": "ε_max",
+    "features_epsilon": "ε of the features",
+    "dimension": "d",
+    "steps": "T",
+    "clip": "C",
+}
 """What swept keys are called where they are shown."""
 
 

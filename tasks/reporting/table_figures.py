@@ -17,6 +17,7 @@ def beside_tables(results: Results, k: int) -> dict[str, Chart]:
     """
     layout = comparison.layout_of(results)
     kit = KITS[layout.key]
-    drawn = {table.anchor: kit.tables[table.anchor](results, table, k) for table in layout.tables}
+    here = [table for table in layout.tables if comparison.has(results, table)]
+    drawn = {table.anchor: kit.tables[table.anchor](results, table, k) for table in here}
     drawn |= {figure.key: kit.figures[figure.key](results, figure, k) for figure in layout.figures}
     return {key: chart for key, chart in drawn.items() if chart.panels}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tasks.evaluation.statistics import ordering_agreement, summary
 from tasks.reporting import comparison, findings, ledger, published
 from tasks.reporting.comparison import Entry
-from tasks.reporting.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, count, missing, number, signed
 from tasks.reporting.results import BASE, Results, System, unique
 
 NOT_RUN = "not run"
@@ -32,7 +32,7 @@ def headline(results: Results, k: int) -> Table:
     headings = ["System", *ranked, *attributes, "claimed", "accounted", "audited"]
     groups = [("Ranking", len(ranked)), ("Advantage of the neural attacker", len(attributes)), ("ε of one run", 3)]
     return Table(
-        caption=f"Every system: mean ± standard deviation over seeds, K = {k}",
+        caption=f"Every system: mean ± standard deviation over seeds{_cutoff(results, k)}",
         headings=[
             Heading(text, NUMBER if 0 < n <= len(ranked) + len(attributes) else "") for n, text in enumerate(headings)
         ],
@@ -58,7 +58,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
         *(f"advantage {a}" for a in attributes),
     ]
     return Table(
-        f"Sweep points: mean ± standard deviation over seeds, K = {k}",
+        f"Sweep points: mean ± standard deviation over seeds{_cutoff(results, k)}",
         [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
         rows,
     )
@@ -67,8 +67,11 @@ def sweep_points(results: Results, k: int) -> Table | None:
 def beside_published(results: Results) -> list[tuple[published.Table, list[Table]]]:
     """Every table of the layout with the parts that have anything to show."""
     entries = comparison.entries(results)
-    shown = []
+    shown: list[tuple[published.Table, list[Table]]] = []
     for table in comparison.layout_of(results).tables:
+        if not comparison.has(results, table):
+            shown += [(table, [])] if comparison.paper_of(results) else []
+            continue
         parts = []
         for part in table.parts:
             of_part = [entry for entry in entries if entry.table == table and entry.column in part.columns]
@@ -158,15 +161,15 @@ def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
     share = ordering_agreement(list(printed), list(ours))
     if share is None:
         return missing(DASH)
-    return Cell(f"{100 * share:.0f} %", (f"of {len(pairs) * (len(pairs) - 1) // 2} pairs",))
+    return Cell(f"{100 * share:.0f} %", (f"of {count(len(pairs) * (len(pairs) - 1) // 2, 'pair')}",))
 
 
 def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
-    metrics = [(quality.metric, quality.digits) for quality in comparison.layout_of(results).qualities]
-    metrics += [(_advantage(attribute), 3) for attribute in results.attributes()]
+    metrics = [(one.metric, one.digits, one.cutoff(k)) for one in comparison.layout_of(results).qualities]
+    metrics += [(_advantage(attribute), 3, k) for attribute in results.attributes()]
     cells = []
-    for metric, digits in metrics:
-        values = results.values(system, metric, k, setting)
+    for metric, digits, cutoff in metrics:
+        values = results.values(system, metric, cutoff, setting)
         if len(values):
             mean, _, spread = _mean_std(values, digits).partition(" ± ")
             cells.append(Cell(mean, (f"± {spread}",) if spread else ()))
@@ -177,6 +180,12 @@ def _measured(results: Results, system: System, setting: str, k: int) -> list[Ce
 
 def _advantage(attribute: str) -> str:
     return f"attribute/{attribute}/neural/advantage"
+
+
+def _cutoff(results: Results, k: int) -> str:
+    """The cut-off where all columns share one."""
+    alone = any(quality.k is not None for quality in comparison.layout_of(results).qualities)
+    return "" if alone else f", K = {k}"
 
 
 def _ranked(results: Results, k: int) -> list[str]:

@@ -17,10 +17,12 @@ from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting import claims, comparison, ledger
+from tasks.reporting import claims, comparison, embeddings, ledger, one_run
 from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Processed, Results, Run, Spent, System, label
+from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Processed, Results, Run, Spent, System, label, unique
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack
 from tasks.stages.common import (
+    DATA,
     PROCESSED,
     QUALITY,
     REFERENCE,
@@ -32,7 +34,7 @@ from tasks.stages.common import (
     run_stage,
     whole,
 )
-from tasks.stages.params import AttributeAttack, EdgeAttack, Experiment, Params, load, own_file
+from tasks.stages.params import Experiment, Params, load, own_file
 
 PUBLISHED = {
     "paper": pl.String,
@@ -44,6 +46,7 @@ PUBLISHED = {
     "value": pl.Float64,
     "std": pl.Float64,
 }
+EMBEDDED = DATA / "embedded"
 DOCS = "../../quality"
 """Data docs seen from data/reports/<suite>/index.html."""
 
@@ -115,6 +118,8 @@ def read_results(suite: str, params: Params) -> Results:
         n_targets=max(targets, default=0),
         processed=_processed(data, params),
         edges=_edges(suite, params),
+        one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)),
+        words=tuple(_words(params, suite)),
         validation=f"Recall@{own.training.validation_k}" if own.task == "next-item" else "",
         part=own.about.part,
         limits=own.about.limits,
@@ -130,6 +135,31 @@ def _edges(suite: str, params: Params) -> pl.DataFrame | None:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{path}: not readable ({error}); run attack-edges again") from error
+
+
+def _words(params: Params, suite: str) -> list[dict[str, Any]]:
+    """What is known of every set of word vectors that the suite's systems read."""
+    names = unique(
+        [
+            name
+            for experiment in params.suites[suite].experiments.values()
+            for layer, _, name in [experiment.features.partition("/")]
+            if layer == EMBEDDED.name
+        ]
+    )
+    return [{"name": name} | one for name in names for one in _whole(EMBEDDED / name / "words.json", embeddings.FIELDS)]
+
+
+def _whole(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The records of a file, or its only one, each with all fields; empty where there is no such file."""
+    if not path.exists():
+        return []
+    found = read_json(path)
+    records = found if isinstance(found, list) else [found]
+    for index, record in enumerate(records):
+        if lacking := [name for name in fields if name not in record]:
+            raise DataError(f"{path}: record {index} has no {lacking[0]!r}; run the stage that writes it again")
+    return records
 
 
 def _processed(data: str, params: Params) -> Processed:

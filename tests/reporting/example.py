@@ -128,7 +128,7 @@ def build(
         f"{suite}-{model}": {
             "suite": suite,
             "data": dataset,
-            "features": f"processed/{dataset}",
+            "features": f"perturbed/gerai-{dataset}" if sweep and model == "gerai" else f"processed/{dataset}",
             "model": model,
             "code": f"{MODELS[model].partition(':')[0].replace('.', '/')}.py",
             "seeds": list(SEEDS),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from tasks.privacy.ledger import Event
 from tasks.reporting import details, ledger
 from tasks.reporting.results import Results, Spent
 from tests.reporting.example import SEEDS, SPENT
@@ -37,6 +38,19 @@ def test_budgets_of_different_things_add_up(real: Results) -> None:
     ]
     changed = replace(system, spent=(*system.spent, *features))
     assert ledger.total_epsilon(real, changed) == 21.0
+
+
+def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
+    system = real.with_model("dp-popularity")
+    event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
+
+    def entry(spent: Spent, **update: object) -> Spent:
+        return replace(spent, entry=spent.entry.model_copy(update={"events": (event,)} | update))
+
+    both = [entry(one, protects=what) for one in system.spent for what in ("interaction", "feature")]
+    assert ledger.total_epsilon(real, replace(system, spent=tuple(both))) == 1.0
+    apart = [*both, *(entry(one, protects="feature", neighbouring="another") for one in system.spent)]
+    assert ledger.total_epsilon(real, replace(system, spent=tuple(apart))) == 2.0
 
 
 def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:

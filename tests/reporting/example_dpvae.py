@@ -1,0 +1,212 @@
+"""Made-up results of a suite of DP-VAE, as the report stage would hand them over. No number here is a result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks.evaluation.gains import GAINS
+from tasks.privacy.ledger import LedgerEntry
+from tasks.reporting.published_dpvae import CONSTANT, NDCG, OPTIMAL, PLAIN, RECALL, STANDARD
+from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
+from tests.reporting.example import COUNTS, ROOT, entry
+
+SEEDS = (0, 1, 2, 3, 4)
+CUTOFFS = (5, 10, *range(20, 101, 10))
+QUALITY = {
+    "popularity": 0.30,
+    "dp-popularity": 0.28,
+    "knn": 0.38,
+    "svd": 0.37,
+    "mf": 0.33,
+    "ae": 0.40,
+    "lightfm": 0.39,
+    "vae": 0.42,
+    "dpmf": 0.10,
+    "dpae": 0.22,
+    "dpals": 0.31,
+    "dpvae": 0.35,
+    "dpvae-rigorous": 0.20,
+    "dpvae-compact": 0.29,
+}
+"""Made-up NDCG@100 at setting `base`."""
+EPSILONS = (0.3, 0.5, 1.5, 4.0, 8.0)
+RISE = dict(zip(EPSILONS, (-0.05, -0.03, 0.01, 0.04, 0.06), strict=True))
+"""Made-up differences from the base, at ε = 1."""
+SETTINGS: dict[str, dict[str, float]] = {
+    "dpvae": {CONSTANT: -0.02, STANDARD: -0.01, PLAIN: -0.03},
+    "vae": {STANDARD: -0.01},
+    **{name: {CONSTANT: -0.15, OPTIMAL: -0.1} for name in ("svd", "mf", "ae")},
+}
+SWEPT = {"dpvae": "epsilon_max", "dpvae-rigorous": "epsilon_max", "dpvae-compact": "epsilon_max"}
+SWEPT |= {"dpals": "epsilon", "dp-popularity": "epsilon"}
+CONFIG = {
+    "dpvae": {"batch_size": 10, "epochs": 30, "beta": 0.5, "dimension": 20, "hidden": 80},
+    "dpvae-compact": {"batch_size": 40, "epochs": 20, "beta": 0.2, "dimension": 16},
+}
+STEPS = tuple(
+    {"step": step, "users": 943, "items": 1682, "interactions": 100_000}
+    for step in (
+        "published",
+        "in the ranges kept",
+        "one row per user and item",
+        "users omitted below 3",
+        "most recent 1772 of each user",
+    )
+)
+ONE_RUN = (
+    {"experiment": "dpvae", "setting": BASE, "epsilon": 2.5, "accounted": None, "correct": 95},
+    {"experiment": "dpvae-rigorous", "setting": BASE, "epsilon": 1.4, "accounted": 1.0, "correct": 70},
+    {"experiment": "dpvae-rigorous", "setting": "epsilon_max=8.0", "epsilon": 0.3, "accounted": 8.0, "correct": 60},
+)
+HASHED = {
+    "name": "made-up",
+    "vectors": "hashed",
+    "dimension": 20,
+    "vocabulary": None,
+    "n_users": 943,
+    "attributes": {"gender": {}, "occupation": {}},
+    "words": {
+        "female": {"how": "hashed", "parts": [], "users": 300},
+        "healthcare": {"how": "hashed", "parts": [], "users": 20},
+    },
+    "origins": {
+        "vocabulary": {"words": 0, "users": 0},
+        "sub-words": {"words": 0, "users": 0},
+        "hashed": {"words": 2, "users": 310},
+    },
+}
+GLOVE = HASHED | {
+    "vectors": "glove",
+    "vocabulary": {"name": "made-up.zip", "words": 400_000, "variance_kept": 0.512},
+    "words": {
+        "female": {"how": "vocabulary", "parts": [], "users": 300},
+        "<healthcare>": {"how": "sub-words", "parts": ["health", "care"], "users": 20},
+    },
+    "origins": {
+        "vocabulary": {"words": 1, "users": 300},
+        "sub-words": {"words": 1, "users": 20},
+        "hashed": {"words": 0, "users": 0},
+    },
+}
+
+
+def results(suite: str = "dpvae", *, dataset: str = "ml-100k", origin: str = "ml-100k", **changes: Any) -> Results:
+    """A suite with all systems, their sweeps, the audit by one run and the embeddings."""
+    systems = tuple(_system(suite, name) for name in QUALITY)
+    audited = [
+        {"auditor": "steps", "confidence": 0.95, "canaries": 1000, "guesses": 100, "provable": 4.1, "control": 3.9}
+        | record
+        | {"experiment": f"{suite}-{record['experiment']}"}
+        for record in ONE_RUN
+    ]
+    given: dict[str, Any] = {
+        "suite": suite,
+        "title": "Made-up example",
+        "dataset": f"dpvae-{dataset}",
+        "synthetic": False,
+        "licence": "made up",
+        "systems": systems,
+        "metrics": pl.concat([_metrics(suite, system) for system in systems]),
+        "gains": pl.DataFrame(
+            schema={"experiment": pl.String, "model": pl.String} | dict(pl.from_arrow(GAINS.empty_table()).schema)
+        ),
+        "audit": (),
+        "verdict": {"contract": "metrics", "name": suite, "success": True, "evaluated": 1, "failed": 0},
+        "published": pl.read_csv(ROOT / "data/reference/paper_tables.csv", schema_overrides={"value": pl.Float64}),
+        "n_targets": 0,
+        "processed": Processed(origin, 3, STEPS),
+        "one_run": tuple(audited),
+        "words": (GLOVE,),
+        "limits": "Made up: one thing.",
+    }
+    return Results(**(given | changes))
+
+
+def twin(**changes: Any) -> Results:
+    """The same systems on generated data."""
+    made: dict[str, Any] = {"dataset": "ml-20m-twin", "origin": "twin-movielens", "synthetic": True, "words": (HASHED,)}
+    return results("dpvae-ml-20m", **(made | changes))
+
+
+def settings(name: str) -> dict[str, float]:
+    """Setting -> made-up difference of its level from `base`."""
+    swept = {f"{SWEPT[name]}={value}": RISE[value] for value in EPSILONS} if name in SWEPT else {}
+    return {BASE: 0.0} | SETTINGS.get(name, {}) | swept
+
+
+def spent(name: str, setting: str) -> list[LedgerEntry]:
+    """Made-up entries: what is published claims ε and has no finite one, what is rigorous has both."""
+    if name not in (*SWEPT, "dpmf", "dpae"):
+        return [entry("interaction")]
+    key, _, value = setting.partition("=")
+    epsilon = float(value) if key.startswith("epsilon") else 1.0
+    if name == "dp-popularity":
+        return [COUNTS.model_copy(update={"claimed_epsilon": epsilon, "accounted_epsilon": epsilon})]
+    rigorous = name in ("dpvae-rigorous", "dpvae-compact", "dpals")
+    return [
+        entry(
+            "interaction",
+            neighbouring="one user added",
+            mechanism="noisy gradients",
+            accounting="rigorous" if rigorous else "published",
+            claimed_epsilon=epsilon,
+            accounted_epsilon=epsilon if rigorous else None,
+            accounted_delta=1e-5 if rigorous else 0.0,
+            reason="" if rigorous else "Made up: the clip is chosen from gradients without noise.",
+        )
+    ]
+
+
+def _system(suite: str, name: str) -> System:
+    experiment = f"{suite}-{name}"
+    config: dict[str, Any] = CONFIG.get(name, {}) | ({SWEPT[name]: 1.0} if name in SWEPT else {})
+    record = {
+        "git_revision": "0123456789abcdef",
+        "parameters": {"config": config},
+        "seeds": list(SEEDS),
+        "checks": [],
+        "packages": {"numpy": "0"},
+        "wall_seconds": 1.0,
+        "peak_memory_mb": 1.0,
+    }
+    epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n), "seconds": 2.0} for n in range(1, 11)]
+    history: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    if "popularity" not in name and name not in ("knn", "dpals"):
+        history = {BASE: {str(seed): epochs for seed in SEEDS}}
+    return System(
+        experiment=experiment,
+        model="dpvae" if name.startswith("dpvae") else name,
+        label=label(experiment, suite),
+        runs=(Run("train", record),),
+        history=history,
+        spent=tuple(
+            Spent(setting, seed, one) for setting in settings(name) for seed in SEEDS for one in spent(name, setting)
+        ),
+    )
+
+
+def _metrics(suite: str, system: System) -> pl.DataFrame:
+    noise = np.random.default_rng(list(system.label.encode()))
+    name = system.label
+    return pl.DataFrame(
+        [
+            {
+                "suite": suite,
+                "experiment": system.experiment,
+                "dataset": "made-up",
+                "model": system.model,
+                "setting": setting,
+                "seed": seed,
+                "metric": metric,
+                "k": k,
+                "value": share * (QUALITY[name] + shift) * (k / 100) ** 0.25 + 0.001 * noise.normal(),
+            }
+            for setting, shift in settings(name).items()
+            for metric, share in ((NDCG, 1.0), (RECALL, 1.2))
+            for k in CUTOFFS
+            for seed in SEEDS
+        ]
+    )

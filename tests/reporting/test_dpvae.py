@@ -1,0 +1,307 @@
+"""Reports of DP-VAE: versions beside printed numbers, data and settings, sweeps, what each ε buys, claims, the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.errors import DataError
+from tasks.reporting import (
+    claims,
+    comparison,
+    embeddings,
+    figures,
+    ladder,
+    one_run,
+    page,
+    preparation,
+    table_figures,
+    tables,
+)
+from tasks.reporting.published_dpvae import CONSTANT, DPVAE, NDCG, RECALL
+from tasks.reporting.results import Processed, Results
+from tasks.stages import report
+from tests.reporting import example_dpvae, example_next
+from tests.reporting.example_dpvae import CUTOFFS, EPSILONS, QUALITY, SEEDS
+
+K = 100
+DATASETS = ("ml-100k", "ml-20m", "netflix")
+
+
+@pytest.fixture(scope="module")
+def known() -> Results:
+    """ML-100K, whose numbers the paper prints."""
+    return example_dpvae.results()
+
+
+@pytest.fixture(scope="module")
+def large() -> Results:
+    """ML-20M as if it were real."""
+    return example_dpvae.results("dpvae-ml-20m", dataset="ml-20m", origin="ml-20m")
+
+
+@pytest.fixture(scope="module")
+def twin() -> Results:
+    return example_dpvae.twin()
+
+
+def mean(results: Results, label: str, setting: str, metric: str, k: int) -> float:
+    system = results.named(label)
+    assert system is not None
+    return float(results.values(system, metric, k, setting).mean())
+
+
+def test_every_number_printed_of_the_data_stands_once_beside_the_setting_that_answers_to_it(
+    known: Results, large: Results
+) -> None:
+    for results in (known, large):
+        printed = results.published.filter(
+            (pl.col("paper") == "dpvae")
+            & (pl.col("dataset") == results.origin)
+            & ~pl.col("artefact").is_in(["table2", "table3"])
+        )
+        frame = comparison.frame(results).filter(pl.col("published") != "")
+        key = ("artefact", "method", "setting", "metric")
+        columns = printed.with_columns(pl.col("setting").fill_null(""))
+        assert sorted(frame.select(key).iter_rows()) == sorted(columns.select(key).iter_rows())
+    (row,) = (
+        comparison.frame(known)
+        .filter(
+            (pl.col("setting") == "prior=user-level")
+            & (pl.col("method") == "DP-VAE")
+            & (pl.col("metric") == "recall@50")
+        )
+        .to_dicts()
+    )
+    assert row["published"] == "0.52"
+    assert float(row["ours_mean"]) == pytest.approx(mean(known, "dpvae", CONSTANT, RECALL, 50), abs=1e-6)
+
+
+def test_the_paper_prints_one_number_for_whatever_is_read_as_one_run() -> None:
+    """Rows of different tables that answer to the same run of ours agree, on every data set: the mapping is faithful.
+
+    Table 5 has plain DP-VAE, and so have Table 6 without priors, Table 7 with a constant clip and Table 9 as NV.
+    """
+    for dataset in DATASETS:
+        results = example_dpvae.results("dpvae-x", dataset=dataset, origin=dataset)
+        runs: dict[tuple[str, str, str, int], list[float]] = {}
+        for entry in comparison.entries(results):
+            if entry.printed is not None and entry.method.system is not None:
+                run = (entry.method.system.label, entry.method.setting, entry.column.metric, entry.column.k)
+                runs.setdefault(run, []).append(entry.printed)
+        repeated = [values for values in runs.values() if len(values) > 1]
+        assert len(repeated) >= 6
+        assert all(len(set(values)) == 1 for values in repeated)
+
+
+def test_popularity_lists_have_a_row_in_every_table(known: Results, large: Results, twin: Results) -> None:
+    for results in (known, large, twin):
+        for table, parts in tables.beside_published(results):
+            for part in parts:
+                assert {"popularity", "dp-popularity"} <= {row.name for row in part.rows}, table.key
+    (everyone,) = [parts[0] for table, parts in tables.beside_published(known) if table.key == "table8"]
+    assert len([row for row in everyone.rows if not row.kind]) == len(QUALITY)
+
+
+def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large: Results) -> None:
+    found = {table.key: parts for table, parts in tables.beside_published(large)}
+    cells = {row.name: row.cells[0] for row in found["table5"][0].rows}
+    assert (cells["KNN, original data"].text, cells["KNN, original data"].lines) == ("not run", ("paper 0.210",))
+    assert "difference" in cells["KNN, pre-processed"].lines[-1]
+    (not_run,) = [one for one in claims.published_claims(large, K) if one.artefact == "table5"]
+    assert not_run.verdict == "not run"
+    here = {table.key: parts for table, parts in tables.beside_published(known)}
+    assert here["table5"] == []
+    assert "Not for these data" in page.render(known, [], docs="..")
+
+
+def test_statistics_stand_before_and_after_beside_the_printed_ones(large: Results) -> None:
+    counts = (
+        {"step": "published", "users": 5, "items": 9, "interactions": 100},
+        {"step": "sampled", "users": 5, "items": 8, "interactions": 30},
+        {"step": "most recent 1772 of each user", "users": 4, "items": 8, "interactions": 24},
+    )
+    table = preparation.statistics(replace(large, processed=Processed("netflix", 0, counts)))
+    assert table is not None
+    cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
+    assert cells["Users"] == ["5", "311,266", "−311,261", "4", "279,128", "−279,124"]
+    assert cells["Sparsity (%)"] == ["25.00", "98.71", "−73.71", "25.00", "98.58", "−73.58"]
+    assert table.caption.startswith("Table 2")
+
+
+def test_the_printed_numbers_of_parameters_are_those_of_the_network() -> None:
+    printed = example_dpvae.results().published.filter(
+        (pl.col("paper") == "dpvae") & (pl.col("metric") == "parameters")
+    )
+    counts = dict(printed.select("dataset", "value").iter_rows())
+    sizes = {"ml-100k": (1682, 80, 20), "ml-20m": (26744, 100, 30), "netflix": (17770, 100, 50)}
+    assert {name: preparation.n_parameters(*size) for name, size in sizes.items()} == counts
+
+
+def test_settings_stand_beside_the_printed_ones(known: Results, twin: Results) -> None:
+    table = preparation.settings(known)
+    assert table is not None
+    cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
+    assert cells["Number of parameters"] == ["275,802", "275,802", "0", "not told", "not told"]
+    assert cells["Batch size, users"] == ["10", "10", "0", "not told", "40"]
+    alone = preparation.settings(twin)
+    assert alone is not None
+    assert [heading.text for heading in alone.headings] == ["", "dpvae", "dpvae-rigorous", "dpvae-compact"]
+
+
+def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
+    (panel,) = ladder.chart(known, K).panels
+    names = ["dpvae, claimed", "dpvae-rigorous", "dpvae-compact", "dpals", "dp-popularity"]
+    assert [one.name for one in panel.series] == names
+    values = sorted((*EPSILONS, 1.0))
+    for one in panel.series:
+        assert [point.x for point in one.points] == pytest.approx([math.log10(value) for value in values])
+        assert all(point.y_interval is not None for point in one.points)
+    at_one = panel.series[0].points[values.index(1.0)]
+    assert at_one.y == pytest.approx(mean(known, "dpvae", "base", NDCG, K))
+    assert at_one.text.endswith("ε = 1, accounted: none")
+    assert panel.series[3].points[-1].text.endswith("ε = 8, accounted: 8, δ = 1e-05")
+    assert {level.name: level.y for level in panel.levels} == {
+        f"level of {name}": pytest.approx(mean(known, name, "base", NDCG, K)) for name in ("popularity", "vae")
+    }
+    table = ladder.table(known, K)
+    assert table is not None
+    assert table.rows[0].name == "dpvae, claimed ε"
+    assert table.rows[0].cells[0].lines == ("accounted: none",)
+    assert figures.sweeps(known, K).panels == []  # they are in this figure
+
+
+def test_nothing_is_drawn_against_epsilon_elsewhere(real: Results) -> None:
+    assert ladder.table(example_next.results(), 20) is None
+    assert not ladder.chart(example_next.results(), 20).panels
+    assert ladder.table(real, 10) is None
+
+
+def test_figure_3_has_every_system_at_every_length(known: Results) -> None:
+    ndcg, recall = table_figures.beside_tables(known, K)["figure3"].panels
+    for panel in (ndcg, recall):
+        assert {one.name for one in panel.series} == set(QUALITY)
+        assert [point.x for point in panel.series[0].points] == list(CUTOFFS)
+    assert recall.series[0].points[0].y == pytest.approx(mean(known, "popularity", "base", RECALL, 5))
+
+
+def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, twin: Results) -> None:
+    drawn = table_figures.beside_tables(known, K)
+    assert set(drawn) == {"table6", "table7", "table8", "table9", "table10", "table11", "figure3"}
+    priors = drawn["table6"].panels[0]
+    assert [one.name for one in priors.series] == ["NUP", "NUP, paper", "ULP", "ULP, paper"]
+    assert [point.y for point in priors.series[3].points] == [0.42, 0.44]
+    assert [one.name for one in drawn["table8"].panels[0].series] == ["ours", "paper"]
+    ours, theirs = drawn["table10"].panels[0].series
+    assert [point.x for point in ours.points] == pytest.approx([math.log10(x) for x in (0.3, 0.5, 1, 1.5)])
+    assert [point.y for point in theirs.points] == [0.28, 0.38, 0.41, 0.42]
+    apart = table_figures.beside_tables(twin, K)
+    assert not any(one.name.endswith("paper") for chart in apart.values() for one in chart.legend)
+
+
+def test_claims_follow_the_numbers(known: Results) -> None:
+    found = {one.claim: one for one in claims.published_claims(known, K)}
+    verdicts = {claim: one.verdict for claim, one in found.items()}
+    assert verdicts["User-level priors improve DP-VAE"] == "supported"
+    assert verdicts["DP-VAE ranks above KNN"] == "contradicted"  # as made up
+    assert verdicts["DP-VAE ranks better with a larger ε_max"] == "supported"
+    assert verdicts["With the optimal clip (DP-O) MF ranks above MF with a constant one (DP)"] == "supported"
+    assert [claim for claim, verdict in verdicts.items() if verdict == "not run"] == [
+        "The constructed data sets improve every method significantly"
+    ]
+    tables_ = {f"table{number}" for number in (2, 3, 5, 6, 7, 8, 9, 10, 11)}
+    assert {one.artefact for one in found.values()} == {*tables_, "figure3"}
+
+
+def test_claims_of_ml_100k_are_not_tested_elsewhere(known: Results, large: Results, twin: Results) -> None:
+    there = {one.claim: one for one in claims.published_claims(large, K)}
+    assert not any(one.artefact == "table10" for one in there.values())
+    assert there["The network has 5,384,804 parameters"].verdict == "contradicted"  # made up: ours has fewer items
+    assert len(there) < len(claims.published_claims(known, K))
+    assert claims.published_claims(twin, K) == []
+
+
+def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) -> None:
+    """The readings of the claims are faithful: margins that are the tables' own are ties, and only those undecided."""
+    rng = np.random.default_rng(5)
+    rows = {
+        (entry.method.system.experiment, entry.method.setting, entry.column.metric, entry.column.k): entry.printed
+        for entry in comparison.entries(known)
+        if entry.printed is not None and entry.method.system is not None
+    }
+    frame = pl.DataFrame(
+        [(*key, seed, value + 1e-6 * rng.normal()) for key, value in rows.items() for seed in SEEDS],
+        schema=["experiment", "setting", "metric", "k", "seed", "value"],
+        orient="row",
+    )
+    found = claims.published_claims(replace(known, metrics=frame), K)
+    verdicts = {one.claim: one.verdict for one in found if one.artefact not in ("figure3", "table5", "table9")}
+    undecided = {claim for claim, verdict in verdicts.items() if verdict == "not decided"}
+    assert undecided == {
+        "User-level priors improve VAE",  # Recall@50 is 0.60 with and without
+        "They improve DP-VAE's NDCG@100 by 5 % and its Recall@50 by 4 % (read as: by so much at least)",
+    }
+    assert set(verdicts.values()) == {"supported", "not decided"}
+    assert len(verdicts) == 21
+
+
+def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results) -> None:
+    table = one_run.table(known)
+    assert table is not None
+    rows = {row.name: row.cells for row in table.rows}
+    seen = "what every step releases"
+    assert [cell.text for cell in rows["dpvae"]] == [seen, "1", "none", "2.50", "4.10", "3.90"]
+    assert rows["dpvae-rigorous"][3].lines[-1] == "above accounted"
+    assert rows["dpvae-rigorous, epsilon_max=8.0"][3].lines == ("95 % confidence",)
+    assert rows["dpvae-rigorous, epsilon_max=8.0"][1].text == "8"
+    assert 'id="one-run"' in page.render(known, [], docs="..")
+    assert 'id="one-run"' not in page.render(replace(known, one_run=()), [], docs="..")
+
+
+def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, twin: Results) -> None:
+    (sentence,) = embeddings.told(known)
+    assert "made-up.zip (400,000 words), reduced to 20 numbers per word, which keep 51 % of their variance" in sentence
+    assert sentence.endswith("1 word not in it.")
+    table = embeddings.table(known)
+    assert table is not None
+    assert [cell.text for cell in table.rows[1].cells] == ["1", "20 of 943", ""]
+    (sentence,) = embeddings.told(twin)
+    assert "no GloVe, but hashed vectors" in sentence
+    assert 'id="embeddings"' not in page.render(replace(known, words=()), [], docs="..")
+
+
+def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, large: Results, twin: Results) -> None:
+    for results in (known, large, twin):
+        text = page.render(results, claims.published_claims(results, K), docs="..")
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+        assert "<healthcare>" not in text
+        assert {"ladder", "accounting", "table2", "table3", "table6", "figure3", "embeddings"} <= set(ids)
+    assert text == page.render(twin, [], docs="..")
+    assert page.headline_cutoff(known) == DPVAE.headline_k
+
+
+def test_nothing_printed_stands_beside_generated_data(twin: Results) -> None:
+    assert set(comparison.frame(twin)["published"]) == {""}
+    text = page.render(twin, [], docs="..")
+    assert "SYNTHETIC" in text
+    assert not re.search(r"paper 0\.|>paper<", text)
+
+
+def test_records_are_read_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "one_run.json"
+    assert report._whole(path, one_run.FIELDS) == []
+    record = dict.fromkeys(one_run.FIELDS, 0)
+    path.write_text(json.dumps([record, record]))
+    assert report._whole(path, one_run.FIELDS) == [record, record]
+    path.write_text(json.dumps([{name: 0 for name in one_run.FIELDS if name != "control"}]))
+    with pytest.raises(DataError, match=r"record 0 has no 'control'; run the stage"):
+        report._whole(path, one_run.FIELDS)
