@@ -53,6 +53,10 @@ gerai: env  ## regenerate GERAI on MovieLens 100K (downloads it, or takes it fro
 dipsgnn: env  ## regenerate DIPSGNN on MovieLens 100K (downloads it, or takes it from DPREC_MIRROR)
 	@dprec run dipsgnn
 
+.PHONY: dpvae
+dpvae: env  ## regenerate DP-VAE on MovieLens 100K (downloads it, or takes it from DPREC_MIRROR)
+	@dprec run dpvae
+
 .PHONY: dipsgnn-ml-1m
 dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 	@dprec run dipsgnn-ml-1m

@@ -21,10 +21,11 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import targets
-from tasks.stages.params import AttributeAttack, EdgeAttack, Params, load
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack
+from tasks.stages.params import Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
-EXEMPT = {"tasks.stages.params", "tasks.stages.references"}
+EXEMPT = {f"tasks.stages.{name}" for name in ("attack_params", "fields", "params", "references")}
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,10 @@ def loaded_by_name(stage: Stage, params: Params) -> set[str]:
         assert isinstance(attack, EdgeAttack)
         named = [*attack.systems, attack.control]
         return {MODELS[params.experiments[one].model].partition(":")[0] for one in named}
+    if kind == "audit_training":
+        audit = params.suites[name].training_audit
+        assert audit is not None
+        return {MODELS[params.experiments[one].model].partition(":")[0] for one in audit.experiments}
     return set()
 
 
@@ -188,10 +193,11 @@ def test_what_is_left_out_holds_no_number(imports: grimp.ImportGraph) -> None:
 
 def test_a_stage_depends_on_its_own_parameters_and_on_no_others(stages: list[Stage]) -> None:
     """An instance names its own entry of a table; whole tables are for the stages that look at a suite."""
-    tables = {"datasets", "processed", "perturbed", "experiments", "suites"}
+    tables = {"datasets", "processed", "perturbed", "embedded", "experiments", "suites"}
     for stage in stages:
         own = stage.address.partition("@")[2]
-        looks_at_a_suite = stage.address.startswith(("attack-edges@", "audit@", "check-metrics@", "report@"))
+        kinds = ("attack-edges@", "audit@", "audit-training@", "check-metrics@", "report@")
+        looks_at_a_suite = stage.address.startswith(kinds)
         suite = own if looks_at_a_suite else stage.suite
         for file, key in stage.params:
             assert file in ("params.yaml", f"suites/{suite}/params.yaml"), f"{stage.address}: {file}"
@@ -212,6 +218,8 @@ def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], 
             expected |= {f"targets@{name}"} | {f"attack@{one}" for one in suite.experiments}
         if isinstance(suite.attack, EdgeAttack):
             expected |= {f"attack-edges@{name}"}
+        if suite.training_audit is not None:
+            expected |= {f"audit-training@{name}"}
         assert found == expected
         assert len(found) <= 100  # what of a lock file one can still look at
     addresses = [stage.address for stage in stages]
