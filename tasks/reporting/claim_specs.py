@@ -158,7 +158,7 @@ class Trend:
             curves: list[dict[int, NDArray[np.float64]]] = []
             for method in self.methods:
                 curve, xs = self._curve(results, method, measure)
-                absent += [] if curve else [f"{method} over {NAMES.get(self.key, self.key)}"]
+                absent += [] if curve else [f"{method} at three values of {NAMES.get(self.key, self.key)}"]
                 curves += [curve] if curve else []
             if self.below and curves:
                 top, xs = self._curve(results, self.below, measure)
