@@ -8,7 +8,7 @@ public takes the mean gradient of a batch of users; training in private hands th
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -85,7 +85,7 @@ class UserConfig(EpochConfig):
         return self
 
 
-class UserNetwork(nn.Module):
+class UserNetwork(nn.Module, ABC):
     """From a user's row to scores of all items; the last layer is `items`, (n_items, width)."""
 
     items: nn.Linear
@@ -96,6 +96,7 @@ class UserNetwork(nn.Module):
         super().__init__()
         self.register_module("private", None)
 
+    @abstractmethod
     def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
         """What `items` reads, (n, width), and a term that each user's loss has besides the likelihood, (n,).
 
@@ -104,11 +105,10 @@ class UserNetwork(nn.Module):
             users: (n,) int64 ids.
             rng: of what is drawn in training; None scores.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
         """(n,) what each user's loss has for the difference between a row and its reconstruction."""
-        raise NotImplementedError
 
     def losses(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> Tensor:
         """(n,) the users' losses; 0 for a row of zeros, so that users without interactions teach nothing.
