@@ -18,6 +18,7 @@ Both are modules whose buffers record what was run, so that a resumed run still 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -36,7 +37,7 @@ QUANTILE_RATE = 0.2
 Gradient = dict[nn.Parameter, Tensor]
 
 
-class UserSGD(nn.Module):
+class UserSGD(nn.Module, ABC):
     """What both ways have in common. `steps` is the number of steps run."""
 
     steps: Tensor
@@ -49,10 +50,11 @@ class UserSGD(nn.Module):
         self.noted: list[tuple[float, float]] = []
         """Of every step since somebody last looked: the bound, and the share of examples that it clipped."""
 
+    @abstractmethod
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         """The users of every step of an epoch; a step may have none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def release(
         self, outers: Sequence[ghost.Outer], users: NDArray[np.int64], examples: int, rng: np.random.Generator
     ) -> tuple[Gradient, float]:
@@ -63,11 +65,10 @@ class UserSGD(nn.Module):
             users: (n,) ids of the users in the step.
             examples: J, examples of each user; a user's clipped gradients are averaged.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def events(self) -> tuple[Event, ...]:
         """What the steps run so far released about any one user, for the accountant; empty before the first step."""
-        raise NotImplementedError
 
     def spent(self) -> Tensor:
         """The record that `keep` takes back."""
@@ -77,9 +78,9 @@ class UserSGD(nn.Module):
         """What was run stays run, also where weights of an earlier step are taken back."""
         self.steps.clamp_(min=spent)
 
+    @abstractmethod
     def present_bound(self) -> float:
         """S of the next step."""
-        raise NotImplementedError
 
     def _sums(self, outers: Sequence[ghost.Outer], factors: Tensor, std: float, rng: np.random.Generator) -> Gradient:
         """Σ factor × gradient + N(0, std²), for every parameter."""
