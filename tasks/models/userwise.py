@@ -132,7 +132,7 @@ class UserModel(EpochModel, Recommender):
     uses_ratings = True
     watch: Callable[[Sequence[Tensor], float], None] | None = None
     """Called in every private step, before weights change, with what it releases, the noisy sums of clipped gradients,
-    and with the probability at which a user is in it. For auditors."""
+    and with the probability at which a user is in it. The sums are as they are during the call alone. For auditors."""
     _counts_event: tuple[Event, ...] = ()
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
@@ -189,23 +189,33 @@ class UserModel(EpochModel, Recommender):
 
     def private_step(self, users: NDArray[np.int64]) -> float:
         """One step by what may be released of the gradients of `users`, possibly none; returns their summed loss."""
+        self._optimiser.zero_grad()
+        losses = self._released_gradients(users)
+        self._optimiser.step()
+        # noise on weights may make a loss infinite; what is shown of it must be a number
+        return float(losses.double().nan_to_num(posinf=LARGE).clamp(max=LARGE).sum()) / self.config.examples
+
+    def _released_gradients(self, users: NDArray[np.int64]) -> Tensor:
+        """Gives every parameter its gradient of a private step; returns the losses, (n,).
+
+        A method of its own, so that rows and activations are gone when the optimiser takes memory of its own.
+        """
         network, config = self.network, self.config
         assert network.private is not None
         ids, rows = self._examples(users)
         with ghost.recorded(network) as calls:
             losses = network.losses(rows, ids, self._rng)
         outers, own = ghost.gradients(losses, calls, network.local())
-        self._optimiser.zero_grad()
+        losses = losses.detach()
+        calls.clear()  # they hold all outputs
         released, divisor = network.private.release(outers, users, config.examples, self._rng)
         if self.watch is not None:
             self.watch(list(released.values()), config.batch_size / self._data.n_users)
         for parameter, total in released.items():
-            parameter.grad = total / divisor
+            parameter.grad = total.div_(divisor)
         for parameter, gradient in zip(network.local(), own, strict=True):
             parameter.grad = gradient / (config.batch_size * config.examples)
-        self._optimiser.step()
-        # noise on weights may make a loss infinite; what is shown of it must be a number
-        return float(losses.detach().double().nan_to_num(posinf=LARGE).clamp(max=LARGE).sum()) / config.examples
+        return losses
 
     def losses(self, rows: Tensor) -> Tensor:
         """(n,) losses of any rows, (n, n_items), under the weights as they are, with nothing drawn.

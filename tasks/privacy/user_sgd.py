@@ -34,6 +34,8 @@ LEVELS = 8
 """Smaller budgets are rounded down to so many equal steps of ε_max; below the first one a user is left out."""
 QUANTILE_RATE = 0.2
 """How fast an adaptive bound follows its quantile (Andrew et al., section 3)."""
+PIECE = 1 << 16
+"""So many numbers get noise at a time."""
 Gradient = dict[nn.Parameter, Tensor]
 
 
@@ -85,7 +87,9 @@ class UserSGD(nn.Module, ABC):
     def _sums(self, outers: Sequence[ghost.Outer], factors: Tensor, std: float, rng: np.random.Generator) -> Gradient:
         """Σ factor × gradient + N(0, std²), for every parameter."""
         sums = ghost.weighted_sums(outers, factors)
-        return {parameter: total + _noise(total, std, rng) for parameter, total in sums.items()}
+        for total in sums.values():
+            _add_noise(total, std, rng)
+        return sums
 
     def _note(self, bound: float, norms: Tensor) -> None:
         self.noted.append((bound, float((norms > bound).float().mean()) if len(norms) else 0.0))
@@ -256,9 +260,15 @@ def _multiplier(epsilon: float, delta: float, probability: float, steps: int, be
     return dpsgd.noise_multiplier(epsilon, delta, probability, steps, events)
 
 
-def _noise(like: Tensor, std: float, rng: np.random.Generator) -> Tensor | float:
-    """N(0, std²) of the shape of a tensor, or nothing to add."""
-    return torch.from_numpy(std * rng.standard_normal(like.shape)).to(like.dtype) if std else 0.0
+def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
+    """Adds N(0, std²) to every number, in place and a piece at a time: noise of a whole layer, in double precision and
+    then in single, would need more memory than the step itself."""
+    if not std:
+        return
+    for piece in total.view(-1).split(PIECE):
+        noise = rng.standard_normal(len(piece))
+        noise *= std
+        piece += torch.from_numpy(noise).to(total.dtype)
 
 
 def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:

@@ -61,6 +61,16 @@ def test_rigorous_noise_is_the_multiplier_times_the_bound_and_needs_no_user():
     assert normal(values(noisy), private.multiplier * 1.5)
 
 
+def test_noise_in_pieces_is_that_of_one_draw():
+    """More numbers than are drawn at a time; with no user in the step, what is released is noise alone."""
+    layer, private = nn.Linear(300, 400), rigorous()
+    assert layer.weight.numel() > user_sgd.PIECE
+    nobody = [ghost.Outer(layer, torch.zeros(0, 300), torch.zeros(0, 400))]
+    noisy, _ = private.release(nobody, np.zeros(0, np.int64), 1, np.random.default_rng(3))
+    drawn = private.multiplier * 1.5 * np.random.default_rng(3).standard_normal(300 * 400 + 400)
+    np.testing.assert_array_equal(values(noisy), drawn.astype(np.float32))
+
+
 def without_noise(private, batch, users, examples=1):
     return values(private.release(batch, users, examples, np.random.default_rng(0))[0])
 
