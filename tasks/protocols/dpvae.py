@@ -8,6 +8,9 @@ ratings. Omitting both leaves 943 / 1,473 / 99,723 there; `omit: [users]` gives 
 **Upper bound.** Users above it keep their most recent interactions; of those of the same time, the ones with the
 highest original item ids.
 
+**Original data.** Without a bound (`omega: null`) all users, items and interactions stay, split in the same way: what
+Table 5 compares with.
+
 **Sample.** Of Netflix the paper "randomly extracts around 70 million ratings", by which its users fall from 480,189 to
 311,266: ratings drawn one by one, as here, leave nearly every user, so the paper must have drawn in another way, which
 it does not say.
@@ -54,16 +57,17 @@ class Options(BaseOptions):
     """Column of the raw interactions -> lowest and highest value that is kept."""
     sample: int | None = Field(ge=1)
     """So many interactions are drawn at random; None: all."""
-    omega: float = Field(gt=0, lt=1)
-    """ω: error rate that the contribution bound allows."""
-    delta: float = Field(gt=0, lt=1)
+    omega: float | None = Field(gt=0, lt=1)
+    """ω: error rate that the contribution bound allows. None, as are then δ, d and p_min: no bound, which leaves the
+    original data of the paper's Table 5."""
+    delta: float | None = Field(gt=0, lt=1)
     """δ: probability that the bound fails; not the δ of differential privacy."""
-    d: float = Field(gt=0)
+    d: float | None = Field(gt=0)
     """Dimension of the hypothesis space (METHODS section 4: about 85 on ML-100K)."""
-    p_min: float = Field(gt=0, le=1)
+    p_min: float | None = Field(gt=0, le=1)
     """Lowest weight of a user's contribution: the lower bound is this share of the upper one."""
     omit: tuple[Literal["users", "items"], ...]
-    """Which of them are left out below the lower bound."""
+    """Which of them are left out below the lower bound; nobody where there is none."""
     test_share: float = Field(gt=0, lt=1)
     """Share of each user's interactions."""
     valid_share: float = Field(gt=0, lt=1)
@@ -76,6 +80,21 @@ class Options(BaseOptions):
         if self.test_share + self.valid_share >= 1:
             raise ValueError("test_share and valid_share leave nothing to train on")
         return self
+
+    @model_validator(mode="after")
+    def _bound_is_whole(self) -> Options:
+        given = [name for name in ("omega", "delta", "d", "p_min") if getattr(self, name) is not None]
+        if 0 < len(given) < 4:
+            raise ValueError(f"omega, delta, d and p_min make one bound: null for all of them, or none (has {given})")
+        if self.omit and not given:
+            raise ValueError("omit: nobody is below a bound that is null; say []")
+        return self
+
+    def bounds(self) -> tuple[int, int] | None:
+        """See the function `bounds`; None for no bound."""
+        if self.omega is None or self.delta is None or self.d is None or self.p_min is None:
+            return None
+        return bounds(self.omega, self.delta, self.d, self.p_min)
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
@@ -99,12 +118,13 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     rows = merged(rows)
     counts.append(_counted("one row per user and item", rows))
 
-    lower, upper = bounds(options.omega, options.delta, options.d, options.p_min)
-    rows = rows.filter(pl.Series(enough(rows, lower, options.omit)))
-    require_some(rows, f"of {counts[-1].interactions}, nobody has {lower} or more")
-    counts.append(_counted(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
-    rows = most_recent(rows, upper)
-    counts.append(_counted(f"most recent {upper} of each user", rows))
+    if bound := options.bounds():
+        lower, upper = bound
+        rows = rows.filter(pl.Series(enough(rows, lower, options.omit)))
+        require_some(rows, f"of {counts[-1].interactions}, nobody has {lower} or more")
+        counts.append(_counted(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
+        rows = most_recent(rows, upper)
+        counts.append(_counted(f"most recent {upper} of each user", rows))
 
     users, user_ids = surviving(rows["user"].to_numpy(), user_ids)
     items, item_ids = surviving(rows["item"].to_numpy(), item_ids)

@@ -1,4 +1,5 @@
 import zipfile
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -175,7 +176,7 @@ def test_the_order_of_the_rows_means_nothing(tmp_path: Path, random_tables: dict
 
 def test_each_step_leaves_what_it_says(tmp_path: Path, random_tables: dict[str, pl.DataFrame]) -> None:
     prepared = prepare(stored(tmp_path / "raw", random_tables, **SCHEMA), RANDOM)
-    assert bounds(RANDOM.omega, RANDOM.delta, RANDOM.d, RANDOM.p_min) == (17, 43)
+    assert RANDOM.bounds() == (17, 43)
     published, kept, drawn, once, omitted, recent = prepared.counts
     assert (published.interactions, drawn.interactions) == (4000, 2500)
     assert kept.interactions == (random_tables["interactions"]["rating"] >= 2).sum()
@@ -193,6 +194,27 @@ def test_each_step_leaves_what_it_says(tmp_path: Path, random_tables: dict[str, 
         == (prepared.n_users, prepared.n_items, len(rows))
     )
     assert rows["rating"].is_between(1, 5).all()
+
+
+NO_BOUND = {"omega": None, "delta": None, "d": None, "p_min": None, "omit": ()}
+
+
+def test_without_a_bound_everything_stays(tmp_path: Path, random_tables: dict[str, pl.DataFrame]) -> None:
+    """As under a bound that nobody reaches from above, with nobody omitted; the other tests' bound leaves less."""
+    raw = stored(tmp_path, random_tables, **SCHEMA)
+    options = RANDOM.model_dump()
+    original = prepare(raw, Options.model_validate(options | NO_BOUND))
+    idle = prepare(raw, Options.model_validate(options | {"omit": (), "omega": 1e-3}))
+    bounded = prepare(raw, RANDOM)
+    assert original.counts == idle.counts[:4] == bounded.counts[:4]
+    assert_same(replace(original, counts=idle.counts), idle)
+    assert len(bounded.tables["interactions"]) < len(original.tables["interactions"])
+
+
+@pytest.mark.parametrize("wrong", [{"omega": None}, {"d": None, "p_min": None}, NO_BOUND | {"omit": ("users",)}])
+def test_half_a_bound_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="bound"):
+        changed(**wrong)
 
 
 def test_each_user_is_split_8_to_1_to_1(tmp_path: Path) -> None:
