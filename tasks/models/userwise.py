@@ -29,6 +29,7 @@ from tasks.privacy.ledger import Event, LedgerEntry
 PIECE = 512  # users at a time when all are encoded
 LARGE = 1e30
 """The largest loss of a user that is shown."""
+CONTIGUOUS = torch.contiguous_format
 
 
 class UserConfig(EpochConfig):
@@ -88,7 +89,7 @@ class UserConfig(EpochConfig):
 class UserNetwork(nn.Module, ABC):
     """From a user's row to scores of all items; the last layer is `items`, (n_items, width)."""
 
-    items: nn.Linear
+    items: nn.Linear | ghost.Transposed
     private: user_sgd.UserSGD | None
     """How its gradients are released; None in public training."""
 
@@ -290,7 +291,10 @@ class UserModel(EpochModel, Recommender):
             with torch.no_grad():
                 pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
                 codes = [network.codes(self.rows(users), torch.from_numpy(users), None)[0] for users in pieces]
-            self._scoring = {"codes": torch.cat(codes), "items": network.items.weight.detach().clone()}
+            self._scoring = {
+                "codes": torch.cat(codes),
+                "items": network.items.weight.detach().clone(memory_format=CONTIGUOUS),
+            }
             if network.items.bias is not None:
                 self._scoring["biases"] = network.items.bias.detach().clone()
         return self._scoring

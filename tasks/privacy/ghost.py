@@ -5,6 +5,10 @@ example's loss by those outputs, the example's gradient is e ⊗ a for the weigh
 outer product is the product of norms, in L2 as in L1, and a weighted sum of outer products is one matrix product. So
 clipping costs one backward pass that stops at activations, and memory for activations alone. Goodfellow ("Efficient
 per-example gradient computations", 2015) for L2; Li et al. (ICLR 2022) call it ghost clipping.
+
+Weights W that a second layer uses transposed (`Transposed`) have the gradient e ⊗ a + b ⊗ f, with b what that layer
+sees and f the derivative by what it passes on. Its squared L2 norm is |e|²|a|² + |b|²|f|² + 2 (e·b)(a·f); its L1 norm
+does not come apart.
 """
 
 from __future__ import annotations
@@ -16,12 +20,39 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from tasks.errors import ConfigurationError
+
+
+class Transposed(nn.Module):
+    """A linear layer with biases of its own whose weights are another's, transposed; all biases begin at 0."""
+
+    def __init__(self, source: nn.Linear) -> None:
+        """source: (n_out, n_in) weights; this layer then sees n_out numbers and passes on n_in."""
+        super().__init__()
+        self._source = (source,)  # in a tuple, so that its parameters are not counted as this layer's
+        self.bias = nn.Parameter(torch.zeros(source.in_features))
+
+    @property
+    def source(self) -> nn.Linear:
+        """The layer whose weights these are."""
+        return self._source[0]
+
+    @property
+    def weight(self) -> Tensor:
+        """(n_in, n_out) of the source: a view, not a parameter."""
+        return self.source.weight.T
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """inputs: (..., n_out) of the source."""
+        return linear(inputs, self.weight, self.bias)
 
 
 class Call(NamedTuple):
     """One use of a layer in a forward pass."""
 
-    layer: nn.Linear
+    layer: nn.Linear | Transposed
     inputs: Tensor
     """(n, n_in)."""
     outputs: Tensor
@@ -59,12 +90,76 @@ class Outer(NamedTuple):
         found = ((self.errors @ direction[0]) * self.inputs).sum(1)
         return found + self.errors @ direction[1] if self._bias else found
 
+    def parameters(self) -> list[nn.Parameter]:
+        """What `weighted_sums` and `inner` speak of, in this order."""
+        return list(self.layer.parameters())
+
+    def without(self, broken: Tensor) -> Outer:
+        """Zeros in place of the gradients that `broken`, (n,) bool, marks."""
+        return Outer(self.layer, *(part.masked_fill(broken[:, None], 0.0) for part in self[1:]))
+
     @property
     def _bias(self) -> int:
         return int(self.layer.bias is not None)
 
 
-def bounded(outers: Sequence[Outer]) -> tuple[list[Outer], Tensor]:
+class TiedOuters(NamedTuple):
+    """The gradients of n examples for a layer and for a later one that has its weights, transposed.
+
+    first.errors_i ⊗ first.inputs_i + inputs_i ⊗ errors_i for the weights, first.errors_i for the first layer's biases
+    (where it has any), errors_i for the later one's.
+    """
+
+    first: Outer
+    layer: Transposed
+    inputs: Tensor
+    """(n, n_out of the first layer) what the later layer sees."""
+    errors: Tensor
+    """(n, n_in of the first layer) derivative of each example's own loss by the later layer's outputs."""
+
+    def squared_norms(self) -> Tensor:
+        """See `Outer.squared_norms`."""
+        later = (self.inputs.square().sum(1) + 1) * self.errors.square().sum(1)
+        both = (self.first.errors * self.inputs).sum(1) * (self.first.inputs * self.errors).sum(1)
+        return self.first.squared_norms() + later + 2 * both
+
+    def l1_norms(self) -> Tensor:
+        """Absolute values of a sum of two outer products have no closed form.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        raise ConfigurationError(
+            "the optimal clip needs L1 norms of gradients, which tied weights do not give; say privacy: dpsgd"
+        )
+
+    def weighted_sums(self, weights: Tensor) -> list[Tensor]:
+        """See `Outer.weighted_sums`."""
+        total, *biases = self.first.weighted_sums(weights)
+        errors = weights[:, None] * self.errors
+        return [total.addmm_(self.inputs.T, errors), *biases, errors.sum(0)]
+
+    def inner(self, direction: Sequence[Tensor]) -> Tensor:
+        """See `Outer.inner`."""
+        *first, last = direction
+        later = ((self.inputs @ direction[0]) * self.errors).sum(1)
+        return self.first.inner(first) + later + self.errors @ last
+
+    def parameters(self) -> list[nn.Parameter]:
+        """See `Outer.parameters`."""
+        return [*self.first.parameters(), self.layer.bias]
+
+    def without(self, broken: Tensor) -> TiedOuters:
+        """See `Outer.without`."""
+        inputs, errors = (part.masked_fill(broken[:, None], 0.0) for part in self[2:])
+        return TiedOuters(self.first.without(broken), self.layer, inputs, errors)
+
+
+Outers = Outer | TiedOuters
+"""The gradients of n examples for parameters that nothing else has gradients for."""
+
+
+def bounded(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
     """The same gradients, zeros in place of those that are not finite, and the L2 norms of all: (n,).
 
     An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
@@ -72,10 +167,7 @@ def bounded(outers: Sequence[Outer]) -> tuple[list[Outer], Tensor]:
     norms = squared_norms(outers).clamp(min=0).sqrt()
     broken = ~norms.isfinite()
     if broken.any():
-        outers = [
-            Outer(layer, inputs.masked_fill(broken[:, None], 0.0), errors.masked_fill(broken[:, None], 0.0))
-            for layer, inputs, errors in outers
-        ]
+        outers = [outer.without(broken) for outer in outers]
         norms = norms.masked_fill(broken, 0.0)
     return list(outers), norms
 
@@ -91,7 +183,7 @@ def recorded(network: nn.Module) -> Iterator[list[Call]]:
     calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
-        assert isinstance(layer, nn.Linear)
+        assert isinstance(layer, nn.Linear | Transposed)
         if any(call.layer is layer for call in calls):
             raise ValueError("ghost norms need every layer to be used once per example")
         if inputs[0].ndim != 2:
@@ -101,9 +193,10 @@ def recorded(network: nn.Module) -> Iterator[list[Call]]:
     handles = []
     try:
         for layer in network.modules():
-            if not isinstance(layer, nn.Linear):
+            if not isinstance(layer, nn.Linear | Transposed):
                 continue
-            trained = {parameter.requires_grad for parameter in layer.parameters()}
+            own = [*layer.parameters(), *(layer.source.parameters() if isinstance(layer, Transposed) else [])]
+            trained = {parameter.requires_grad for parameter in own}
             if len(trained) > 1:
                 raise ValueError("ghost norms need the weights and biases of a layer both trained or both frozen")
             if trained == {True}:
@@ -116,7 +209,7 @@ def recorded(network: nn.Module) -> Iterator[list[Call]]:
 
 def gradients(
     losses: Tensor, calls: Sequence[Call], local: Sequence[Tensor] = ()
-) -> tuple[list[Outer], tuple[Tensor, ...]]:
+) -> tuple[list[Outers], tuple[Tensor, ...]]:
     """The gradients of all examples, one backward pass.
 
     Args:
@@ -125,21 +218,36 @@ def gradients(
         local: further tensors whose gradients of the summed loss are wanted, e.g. what belongs to the users alone.
 
     Returns:
-        one `Outer` per call, and the gradients of `local`.
+        one `Outer` per call, or one `TiedOuters` per two calls that share weights, and the gradients of `local`.
+
+    Raises:
+        ValueError: a layer's weights were used transposed, but never as they are.
     """
-    outputs = [call.outputs for call in calls]
-    found = torch.autograd.grad(losses.sum(), [*outputs, *local])
-    outers = [Outer(call.layer, call.inputs, error) for call, error in zip(calls, found, strict=False)]
-    return outers, found[len(outers) :]
+    found = torch.autograd.grad(losses.sum(), [*(call.outputs for call in calls), *local])
+    outers: dict[nn.Linear, Outers] = {}
+    for call, errors in zip(calls, found, strict=False):
+        if isinstance(call.layer, nn.Linear):
+            outers[call.layer] = Outer(call.layer, call.inputs, errors)
+    for call, errors in zip(calls, found, strict=False):
+        if isinstance(call.layer, Transposed):
+            first = outers.get(call.layer.source)
+            if not isinstance(first, Outer):
+                raise ValueError("ghost norms need the source of transposed weights to be used beside them, both once")
+            outers[call.layer.source] = TiedOuters(first, call.layer, call.inputs, errors)
+    return list(outers.values()), found[len(calls) :]
 
 
-def squared_norms(outers: Sequence[Outer]) -> Tensor:
+def squared_norms(outers: Sequence[Outers]) -> Tensor:
     """(n,) squared L2 norms of the examples' gradients, all layers together."""
     return torch.stack([outer.squared_norms() for outer in outers]).sum(0)
 
 
-def l1_norms(outers: Sequence[Outer]) -> Tensor:
-    """(n,) L1 norms of the examples' gradients, all layers together."""
+def l1_norms(outers: Sequence[Outers]) -> Tensor:
+    """(n,) L1 norms of the examples' gradients, all layers together.
+
+    Raises:
+        ConfigurationError: two layers share weights.
+    """
     return torch.stack([outer.l1_norms() for outer in outers]).sum(0)
 
 
@@ -147,7 +255,7 @@ def l1_norms(outers: Sequence[Outer]) -> Tensor:
 class Scaled:
     """Gradients of n examples, each times a factor: what they would add to a sum."""
 
-    outers: Sequence[Outer]
+    outers: Sequence[Outers]
     factors: Tensor
     """(n,)."""
 
@@ -159,16 +267,16 @@ class Scaled:
         """(n,) inner products of factor × gradient with a direction, a tensor per parameter."""
         total, rest = torch.zeros_like(self.factors), list(direction)
         for outer in self.outers:
-            n_own = len(list(outer.layer.parameters()))
+            n_own = len(outer.parameters())
             total = total + outer.inner(rest[:n_own])
             rest = rest[n_own:]
         return self.factors * total
 
 
-def weighted_sums(outers: Sequence[Outer], weights: Tensor) -> dict[nn.Parameter, Tensor]:
+def weighted_sums(outers: Sequence[Outers], weights: Tensor) -> dict[nn.Parameter, Tensor]:
     """For each parameter the sum over examples of weight × gradient; weights: (n,)."""
     return {
         parameter: total
         for outer in outers
-        for parameter, total in zip(outer.layer.parameters(), outer.weighted_sums(weights), strict=True)
+        for parameter, total in zip(outer.parameters(), outer.weighted_sums(weights), strict=True)
     }

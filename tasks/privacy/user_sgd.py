@@ -58,7 +58,7 @@ class UserSGD(nn.Module, ABC):
 
     @abstractmethod
     def release(
-        self, outers: Sequence[ghost.Outer], users: NDArray[np.int64], examples: int, rng: np.random.Generator
+        self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
     ) -> tuple[Gradient, float]:
         """What a step releases: for every trained parameter a noisy sum of clipped gradients; and what to divide it by.
 
@@ -84,7 +84,7 @@ class UserSGD(nn.Module, ABC):
     def present_bound(self) -> float:
         """S of the next step."""
 
-    def _sums(self, outers: Sequence[ghost.Outer], factors: Tensor, std: float, rng: np.random.Generator) -> Gradient:
+    def _sums(self, outers: Sequence[ghost.Outers], factors: Tensor, std: float, rng: np.random.Generator) -> Gradient:
         """Σ factor × gradient + N(0, std²), for every parameter."""
         sums = ghost.weighted_sums(outers, factors)
         for total in sums.values():
@@ -116,14 +116,14 @@ class Published(UserSGD):
             yield np.sort(order[start : start + self.batch_size])
 
     def release(
-        self, outers: Sequence[ghost.Outer], users: NDArray[np.int64], examples: int, rng: np.random.Generator
+        self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
     ) -> tuple[Gradient, float]:
         """See `UserSGD.release`. The users' own noise adds up to one draw, whose variance is the sum of theirs."""
         sigmas = self.sigmas[users]
         outers, norms = ghost.bounded(outers)
         bound = self.clip_norm
         if bound is None:
-            n_parameters = sum(parameter.numel() for outer in outers for parameter in outer.layer.parameters())
+            n_parameters = sum(parameter.numel() for outer in outers for parameter in outer.parameters())
             cost = optimal_clip.noise_cost(sigmas, n_parameters)
             finite = (norms > 0).numpy()
             l1_norms = ghost.l1_norms(outers).double().numpy()[finite]
@@ -224,7 +224,7 @@ class Rigorous(UserSGD):
             yield dpsgd.poisson_sample(self.n_users, self.probability, rng)
 
     def release(
-        self, outers: Sequence[ghost.Outer], users: NDArray[np.int64], examples: int, rng: np.random.Generator
+        self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
     ) -> tuple[Gradient, float]:
         """See `UserSGD.release`. Divided by the expected number of users: the actual one is nobody's business."""
         (outers, norms), bound = ghost.bounded(outers), float(self.bound)

@@ -67,6 +67,26 @@ def test_rigorous_training_on_everyone_without_noise_is_public_training_in_one_b
     torch.testing.assert_close(private, public, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["ae", "vae"])
+def test_tied_weights_train_in_private_as_in_public(name):
+    public = fitted(name, tied=True)
+    private = scores(fitted(name, tied=True, privacy="dpsgd", epsilon_max=math.inf, clip_norm=1e9))
+    torch.testing.assert_close(private, scores(public), rtol=1e-4, atol=1e-5)
+    assert torch.equal(public.network.items.weight, public.network.reader.weight.T)
+    untied = sum(parameter.numel() for parameter in fitted(name).network.parameters())
+    own = sum(parameter.numel() for parameter in public.network.parameters())
+    assert own == untied - public.network.reader.weight.numel()
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [({"privacy": "dpsgd-optimal-clip"}, "L1 norms of gradients"), ({"frozen_encoder": True}, "stay random, too")],
+)
+def test_tied_weights_refuse_what_they_have_no_answer_to(override, message):
+    with pytest.raises(ValidationError, match=message):
+        fitted("vae", tied=True, **override)
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_rows_hold_the_users_ratings(name):
     given = data()

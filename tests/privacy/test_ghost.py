@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
+from tasks.errors import ConfigurationError
 from tasks.privacy import ghost
 
 SHAPES = [(0, 5, (3,)), (1, 1, (1,)), (4, 7, (3,)), (9, 6, (5, 2)), (3, 20, (8, 4, 2))]
@@ -30,12 +31,34 @@ def losses(network: nn.Module, rows: torch.Tensor) -> torch.Tensor:
     return -(rows * torch.log_softmax(network(rows), -1)).sum(-1)
 
 
+class Tied(nn.Module):
+    """In, a layer between, and out by the transposed weights of the first."""
+
+    def __init__(self, n_items: int, width: int, *, bias: bool = True) -> None:
+        super().__init__()
+        self.reader = nn.Linear(n_items, width, bias=bias)
+        self.between = nn.Linear(width, width)
+        self.writer = ghost.Transposed(self.reader)
+        nn.init.normal_(self.writer.bias)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.writer(torch.tanh(self.between(torch.tanh(self.reader(rows)))))
+
+
 def made(n: int, n_items: int, widths: tuple[int, ...], seed: int, *, bias: bool = True):
     torch.manual_seed(seed)
-    network = Rows(n_items, widths, bias=bias).double()
+    return Rows(n_items, widths, bias=bias).double(), some_rows(n, n_items)
+
+
+def tied(n: int, n_items: int, width: int, seed: int, *, bias: bool = True):
+    torch.manual_seed(seed)
+    return Tied(n_items, width, bias=bias).double(), some_rows(n, n_items)
+
+
+def some_rows(n: int, n_items: int) -> torch.Tensor:
     rows = ((torch.rand(n, n_items) < 0.4) * torch.randint(1, 6, (n, n_items))).double()
     rows[: n // 4] = 0.0  # users without ratings
-    return network, rows
+    return rows
 
 
 def ours(network: nn.Module, rows: torch.Tensor) -> list[ghost.Outer]:
@@ -75,6 +98,44 @@ def test_norms_and_weighted_sums_equal_those_of_gradients_per_example(n, n_items
         torch.testing.assert_close(sums[parameter], torch.tensordot(weights, true[name], 1), rtol=1e-5, atol=1e-10)
 
 
+@pytest.mark.parametrize(("n", "n_items", "width"), [(0, 5, 3), (1, 1, 1), (1, 4, 6), (4, 7, 3), (9, 6, 2), (3, 20, 8)])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_norms_and_weighted_sums_of_tied_weights_equal_those_of_gradients_per_example(n, n_items, width, bias, seed):
+    network, rows = tied(n, n_items, width, seed, bias=bias)
+    outers = ours(network, rows)
+    weights = torch.rand(n, dtype=torch.float64)
+    sums = ghost.weighted_sums(outers, weights)
+    assert set(sums) == set(network.parameters())
+    if n == 0:
+        assert ghost.squared_norms(outers).shape == (0,)
+        assert not any(total.any() for total in sums.values())
+        return
+    true = by_example(network, rows)
+    flat = torch.cat([gradient.flatten(1) for gradient in true.values()], 1)
+    torch.testing.assert_close(ghost.squared_norms(outers).sqrt(), flat.norm(dim=1), rtol=1e-5, atol=1e-10)
+    direction = {parameter: torch.randn_like(parameter) for parameter in sums}
+    found = ghost.Scaled(outers, weights).inner(list(direction.values()))
+    names = dict(network.named_parameters())
+    inner = sum((true[name] * direction[parameter]).flatten(1).sum(1) for name, parameter in names.items())
+    torch.testing.assert_close(found, weights * inner, rtol=1e-5, atol=1e-10)
+    for name, parameter in names.items():
+        torch.testing.assert_close(sums[parameter], torch.tensordot(weights, true[name], 1), rtol=1e-5, atol=1e-10)
+
+
+def test_tied_weights_have_no_l1_norms_and_need_their_source():
+    network, rows = tied(4, 5, 3, 0)
+    with pytest.raises(ConfigurationError, match="tied weights do not give"):
+        ghost.l1_norms(ours(network, rows))
+    with ghost.recorded(network) as calls:
+        found = losses(nn.Sequential(nn.Linear(5, 3).double().requires_grad_(False), network.writer), rows)
+    with pytest.raises(ValueError, match="to be used beside them"):
+        ghost.gradients(found, calls)
+    network.reader.requires_grad_(False)
+    with pytest.raises(ValueError, match="both trained or both frozen"), ghost.recorded(network):
+        pass
+
+
 def test_weights_of_one_give_the_gradient_of_the_summed_loss():
     network, rows = made(6, 9, (4,), 0)
     sums = ghost.weighted_sums(ours(network, rows), torch.ones(6, dtype=torch.float64))
@@ -93,8 +154,9 @@ def test_clipped_gradients_add_up_to_no_more_than_the_bound_each():
         assert torch.cat([gradient.flatten() for gradient in total.values()]).norm() <= 0.3 + 1e-12
 
 
-def test_a_gradient_that_is_not_finite_counts_nothing():
-    network, rows = made(4, 5, (3,), 0)
+@pytest.mark.parametrize("make", [lambda: made(4, 5, (3,), 0), lambda: tied(4, 5, 3, 0)])
+def test_a_gradient_that_is_not_finite_counts_nothing(make):
+    network, rows = make()
     outers = ours(network, rows)
     sound = ghost.weighted_sums(outers, torch.tensor([1.0, 0, 1, 1], dtype=torch.float64))
     outers[0].errors[1] = torch.inf

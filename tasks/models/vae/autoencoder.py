@@ -6,16 +6,17 @@ latent dimension alone; as Mult-DAE (Liang et al., WWW 2018) with one layer.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.userwise import UserConfig, UserModel, UserNetwork
+from tasks.privacy import ghost
 
 
 class AEConfig(UserConfig):
@@ -27,6 +28,16 @@ class AEConfig(UserConfig):
     """Share of a row's entries that are hidden from the encoder in training."""
     frozen_encoder: bool = False
     """Whether the layer that reads rows stays at its initial, random weights: half as many values to add noise to."""
+    tied: bool = False
+    """Whether the last layer's weights are those of the layer that reads rows, transposed: half as many, too."""
+
+    @model_validator(mode="after")
+    def _tied_weights_are_learnt(self) -> Self:
+        if self.tied and self.frozen_encoder:
+            raise ValueError("tied and frozen_encoder: the last layer would stay random, too; say one of them")
+        if self.tied and self.privacy == "dpsgd-optimal-clip":
+            raise ValueError("tied: dpsgd-optimal-clip needs L1 norms of gradients, which tied weights do not give")
+        return self
 
 
 class RowNetwork(UserNetwork):
@@ -37,6 +48,11 @@ class RowNetwork(UserNetwork):
     def __init__(self, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
+
+    def writer(self, *, tied: bool) -> nn.Linear | ghost.Transposed:
+        """The last layer, from as many numbers as `reader` passes on to the items."""
+        reader = self.reader
+        return ghost.Transposed(reader) if tied else nn.Linear(reader.out_features, reader.in_features)
 
     def read(self, rows: Tensor, rng: np.random.Generator | None) -> Tensor:
         """(n, width of `reader`) rows, scaled to norm 1 (zeros stay), after the first layer and tanh."""
@@ -52,12 +68,12 @@ class RowNetwork(UserNetwork):
 
 
 class AENetwork(RowNetwork):
-    """h = tanh(A x/‖x‖ + a), logits B h + b."""
+    """h = tanh(A x/‖x‖ + a), logits B h + b; tied: B = Aᵀ."""
 
-    def __init__(self, n_items: int, dimension: int, dropout: float) -> None:
-        super().__init__(dropout)
-        self.reader = nn.Linear(n_items, dimension)
-        self.items = nn.Linear(dimension, n_items)
+    def __init__(self, n_items: int, config: AEConfig) -> None:
+        super().__init__(config.dropout)
+        self.reader = nn.Linear(n_items, config.dimension)
+        self.items = self.writer(tied=config.tied)
 
     def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
         """See `UserNetwork.codes`."""
@@ -73,7 +89,7 @@ class AE(UserModel):
 
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
         """See `UserModel.architecture`: Glorot."""
-        network = AENetwork(data.n_items, self.config.dimension, self.config.dropout)
+        network = AENetwork(data.n_items, self.config)
         draw_weights(network, rng)
         network.reader.requires_grad_(not self.config.frozen_encoder)
         return network

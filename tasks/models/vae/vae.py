@@ -57,7 +57,7 @@ class VAENetwork(RowNetwork):
         self.reader = nn.Linear(n_items, config.hidden)
         self.posterior = nn.Linear(config.hidden, 2 * config.dimension)
         self.decoder = nn.Linear(config.dimension, config.hidden)
-        self.items = nn.Linear(config.hidden, n_items)
+        self.items = self.writer(tied=config.tied)
         self.register_buffer("means", torch.zeros(1, config.dimension))
         self.register_buffer("variances", torch.ones(1, config.dimension))
 
