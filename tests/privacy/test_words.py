@@ -1,0 +1,191 @@
+"""Substituted words follow the softmax of distances, and no pair of words differs by more than ε times its distance."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
+
+from tasks.privacy import words
+
+BUDGETS = [1e-3, 0.5, 7.5, 100.0]
+
+
+def vocabulary(n_words: int, dimension: int = 3, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n_words, dimension))
+
+
+def exact(vectors: np.ndarray, epsilon: float) -> np.ndarray:
+    """(|V|, |V|), from distances that are differences, component by component."""
+    return softmax(-epsilon / 2 * cdist(vectors, vectors), axis=1)
+
+
+@pytest.mark.parametrize("epsilon", [*BUDGETS, 1e3])
+@pytest.mark.parametrize("dimension", [1, 3, 300])
+def test_probabilities_are_the_softmax_of_distances(epsilon: float, dimension: int) -> None:
+    vectors = vocabulary(50, dimension) + 1e3
+    law = words.probabilities(np.arange(50), vectors, epsilon)
+    np.testing.assert_allclose(law, exact(vectors, epsilon), rtol=1e-6, atol=1e-300)
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=1e-12)
+
+
+def p_value(observed: np.ndarray, expected: np.ndarray) -> float:
+    """Chi-square of outcomes of 5 expected or more, or of too many others, whichever is less probable."""
+    common = expected >= 5
+    others = stats.poisson.sf(observed[~common].sum() - 1, expected[~common].sum())
+    expected = expected[common] * (observed[common].sum() / expected[common].sum())
+    return min(float(others), float(stats.chisquare(observed[common], expected).pvalue) if common.sum() > 1 else 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [*BUDGETS, 1e3])
+def test_draws_follow_the_softmax(epsilon: float) -> None:
+    """Twelve comparisons at 1e-6: a false alarm in one of 80,000."""
+    vectors = vocabulary(6)
+    tokens = np.random.default_rng(1).integers(0, 6, 240_000)
+    drawn = words.substitute(tokens, vectors, epsilon, np.random.default_rng(2))
+    for word, law in enumerate(exact(vectors, epsilon)):
+        observed = np.bincount(drawn[tokens == word], minlength=6)
+        assert p_value(observed, law * observed.sum()) > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS)
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_no_two_words_differ_by_more_than_epsilon_times_their_distance(epsilon: float, dimension: int) -> None:
+    """All x, x' and y."""
+    vectors = vocabulary(40, dimension)
+    law = words.probabilities(np.arange(40), vectors, epsilon)
+    distances = cdist(vectors, vectors)
+    possible = law.min(axis=0) > 1e-290
+    losses = np.log(law[:, None, possible]) - np.log(law[None, :, possible])
+    assert losses.size
+    allowed = epsilon * distances[:, :, None]
+    assert (losses <= allowed * (1 + 1e-6) + 1e-9).all()
+
+
+def test_the_bound_is_reached() -> None:
+    """A word apart from a crowd: numerator and denominator both change by all but e^(½ε d)."""
+    crowd = np.array([[0.0], *[[3.0]] * 5_000])
+    law = words.probabilities(np.array([0, 1]), crowd, 0.8)
+    assert 0.99 * 0.8 * 3 < math.log(law[0, 0] / law[1, 0]) <= 0.8 * 3
+
+
+def test_a_large_budget_returns_the_word_itself_and_a_tiny_one_any() -> None:
+    """Chi-square at 1e-5 for the tiny one."""
+    vectors, tokens = vocabulary(20), np.tile(np.arange(20), 1_000)
+    rng = np.random.default_rng(3)
+    np.testing.assert_array_equal(words.substitute(tokens, vectors, 1e3, rng), tokens)
+    drawn = words.substitute(tokens, vectors, 1e-9, rng)
+    np.testing.assert_allclose(words.probabilities(np.arange(20), vectors, 1e-9), 1 / 20, rtol=1e-7)
+    table = np.zeros((20, 20))
+    np.add.at(table, (tokens, drawn), 1)
+    assert stats.chisquare(table.ravel()).pvalue > 1e-5
+
+
+@pytest.mark.parametrize("block", [1, 37, 100, 10_000])
+def test_blocks_do_not_change_what_is_drawn(block: int) -> None:
+    vectors, tokens = vocabulary(60, 20), np.random.default_rng(4).integers(0, 60, 5_000)
+    drawn = words._substitute(tokens, vectors, 1.0, np.random.default_rng(5), block)
+    np.testing.assert_array_equal(drawn, words.substitute(tokens, vectors, 1.0, np.random.default_rng(5)))
+
+
+def test_what_a_word_becomes_depends_on_no_other() -> None:
+    vectors, tokens = vocabulary(60, 20), np.random.default_rng(4).integers(0, 60, 2_000)
+    other = tokens.copy()
+    other[:1_000] = 59
+    first, second = (
+        words.substitute(given, vectors, 1.0, np.random.default_rng(6))[1_000:] for given in (tokens, other)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def test_draws_are_the_inverse_of_the_sums() -> None:
+    """Bisection by rows equals numpy's search row by row, at ends and ties as well."""
+    rng = np.random.default_rng(7)
+    weights = rng.random((5, 13)) * (rng.random((5, 13)) < 0.6)
+    weights[0, :2] = weights[0, -4:] = 0
+    weights[:, 4], weights[0, 8] = 1, 0.5
+    sums = np.cumsum(weights, axis=1)
+    rows = np.concatenate([[0, 0], rng.integers(0, 5, 500)])
+    uniform = np.concatenate([[0.0, np.nextafter(1, 0)], rng.random(500)])
+    found = words._inverse(sums, rows, uniform)
+    slow = [np.searchsorted(sums[r], u * sums[r, -1], side="right") for r, u in zip(rows, uniform, strict=True)]
+    slow[1] = 8  # the last that has a weight, even where u × the total rounds up to it
+    np.testing.assert_array_equal(found, slow)
+    assert (weights[rows, found] > 0).all()
+
+
+@pytest.mark.parametrize("dimension", [0, 2, 300])
+def test_words_of_equal_vectors_are_equally_likely(dimension: int) -> None:
+    vectors = np.repeat(vocabulary(4, dimension) + 7, 3, axis=0)
+    law = words.probabilities(np.arange(12), vectors, 1e3)
+    own = law.reshape(12, 4, 3)[np.arange(12), np.arange(12) // 3]
+    np.testing.assert_array_equal(own, np.broadcast_to(own[:, :1], own.shape))
+    if dimension:
+        np.testing.assert_allclose(own, 1 / 3, rtol=1e-12)
+    else:
+        np.testing.assert_allclose(law, 1 / 12, rtol=1e-12)
+
+
+def test_nothing_and_one_word() -> None:
+    rng = np.random.default_rng(8)
+    for vectors in (vocabulary(5), np.zeros((0, 3))):
+        assert words.substitute(np.zeros(0, np.int32), vectors, 1.0, rng).shape == (0,)
+    np.testing.assert_array_equal(words.substitute(np.zeros(4, np.int32), vocabulary(1), 1.0, rng), np.zeros(4))
+    assert words.diameter(vocabulary(1)) == words.diameter(np.zeros((0, 3))) == 0
+
+
+def test_budgets_of_words_and_texts() -> None:
+    vectors = vocabulary(200, 5)
+    span = words.diameter(vectors)
+    assert span == pytest.approx(cdist(vectors, vectors).max(), rel=1e-12)
+    law = np.log(words.probabilities(np.arange(200), vectors, 0.3))
+    assert (law.max(axis=0) - law.min(axis=0)).max() <= words.epsilon_total(1, 0.3, span)
+    assert words.epsilon_total(12, words.epsilon_per_distance(5.0, 12, span), span) == pytest.approx(5.0, rel=1e-12)
+
+
+def test_the_ledger_accounts_for_texts_only_where_vectors_are_public() -> None:
+    per_distance, word, text = words.ledger(0.5, 40, 8.0, "public", "rigorous", 1)
+    assert (per_distance.claimed_epsilon, word.claimed_epsilon, text.claimed_epsilon) == (0.5, None, 160.0)
+    spent = [entry.accounted_epsilon for entry in (per_distance, word, text)]
+    np.testing.assert_allclose(spent, [0.5, 4.0, 160.0], rtol=1e-12)
+    assert words.ledger(0.5, 40, 8.0, "public", "published", 1)[2].claimed_epsilon is None
+    for entry in words.ledger(0.5, 40, 8.0, "fitted", "published", 1):
+        assert entry.accounted_epsilon is None
+        assert "made from the same texts" in entry.reason
+
+
+@pytest.mark.parametrize(
+    ("tokens", "changed", "epsilon", "message"),
+    [
+        ([0, 5, -1], None, 1.0, r"word_ids: 2 of 3 rows are outside 0\.\.4 \(first: row 1, value 5\)"),
+        ([0.0], None, 1.0, "word_ids must be integers"),
+        ([[0]], None, 1.0, r"word_ids must be integers of shape \(n,\)"),
+        ([0], math.nan, 1.0, r"component 1 of 1 of 5 rows is not finite \(first: row 3\)"),
+        ([0], math.inf, 1.0, "is not finite"),
+        ([0], 1e200, 1.0, "distances do not fit in float64"),
+        ([0], None, 0.0, "epsilon must be a positive finite number"),
+        ([0], None, math.nan, "epsilon must be a positive finite number"),
+        ([0], None, math.inf, "epsilon must be a positive finite number"),
+    ],
+)
+def test_impossible_arguments_are_refused(tokens: list, changed: float | None, epsilon: float, message: str) -> None:
+    vectors = vocabulary(5)
+    if changed is not None:
+        vectors[3, 1] = changed
+    with pytest.raises(ValueError, match=message):
+        words.substitute(np.array(tokens), vectors, epsilon, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("n_words", "span"), [(-1, 1.0), (3, -1.0), (3, math.nan), (3, math.inf)])
+def test_impossible_extents_are_refused(n_words: int, span: float) -> None:
+    for function in (words.epsilon_total, words.epsilon_per_distance):
+        arguments = (n_words, 1.0, span) if function is words.epsilon_total else (1.0, n_words, span)
+        with pytest.raises(ValueError, match="must be finite and not negative"):
+            function(*arguments)
+    for nothing in ((0, 1.0), (3, 0.0)):
+        with pytest.raises(ValueError, match="n_words and diameter must be positive"):
+            words.epsilon_per_distance(1.0, *nothing)
+        with pytest.raises(ValueError, match="n_words and diameter must be positive"):
+            words.ledger(1.0, *nothing, "public", "published", 1)
