@@ -1,0 +1,68 @@
+"""Precision of an alignment: equal to a slow loop, and chance for whoever cannot tell users apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.errors import DataError
+from tasks.evaluation.alignment import chance, precision
+
+KS = (1, 3, 10)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 512])
+def test_precision_equals_a_slow_loop(batch: int) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((40, 25))
+    anchors = np.stack([rng.permutation(40)[:20], rng.permutation(25)[:20]], axis=1)
+
+    found = precision(lambda sources: scores[sources], anchors, KS, batch=batch)
+
+    for k in KS:
+        hits = [j in sorted(range(25), key=lambda other: -scores[i, other])[:k] for i, j in anchors]
+        assert found.at[k] == pytest.approx(np.mean(hits))
+    assert (found.n_anchors, found.n_targets) == (20, 25)
+
+
+def test_a_constant_scorer_scores_exactly_like_chance() -> None:
+    anchors = np.stack([np.arange(30), np.arange(30)], axis=1)
+
+    found = precision(lambda sources: np.zeros((len(sources), 50)), anchors, KS)
+
+    assert found.at == pytest.approx(found.chance)
+    assert found.chance == {1: 1 / 50, 3: 3 / 50, 10: 10 / 50}
+
+
+def test_ties_count_what_breaking_them_at_random_gives_on_average() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 4, (60, 20)).astype(np.float32)
+    anchors = np.stack([np.arange(60), rng.integers(0, 20, 60)], axis=1)
+
+    found = precision(lambda sources: scores[sources], anchors, KS)
+
+    ranks = (-(scores + 0.5 * rng.random((4000, 60, 20), np.float32))).argsort(axis=2).argsort(axis=2)
+    own = ranks[:, np.arange(60), anchors[:, 1]]
+    for k in KS:
+        # The mean of 4,000 × 60 zeros and ones has a standard error below 0.0011.
+        assert found.at[k] == pytest.approx((own < k).mean(), abs=0.005)
+
+
+def test_a_scorer_that_knows_is_right_and_one_that_is_reversed_is_never() -> None:
+    anchors = np.stack([np.arange(30), np.random.default_rng(2).permutation(30)], axis=1)
+    truth = np.zeros((30, 30))
+    truth[anchors[:, 0], anchors[:, 1]] = 1
+
+    assert precision(lambda sources: truth[sources], anchors, (1,)).at[1] == 1
+    assert precision(lambda sources: -truth[sources], anchors, (10,)).at[10] == 0
+
+
+def test_chance_among_few_is_certain_and_nonsense_is_refused() -> None:
+    assert chance(10, 1) == 1
+    assert chance(1, 1) == 1
+    with pytest.raises(ValueError, match="at least 1"):
+        chance(0, 5)
+    with pytest.raises(DataError, match="none to judge"):
+        precision(lambda sources: np.zeros((len(sources), 5)), np.empty((0, 2), np.int64), KS)
+    with pytest.raises(DataError, match="source user 4 are not numbers"):
+        precision(lambda sources: np.full((len(sources), 5), np.nan), np.array([[4, 1]]), KS)
