@@ -1,0 +1,123 @@
+"""CSLS: how near two users of different networks are, corrected for how near they are to everybody.
+
+Source: MUSE, section 2.3. With cosines in the target's space, r(x) the mean cosine of a source user x with its k
+nearest targets and r(y) that of a target user y with its k nearest sources, CSLS(x, y) = 2 cos(x, y) - r(x) - r(y). It
+takes away the advantage of hubs, users who are near to many.
+
+Scores are computed by blocks of rows in float32, so that memory grows with users and not with pairs of users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.errors import DataError
+from tasks.evaluation.ranking import tie_order
+from tasks.models.alignment.normalisation import normalised
+
+CELLS = 1 << 23
+"""Scores held at once, 32 MiB of them."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Pairs of users taken to be the same person.
+
+    pairs: (n, 2) int64 source and target user; nobody occurs twice.
+    scores: (n,) float32 CSLS of each pair, descending.
+    criterion: mean cosine of every source user with the target that is nearest by CSLS: how good the map is, judged
+        without an anchor (MUSE, section 3.5). It can be compared between maps of the same embeddings alone. The mean
+        CSLS of the pairs is no such measure: a map under which few are near anybody makes it high.
+    """
+
+    pairs: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    criterion: float
+
+
+@dataclass(frozen=True)
+class Csls:
+    """The scores between all users of two networks; see the module.
+
+    source: (n_sources, d) float32, mapped into the target's space, each vector of length 1 (or 0).
+    target: (n_targets, d) float32, likewise.
+    source_density: (n_sources,) float32 r(x), target_density: (n_targets,) float32 r(y).
+    """
+
+    source: NDArray[np.float32]
+    target: NDArray[np.float32]
+    source_density: NDArray[np.float32]
+    target_density: NDArray[np.float32]
+
+    @classmethod
+    def between(cls, source: NDArray[np.floating], target: NDArray[np.floating], neighbours: int) -> Self:
+        """Measure densities.
+
+        Args:
+            source: (n_sources, d) mapped embeddings, of any length.
+            target: (n_targets, d).
+            neighbours: k; in a network of fewer users all of them.
+
+        Raises:
+            DataError: see `normalised`; the widths differ.
+            ValueError: k is below 1.
+        """
+        if neighbours < 1:
+            raise ValueError(f"neighbours must be at least 1 (is {neighbours})")
+        first, second = (normalised(side, ("unit",)).astype(np.float32) for side in (source, target))
+        if first.shape[1] != second.shape[1]:
+            raise DataError(f"embeddings: widths differ ({first.shape[1]} and {second.shape[1]}); embed both alike")
+        return cls(first, second, _density(first, second, neighbours), _density(second, first, neighbours))
+
+    def scores(self, sources: NDArray[np.integer]) -> NDArray[np.float32]:
+        """CSLS of some sources with all targets: (len(sources), n_targets) float32."""
+        result = 2 * (self.source[sources] @ self.target.T)
+        result -= self.source_density[sources, None]
+        result -= self.target_density
+        return result
+
+    def mutual_neighbours(self, tie_seed: int) -> Matches:
+        """Pairs who are each other's nearest, by descending score.
+
+        Of users who are equally near comes first who is first in a fixed random order of the network: the order of
+        ids may know who is who. There is always a pair, for the highest score of all is one.
+        """
+        n_sources, n_targets = len(self.source), len(self.target)
+        order, target_order = tie_order(n_sources, tie_seed), tie_order(n_targets, tie_seed + 1)
+        best_target, best = np.empty(n_sources, np.int64), np.full(n_targets, -np.inf, np.float32)
+        best_source = np.zeros(n_targets, np.int64)
+        for rows in _blocks(n_sources, n_targets):
+            scores = self.scores(order[rows])[:, target_order]
+            best_target[rows] = scores.argmax(axis=1)
+            highest = scores.argmax(axis=0)
+            value = scores[highest, np.arange(n_targets)]
+            better = value > best
+            best[better], best_source[better] = value[better], highest[better] + rows.start
+        mutual = np.flatnonzero(best_source[best_target] == np.arange(n_sources))
+        found = best_target[mutual]
+        pairs, values = np.stack([order[mutual], target_order[found]], axis=1), best[found]
+        descending = np.argsort(-values, kind="stable")
+        cosines = (self.source[order] * self.target[target_order[best_target]]).sum(axis=1, dtype=np.float64)
+        return Matches(pairs[descending], values[descending], float(cosines.mean()))
+
+
+def _density(queries: NDArray[np.float32], keys: NDArray[np.float32], neighbours: int) -> NDArray[np.float32]:
+    """(n_queries,) mean cosine with the nearest keys."""
+    k = min(neighbours, len(keys))
+    result = np.empty(len(queries), np.float32)
+    for rows in _blocks(len(queries), len(keys)):
+        cosines = queries[rows] @ keys.T
+        cosines.partition(len(keys) - k, axis=1)
+        result[rows] = cosines[:, len(keys) - k :].mean(axis=1)
+    return result
+
+
+def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Rows by blocks of at most `CELLS` cells, one row at least."""
+    height = max(1, CELLS // n_columns)
+    return (slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height))

@@ -1,0 +1,107 @@
+"""CSLS and mutual nearest neighbours: equal to slow loops, blind to ids, and sound for networks of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tasks.errors import DataError
+from tasks.models.alignment import csls
+from tasks.models.alignment.csls import Csls
+from tests.models.alignment.clouds import rotated
+
+SIZES = [(30, 30, 5), (17, 41, 10), (41, 17, 10), (1, 1, 10), (1, 6, 3), (6, 1, 3)]
+
+
+def naive(source: NDArray[np.float64], target: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    def cosine(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+        return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+
+    cosines = np.array([[cosine(x, y) for y in target] for x in source])
+    row = [np.mean(sorted(line, reverse=True)[:k]) for line in cosines]
+    column = [np.mean(sorted(line, reverse=True)[:k]) for line in cosines.T]
+    return np.array([[2 * cosines[i, j] - row[i] - column[j] for j in range(len(target))] for i in range(len(source))])
+
+
+@pytest.mark.parametrize(("n_sources", "n_targets", "k"), SIZES)
+@pytest.mark.parametrize("cells", [1, 50, 1 << 23])
+def test_scores_and_mutual_neighbours_equal_a_slow_loop_whatever_the_blocks(
+    n_sources: int, n_targets: int, k: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csls, "CELLS", cells)
+    rng = np.random.default_rng(n_sources)
+    source, target = rng.standard_normal((n_sources, 6)), rng.standard_normal((n_targets, 6))
+
+    found = Csls.between(source, target, k)
+    matches = found.mutual_neighbours(tie_seed=0)
+
+    expected = naive(source, target, k)
+    np.testing.assert_allclose(found.scores(np.arange(n_sources)), expected, atol=1e-5)
+    mutual = {
+        (i, j)
+        for i in range(n_sources)
+        for j in range(n_targets)
+        if expected[i, j] == expected[i].max() and expected[i, j] == expected[:, j].max()
+    }
+    assert {(int(i), int(j)) for i, j in matches.pairs} == mutual
+    np.testing.assert_allclose(matches.scores, [expected[i, j] for i, j in matches.pairs], atol=1e-5)
+    assert (np.diff(matches.scores) <= 0).all()
+    unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (source, target)]
+    nearest = [unit[0][i] @ unit[1][expected[i].argmax()] for i in range(n_sources)]
+    assert matches.criterion == pytest.approx(np.mean(nearest), abs=1e-5)
+
+
+def test_lengths_of_vectors_do_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    source, target = rng.standard_normal((20, 4)), rng.standard_normal((25, 4))
+
+    first = Csls.between(source, target, 5).scores(np.arange(20))
+    second = Csls.between(source * rng.uniform(1, 9, (20, 1)), target * 7, 5).scores(np.arange(20))
+
+    np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+def test_under_the_right_map_everybody_finds_themselves() -> None:
+    rng = np.random.default_rng(1)
+    pair = rotated(rng.standard_normal((200, 16)), rng)
+
+    matches = Csls.between(pair.source @ pair.rotation, pair.target, 10).mutual_neighbours(tie_seed=0)
+
+    assert sorted(matches.pairs.tolist()) == sorted(pair.anchors.tolist())
+    assert matches.criterion == pytest.approx(1, abs=1e-6)
+
+
+def test_order_of_ids_decides_nothing_where_all_users_are_equally_near() -> None:
+    # Ids that mean the same person in both networks would give ties away if the lowest id went first.
+    n = 100
+    alike = np.ones((n, 3))
+
+    pairs = [tuple(Csls.between(alike, alike, 10).mutual_neighbours(seed).pairs[0]) for seed in range(60)]
+
+    assert sum(i == j for i, j in pairs) <= 5  # Binomial(60, 1/100) exceeds 5 once in 20,000 times
+    assert len(set(pairs)) > 50
+
+
+def test_there_is_always_a_pair_and_nobody_is_in_two() -> None:
+    rng = np.random.default_rng(2)
+    source = np.repeat(rng.standard_normal((5, 3)), 4, axis=0)
+    target = np.concatenate([np.zeros((3, 3)), source[::2], source[::2]])
+
+    pairs = Csls.between(source, target, 10).mutual_neighbours(tie_seed=3).pairs
+
+    assert len(pairs) >= 1
+    assert len(set(pairs[:, 0])) == len(set(pairs[:, 1])) == len(pairs)
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    some = np.ones((3, 2))
+
+    with pytest.raises(DataError, match="widths differ"):
+        Csls.between(some, np.ones((3, 4)), 10)
+    with pytest.raises(DataError, match="users × columns"):
+        Csls.between(some, np.ones((0, 2)), 10)
+    with pytest.raises(DataError, match=r"not finite \(first: user 1"):
+        Csls.between(some, np.array([[1.0, 2], [np.nan, 1]]), 10)
+    with pytest.raises(ValueError, match="neighbours"):
+        Csls.between(some, some, 0)
