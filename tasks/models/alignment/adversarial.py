@@ -1,0 +1,208 @@
+"""The adversarial start: a linear map found without knowing a single pair.
+
+Source: MUSE, section 2.1 and, for the training, section 3. A discriminator learns to tell mapped source vectors from
+target vectors, the map learns to mislead it; after every step of the map, W <- (1 + β) W - β W Wᵀ W keeps it near
+the orthogonal maps. What is judged and handed on is the orthogonal map nearest to it, of the epoch that the criterion
+likes best. Training may well settle on a wrong map: train several seeds and look at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from tasks.errors import DataError
+from tasks.models.alignment.csls import Csls
+from tasks.models.alignment.procrustes import nearest_orthogonal
+from tasks.models.base import ModelConfig
+from tasks.models.training import draw_weights
+
+SLOPE = 0.2
+"""Of the discriminator's leaky rectifiers, below zero."""
+
+
+class AdversarialConfig(ModelConfig):
+    """Configuration of `AdversarialStart`."""
+
+    epochs: int = Field(ge=1)
+    """How often the criterion is measured; the map of the best epoch is kept."""
+    iterations: int = Field(ge=1)
+    """Steps of the map per epoch."""
+    discriminator_steps: int = Field(ge=1)
+    """Steps of the discriminator before each step of the map."""
+    batch_size: int = Field(ge=1)
+    """Users drawn from each network for a step."""
+    learning_rate: float = Field(gt=0)
+    """Step size of both sides, plain gradient descent."""
+    decay: float = Field(default=0.98, gt=0, le=1)
+    """The learning rate is multiplied by it after every epoch."""
+    beta: float = Field(default=0.01, ge=0, le=0.5)
+    """β, how strongly the map is pulled towards the orthogonal ones."""
+    hidden: tuple[int, ...] = Field(min_length=1, max_length=2)
+    """Widths of the discriminator's hidden layers."""
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the discriminator's inputs that are hidden in training."""
+    smoothing: float = Field(default=0.1, ge=0, lt=0.5)
+    """How far the discriminator's labels are from 0 and 1."""
+    initial: Literal["identity", "random"]
+    """Where the map starts: the identity, or a random orthogonal map, another one for every seed."""
+
+
+class Discriminator(nn.Module):
+    """(batch, d) vectors -> (batch,) logits of being a target."""
+
+    def __init__(self, d: int, hidden: tuple[int, ...]) -> None:
+        super().__init__()
+        widths = (d, *hidden, 1)
+        self.layers = nn.ModuleList(nn.Linear(*ends) for ends in pairwise(widths))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """See the class."""
+        for layer in self.layers[:-1]:
+            vectors = nn.functional.leaky_relu(layer(vectors), SLOPE)
+        return self.layers[-1](vectors).squeeze(1)
+
+
+class AdversarialStart:
+    """The map, the discriminator, and where their training is.
+
+    All randomness comes from the generator handed in, whose state is part of `state`, so that an interrupted training
+    ends with the same map as an unbroken one.
+    """
+
+    mapping: NDArray[np.float64]
+    """(d, d) the orthogonal map nearest to that of the best epoch; before the first, where training starts."""
+    criteria: list[float]
+    """`Matches.criterion` of the orthogonal map after each epoch; where the map diverged, -inf."""
+    losses: list[float]
+    """Mean loss of the discriminator in each epoch; log 2 where it cannot tell the networks apart (no smoothing)."""
+
+    def __init__(
+        self,
+        config: AdversarialConfig,
+        source: NDArray[np.floating],
+        target: NDArray[np.floating],
+        *,
+        neighbours: int,
+        tie_seed: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Take the networks and draw what training starts from.
+
+        Args:
+            source, target: (n_sources, d) and (n_targets, d) normalised embeddings.
+            neighbours: k of the criterion's CSLS.
+
+        Raises:
+            DataError: the widths differ.
+        """
+        d = source.shape[1]
+        if target.shape[1] != d:
+            raise DataError(f"embeddings: widths differ ({d} and {target.shape[1]}); embed both alike")
+        self.config, self._rng = config, rng
+        self._source, self._target = (torch.from_numpy(side.astype(np.float32)) for side in (source, target))
+        self._neighbours, self._tie_seed = neighbours, tie_seed
+        start = np.eye(d) if config.initial == "identity" else _random_orthogonal(d, rng)
+        self._map = torch.from_numpy(start.astype(np.float32)).requires_grad_()
+        self._discriminator = Discriminator(d, config.hidden)
+        draw_weights(self._discriminator, rng)
+        self._learning_rate = config.learning_rate
+        self.mapping = start
+        self.criteria, self.losses = [], []
+
+    @property
+    def criterion(self) -> float:
+        """That of the best epoch; -inf before the first."""
+        return max(self.criteria, default=-np.inf)
+
+    def train(self, epoch: Callable[[AdversarialStart], bool] = lambda _: True) -> Self:
+        """Train up to `config.epochs`, or until `epoch`, which is called after each, says no.
+
+        An epoch whose map is not finite ends the training: earlier epochs stay, and `criteria` shows it.
+        """
+        going = True
+        while going and len(self.criteria) < self.config.epochs and np.isfinite(self.criteria[-1:]).all():
+            self.losses.append(self._epoch())
+            self._measure()
+            going = epoch(self)
+        return self
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything needed to go on from here: tensors, and a JSON-able rest."""
+        tensors = {f"discriminator.{name}": value.clone() for name, value in self._discriminator.state_dict().items()}
+        tensors |= {"map": self._map.detach().clone(), "best": torch.from_numpy(self.mapping.copy())}
+        rest = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._learning_rate}
+        return tensors, rest | {"rng": self._rng.bit_generator.state}
+
+    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+        """Take back what `state` gave."""
+        prefix = "discriminator."
+        weights = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        self._discriminator.load_state_dict(weights)
+        with torch.no_grad():
+            self._map.copy_(tensors["map"])
+        self.mapping = tensors["best"].numpy().copy()
+        self.criteria, self.losses = list(rest["criteria"]), list(rest["losses"])
+        self._learning_rate = rest["learning_rate"]
+        self._rng.bit_generator.state = rest["rng"]
+
+    def _epoch(self) -> float:
+        """The steps of an epoch; returns the discriminator's mean loss."""
+        config, total = self.config, 0.0
+        weights = list(self._discriminator.parameters())
+        for _ in range(config.iterations):
+            for _ in range(config.discriminator_steps):
+                loss = self._loss(mislead=False)
+                self._descend(loss, weights)
+                total += loss.item()
+            self._descend(self._loss(mislead=True), [self._map])
+            with torch.no_grad():
+                mapping = self._map
+                mapping.copy_((1 + config.beta) * mapping - config.beta * mapping @ (mapping.T @ mapping))
+        return total / (config.iterations * config.discriminator_steps)
+
+    def _loss(self, *, mislead: bool) -> Tensor:
+        """Mean cross-entropy of the discriminator over a fresh batch; against swapped labels to mislead it."""
+        config, size = self.config, self.config.batch_size
+        sources, targets = (self._rng.integers(len(side), size=size) for side in (self._source, self._target))
+        mapped = self._source[torch.from_numpy(sources)] @ (self._map if mislead else self._map.detach())
+        inputs = torch.cat([mapped, self._target[torch.from_numpy(targets)]])
+        if config.dropout:
+            kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout)
+            inputs = inputs * kept / (1 - config.dropout)
+        is_target = torch.full((2 * size,), config.smoothing)
+        is_target[size:] = 1 - config.smoothing
+        labels = 1 - is_target if mislead else is_target
+        return nn.functional.binary_cross_entropy_with_logits(self._discriminator(inputs), labels)
+
+    def _descend(self, loss: Tensor, parameters: list[Any]) -> None:
+        """One step of plain gradient descent on these parameters alone."""
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            torch._foreach_add_(parameters, gradients, alpha=-self._learning_rate)
+
+    def _measure(self) -> None:
+        """Judge the map, keep it if it is the best, and lower the learning rate."""
+        self._learning_rate *= self.config.decay
+        if not self._map.isfinite().all():
+            self.criteria.append(-np.inf)
+            return
+        mapping = nearest_orthogonal(self._map.detach().numpy())
+        csls = Csls.between(self._source.numpy() @ mapping, self._target.numpy(), self._neighbours)
+        criterion = csls.mutual_neighbours(self._tie_seed).criterion
+        if criterion > self.criterion:
+            self.mapping = mapping
+        self.criteria.append(criterion)
+
+
+def _random_orthogonal(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(d, d) uniform over the orthogonal maps (Mezzadri, Notices of the AMS 2007)."""
+    q, r = np.linalg.qr(rng.standard_normal((d, d)))
+    return np.asarray(q * np.sign(np.diag(r)))
