@@ -1,0 +1,102 @@
+"""Two networks, the map between them, and how it is found: without anchors, from a few, or from many (METHODS §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tasks.errors import DataError
+from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart
+from tasks.models.alignment.csls import Csls
+from tasks.models.alignment.normalisation import Normalisation, normalised
+from tasks.models.alignment.procrustes import Refined, procrustes, refine
+from tasks.models.base import ModelConfig
+
+
+class AlignmentConfig(ModelConfig):
+    """Configuration of `Aligner`."""
+
+    normalise: tuple[Normalisation, ...]
+    """What is done to each network's embeddings first, in this order."""
+    neighbours: int = Field(default=10, ge=1)
+    """k of CSLS."""
+    refinements: int = Field(ge=0)
+    """Iterations of Procrustes on mutual nearest neighbours; 0 leaves the start as it is."""
+    tie_seed: int = Field(default=0, ge=0)
+    """Of the fixed random order that decides between users who are equally near."""
+    adversarial: AdversarialConfig
+    """How the start without anchors is found."""
+
+
+class Aligner:
+    """Embeddings of two networks' users, (n_sources, d) and (n_targets, d) normalised float64, and their maps."""
+
+    def __init__(self, config: AlignmentConfig, source: NDArray[np.floating], target: NDArray[np.floating]) -> None:
+        """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learnt.
+
+        Raises:
+            DataError: see `normalised`; the widths differ.
+        """
+        self.config = config
+        self.source, self.target = (normalised(side, config.normalise) for side in (source, target))
+        if self.source.shape[1] != self.target.shape[1]:
+            widths = f"{self.source.shape[1]} and {self.target.shape[1]}"
+            raise DataError(f"embeddings: widths differ ({widths}); embed both networks alike")
+
+    def start(self, rng: np.random.Generator) -> AdversarialStart:
+        """An adversarial start, not yet trained, so that a caller can keep its state between epochs."""
+        config = self.config
+        return AdversarialStart(
+            config.adversarial,
+            self.source,
+            self.target,
+            neighbours=config.neighbours,
+            tie_seed=config.tie_seed,
+            rng=rng,
+        )
+
+    def unsupervised(self, rngs: Iterable[np.random.Generator]) -> list[Refined]:
+        """A map from each generator, without anchors: all of them, good or bad.
+
+        The one to use is that with the highest criterion (`best`); which of them are right cannot be known without
+        anchors, and a low spread of criteria is no sign of it.
+        """
+        return [self.refined(self.start(rng).train().mapping) for rng in rngs]
+
+    def from_anchors(self, anchors: NDArray[np.integer]) -> Refined:
+        """The map of (n_anchors, 2) known pairs, which refinement keeps.
+
+        Raises:
+            DataError: there are no anchors, or one names a user that does not exist.
+        """
+        for side, users, name in zip(
+            anchors.T, (len(self.source), len(self.target)), ("source", "target"), strict=True
+        ):
+            if wrong := int(((side < 0) | (side >= users)).sum()):
+                raise DataError(f"anchors: {wrong} name a {name} user outside 0..{users - 1}")
+        start = procrustes(self.source[anchors[:, 0]], self.target[anchors[:, 1]])
+        return self.refined(start, anchors)
+
+    def refined(self, mapping: NDArray[np.floating], anchors: NDArray[np.integer] | None = None) -> Refined:
+        """Refine a (d, d) map as configured; see `refine`."""
+        return refine(
+            self.source,
+            self.target,
+            mapping,
+            iterations=self.config.refinements,
+            neighbours=self.config.neighbours,
+            tie_seed=self.config.tie_seed,
+            anchors=anchors,
+        )
+
+    def csls(self, mapping: NDArray[np.floating]) -> Csls:
+        """Scores of all pairs of users under a (d, d) map; its `mutual_neighbours` are the anchors found."""
+        return Csls.between(self.source @ mapping, self.target, self.config.neighbours)
+
+
+def best(attempts: list[Refined]) -> Refined:
+    """The attempt with the highest criterion; of equals the first."""
+    return max(attempts, key=lambda attempt: attempt.criterion)

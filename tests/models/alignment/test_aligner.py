@@ -1,0 +1,116 @@
+"""Alignment as a whole, from no anchors, from some, and from what cannot be aligned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.errors import DataError
+from tasks.evaluation.alignment import precision
+from tasks.models.alignment.adversarial import AdversarialConfig
+from tasks.models.alignment.aligner import Aligner, AlignmentConfig, best
+from tasks.models.alignment.normalisation import normalised
+from tests.models.alignment.clouds import clustered, rotated
+
+CONFIG = AlignmentConfig(
+    normalise=("centre", "unit"),
+    refinements=8,
+    adversarial=AdversarialConfig(
+        epochs=2,
+        iterations=300,
+        discriminator_steps=2,
+        batch_size=64,
+        learning_rate=0.5,
+        hidden=(64,),
+        initial="random",
+    ),
+)
+
+
+def test_a_rotated_network_is_found_without_a_single_anchor_and_the_criterion_tells_which_start_did() -> None:
+    rng = np.random.default_rng(1)
+    pair = rotated(clustered(300, 4, 6, rng), rng)
+    aligner = Aligner(CONFIG, pair.source, pair.target)
+
+    attempts = aligner.unsupervised(np.random.default_rng(seed) for seed in range(3))
+
+    errors = [np.abs(attempt.mapping - pair.rotation).max() for attempt in attempts]
+    assert min(errors) < 0.01 < 0.5 < max(errors)
+    assert best(attempts) is attempts[int(np.argmin(errors))]
+    found = precision(aligner.csls(best(attempts).mapping).scores, pair.anchors, (1, 10))
+    assert found.at[1] > 0.95
+    assert found.at[10] == 1
+
+
+def test_a_few_anchors_align_a_rotated_network_and_held_out_people_are_found() -> None:
+    rng = np.random.default_rng(3)
+    pair = rotated(rng.standard_normal((200, 12)), rng)
+    aligner = Aligner(CONFIG, pair.source, pair.target)
+
+    refined = aligner.from_anchors(pair.anchors[:14])
+
+    np.testing.assert_allclose(refined.mapping, pair.rotation, atol=1e-6)
+    assert precision(aligner.csls(refined.mapping).scores, pair.anchors[14:], (1,)).at[1] == 1
+
+
+def test_unrelated_networks_are_aligned_no_better_than_by_chance() -> None:
+    rng = np.random.default_rng(4)
+    aligner = Aligner(CONFIG, rng.standard_normal((400, 10)), rng.standard_normal((500, 10)))
+    anchors = np.stack([np.arange(400), np.arange(400)], axis=1)
+
+    refined = aligner.from_anchors(anchors[:40])
+    found = precision(aligner.csls(refined.mapping).scores, anchors[40:], (10,))
+
+    # Binomial(360, 10 / 500) exceeds 18 once in 5,000 times.
+    assert found.at[10] * 360 <= 18
+    assert found.chance[10] == 10 / 500
+
+
+def test_ids_say_nothing_about_the_result() -> None:
+    rng = np.random.default_rng(5)
+    pair = rotated(clustered(60, 5, 4, rng) + 0.1 * rng.standard_normal((60, 5)), rng)
+    order = rng.permutation(60)
+    moved = np.argsort(order)
+
+    first = Aligner(CONFIG, pair.source, pair.target).from_anchors(pair.anchors[:10])
+    renamed = pair.anchors[:10].copy()
+    renamed[:, 1] = moved[renamed[:, 1]]
+    second = Aligner(CONFIG, pair.source, pair.target[order]).from_anchors(renamed)
+
+    np.testing.assert_allclose(first.mapping, second.mapping, atol=1e-6)
+    np.testing.assert_allclose(first.criteria, second.criteria, atol=1e-6)
+
+
+def test_one_user_in_each_network_is_a_pair() -> None:
+    aligner = Aligner(CONFIG.model_copy(update={"normalise": ("unit",)}), np.array([[3.0, 4]]), np.array([[0.0, 2]]))
+
+    refined = aligner.from_anchors(np.array([[0, 0]]))
+
+    assert aligner.csls(refined.mapping).mutual_neighbours(0).pairs.tolist() == [[0, 0]]
+    assert refined.criterion == pytest.approx(1)
+
+
+def test_anchors_that_are_none_or_of_nobody_are_refused() -> None:
+    aligner = Aligner(CONFIG, np.eye(4), np.eye(4)[:3])
+
+    with pytest.raises(DataError, match="none are known"):
+        aligner.from_anchors(np.empty((0, 2), np.int64))
+    with pytest.raises(DataError, match=r"1 name a target user outside 0\.\.2"):
+        aligner.from_anchors(np.array([[0, 0], [3, 3]]))
+    with pytest.raises(DataError, match=r"1 name a source user outside 0\.\.3"):
+        aligner.from_anchors(np.array([[-1, 0]]))
+    with pytest.raises(DataError, match="widths differ"):
+        Aligner(CONFIG, np.eye(4), np.eye(3))
+
+
+def test_normalisation_centres_and_scales_in_the_order_given() -> None:
+    rng = np.random.default_rng(6)
+    cloud = rng.standard_normal((50, 4)) + 3
+    cloud[7] = 0
+
+    np.testing.assert_allclose(normalised(cloud, ("unit", "centre")).mean(axis=0), 0, atol=1e-12)
+    lengths = np.linalg.norm(normalised(cloud, ("unit",)), axis=1)
+    np.testing.assert_allclose(np.delete(lengths, 7), 1)
+    assert lengths[7] == 0
+    np.testing.assert_allclose(np.linalg.norm(normalised(cloud, ("centre", "unit")), axis=1), 1)
+    np.testing.assert_array_equal(normalised(cloud, ()), cloud)
