@@ -1,0 +1,1 @@
+"""Embeddings of users of social networks: single networks, and two of them joined at anchors (DP-CroSUE)."""
