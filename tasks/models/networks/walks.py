@@ -1,0 +1,53 @@
+"""Random walks over friendships, and which users or words occur near each other (Perozzi et al., KDD 2014)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from tasks.graph import ops
+
+
+def random_walks(
+    graph: ops.Neighbourhoods, starts: NDArray[np.int64], length: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """A walk of `length` nodes from each start, every step to a neighbour drawn uniformly: (n_starts, length).
+
+    All walks take a step together. A walk that cannot leave its node goes on with -1.
+    """
+    indptr, neighbours = graph.indptr.numpy(), graph.sources.numpy()
+    walks = np.full((len(starts), length), -1, np.int64)
+    walks[:, 0] = starts
+    moving = np.flatnonzero(np.diff(indptr)[starts] > 0)  # friendship is mutual: who left a node can leave the next
+    for step in range(1, length):
+        here = walks[moving, step - 1]
+        walks[moving, step] = neighbours[rng.integers(indptr[here], indptr[here + 1])]
+    return walks
+
+
+def nearby(rows: NDArray[np.integer], window: int) -> NDArray[np.int64]:
+    """Pairs of tokens at most `window` apart in one row: (n_pairs, 2), each in both orders; -1 is no token."""
+    parts = []
+    for distance in range(1, min(window, rows.shape[1] - 1) + 1):
+        pairs = np.stack([rows[:, :-distance].ravel(), rows[:, distance:].ravel()], axis=1)
+        pairs = pairs[(pairs >= 0).all(1)].astype(np.int64)
+        parts += [pairs, pairs[:, ::-1]]
+    return np.concatenate(parts) if parts else np.empty((0, 2), np.int64)
+
+
+def cooccurrences(tokens: NDArray[np.integer], sequences: NDArray[np.int64], n: int, window: int) -> csr_array:
+    """How often two tokens are near each other in one sequence: (n, n), symmetric, float64.
+
+    tokens, sequences: (n_tokens,) a token, -1 for none, and the sequence that it is in; those of one lie together.
+    A pair at distance t counts (window + 1 − t) / window: what skip-gram, which draws the width of each window
+    uniformly up to `window`, sees on average.
+    """
+    total = csr_array((n, n))
+    for distance in range(1, window + 1):
+        together = sequences[distance:] == sequences[:-distance]
+        left, right = tokens[:-distance][together], tokens[distance:][together]
+        there = (left >= 0) & (right >= 0)
+        weights = np.full(there.sum(), (window + 1 - distance) / window)
+        total = total + coo_array((weights, (left[there], right[there])), shape=(n, n)).tocsr()
+    return (total + total.T).tocsr()

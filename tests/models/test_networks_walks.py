@@ -1,0 +1,136 @@
+"""Random walks, co-occurrences and skip-gram in closed form."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import chisquare
+
+from tasks.models.networks.base import NetworkData, Posts
+from tasks.models.networks.deepwalk import DeepWalk, DeepWalkConfig
+from tasks.models.networks.friendship import neighbourhoods
+from tasks.models.networks.skipgram import factorised, shifted_ppmi
+from tasks.models.networks.walks import cooccurrences, nearby, random_walks
+from tasks.models.networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
+from tests.models.naive_networks import friends_of, network
+
+FALSE_ALARM = 1e-3
+
+
+def test_walks_follow_edges_and_stay_where_there_are_none():
+    data = network()
+    graph = neighbourhoods(data.links, data.n_users)
+    walks = random_walks(graph, np.arange(9), 12, np.random.default_rng(0))
+    friends = [friends_of(data.links, user) for user in range(9)]
+    for walk in walks:
+        if not friends[walk[0]]:
+            assert walk.tolist() == [walk[0]] + [-1] * 11
+        else:
+            assert all(there in friends[here] for here, there in pairwise(walk))
+
+
+def test_every_step_goes_to_each_neighbour_equally_often():
+    links = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]], np.int32)
+    graph = neighbourhoods(links, 5)
+    walks = random_walks(graph, np.zeros(4000, np.int64), 6, np.random.default_rng(0))
+    chances = []
+    for step in (1, 5):
+        for user in (0, 1, 3):
+            steps = walks[walks[:, step - 1] == user, step]
+            if len(steps):
+                counts = [int((steps == friend).sum()) for friend in friends_of(links, user)]
+                chances.append(chisquare(counts).pvalue)
+    assert len(chances) == 4
+    assert min(chances) > FALSE_ALARM / len(chances)
+
+
+def test_pairs_nearby_equal_a_loop():
+    rows = np.array([[0, 1, 2, 3], [4, -1, 5, 5]])
+    slow = [
+        (row[i], row[j])
+        for row in rows
+        for i in range(4)
+        for j in range(4)
+        if i != j and abs(i - j) <= 2 and row[i] >= 0 and row[j] >= 0
+    ]
+    assert sorted(map(tuple, nearby(rows, 2))) == sorted(slow)
+
+
+def test_cooccurrences_equal_a_loop_over_sequences():
+    tokens, sequences = np.array([0, 1, 0, 2, 2, 1, -1, 0]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    slow = np.zeros((3, 3))
+    for i in range(8):
+        for j in range(8):
+            distance = abs(i - j)
+            if 0 < distance <= 3 and sequences[i] == sequences[j] and min(tokens[i], tokens[j]) >= 0:
+                slow[tokens[i], tokens[j]] += (4 - distance) / 3
+    np.testing.assert_allclose(cooccurrences(tokens, sequences, 3, 3).toarray(), slow)
+
+
+def test_shifted_ppmi_equals_its_formula():
+    counts = np.array([[0, 4, 1], [4, 2, 0], [1, 0, 5]], float)
+    slow = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            if counts[i, j]:
+                pmi = np.log(counts[i, j] * counts.sum() / (counts[i].sum() * counts[j].sum()))
+                slow[i, j] = max(0.0, pmi - np.log(1.5))
+    np.testing.assert_allclose(shifted_ppmi(csr_array(counts), 1.5).toarray(), slow, atol=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [3, 12, 20])
+def test_factors_multiply_back_to_the_best_approximation(dimension):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(12, 5))
+    matrix = root @ root.T  # positive: U √Σ is then its root
+    vectors = factorised(csr_array(matrix), dimension, np.random.default_rng(1))
+    values, directions = np.linalg.eigh(matrix)
+    best = (directions[:, -dimension:] * values[-dimension:]) @ directions[:, -dimension:].T
+    assert vectors.shape == (12, dimension)
+    np.testing.assert_allclose(vectors @ vectors.T, best, atol=1e-4)
+
+
+def test_walks_tell_two_communities_apart():
+    pairs = np.stack(np.triu_indices(30, 1), axis=1)
+    links = np.concatenate([pairs[(pairs < 15).all(1)], pairs[(pairs >= 15).all(1)], [[0, 15]]]).astype(np.int32)
+    config = DeepWalkConfig(dimension=2, walks=20, length=10, window=3)
+    rows = DeepWalk(config).fit(NetworkData(30, links), rng=np.random.default_rng(0)).embed()
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    alike = units @ units.T
+    assert alike[:15, :15].min() > 0.5 > alike[:15, 15:].max()
+
+
+def test_users_without_friends_have_no_place_on_walks():
+    rows = DeepWalk(DeepWalkConfig(dimension=3)).fit(network(), rng=np.random.default_rng(0)).embed()
+    assert not rows[8].any()
+    assert rows[:8].any()
+
+
+def test_words_of_the_same_posts_are_closer_than_words_of_others():
+    rng = np.random.default_rng(0)
+    topics = rng.integers(0, 2, 200)
+    tokens = (topics[:, None] * 4 + rng.integers(0, 4, (200, 6))).ravel().astype(np.int32)
+    posts = Posts(np.zeros(200, np.int32), np.arange(201) * 6, tokens, 8)
+    vectors = word_vectors(posts, Word2VecConfig(dimension=2, negatives=1.0), rng)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert (units[:4] @ units[:4].T).min() > 0.5 > (units[:4] @ units[4:].T).max()
+
+
+def test_a_user_is_the_mean_of_all_words_and_zero_without_any():
+    data = network()
+    expected = np.zeros((9, 4))
+    for user in range(9):
+        of_user = data.posts.users[data.posts.of_tokens] == user
+        if of_user.any():
+            expected[user] = data.word_vectors[data.posts.tokens[of_user]].mean(0)
+    np.testing.assert_allclose(mean_of_words(data, data.word_vectors), expected, atol=1e-6)
+    assert not expected[8].any()
+
+
+def test_vectors_of_whole_texts_are_taken_as_they_are():
+    vectors, known = np.full((3, 2), np.nan, np.float32), np.array([True, False, True])
+    vectors[known] = [[1, 2], [3, 4]]
+    data = NetworkData(3, np.empty((0, 2), np.int32), text_vectors=vectors, has_text=known)
+    rows = Word2Vec(Word2VecConfig()).fit(data, rng=np.random.default_rng(0)).embed()
+    assert rows.tolist() == [[1, 2], [0, 0], [3, 4]]
