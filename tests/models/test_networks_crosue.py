@@ -93,3 +93,12 @@ def test_a_network_without_friendships_still_learns_from_its_anchors():
     fresh = model.build(data, np.random.default_rng(0)).state_dict()
     model.fit(data, rng=np.random.default_rng(0))
     assert not torch.equal(model.weights()["around.0.layers.0.weight"], fresh["around.0.layers.0.weight"])
+
+
+def test_two_networks_without_friendships_take_no_step():
+    data = pair()
+    data = replace(data, networks=tuple(replace(n, links=np.empty((0, 2), np.int32)) for n in data.networks))
+    model = configured()
+    fresh = model.build(data, np.random.default_rng(0))()
+    for rows, expected in zip(model.fit(data, rng=np.random.default_rng(0)).embed(), fresh, strict=True):
+        np.testing.assert_array_equal(rows, expected.detach().numpy())

@@ -1,0 +1,85 @@
+"""SNE and UDMF: what of ids, attributes, texts and structure reaches the embeddings."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from tasks.models.networks.base import NetworkData
+from tasks.models.networks.deepwalk import DeepWalkConfig
+from tasks.models.networks.sne import SNE, SNEConfig
+from tasks.models.networks.udmf import UDMF, UDMFConfig, standardised
+from tests.models.naive_networks import network
+
+SMALL_WALK = DeepWalkConfig(dimension=4, walks=4, length=6, window=2)
+
+
+def halves(n=60, seed=0) -> tuple[NetworkData, np.ndarray]:
+    """Friends within halves alone, and an attribute that has nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    links = pairs[((pairs < n // 2).all(1) | (pairs >= n // 2).all(1)) & (rng.random(len(pairs)) < 0.3)]
+    gender = rng.integers(0, 2, n)
+    noise = rng.uniform(-1, 1, (n, 3))
+    return NetworkData(n, links.astype(np.int32), np.column_stack([2 * gender - 1, noise]).astype(np.float32)), gender
+
+
+def fitted_by_least_squares(rows: np.ndarray, classes: np.ndarray) -> float:
+    """Accuracy of the best linear reading of `classes` on the first half of the rows, asked about the second."""
+    order = np.random.default_rng(1).permutation(len(rows))
+    train, test = np.array_split(order, 2)
+    wide = np.column_stack([rows, np.ones(len(rows))])
+    weights, *_ = np.linalg.lstsq(wide[train], 2.0 * classes[train] - 1, rcond=1e-6)
+    return float(((wide[test] @ weights > 0) == classes[test]).mean())
+
+
+def test_sne_brings_users_of_one_half_together():
+    data, _ = halves()
+    config = SNEConfig(epochs=40, batch_size=600, learning_rate=0.02, dimension=8, ids=8, attributes=4)
+    rows = SNE(config).fit(data, rng=np.random.default_rng(0)).embed()
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    alike = units @ units.T
+    assert alike[:30, :30].mean() > 0.5 > 0 > alike[:30, 30:].mean()
+
+
+def test_sne_without_weight_on_attributes_does_not_see_them():
+    data = network()
+    other = replace(data, features=np.roll(data.features, 1, axis=0))
+    for weight, blind in ((0.0, True), (1.0, False)):
+        config = SNEConfig(epochs=1, batch_size=20, learning_rate=0.01, dimension=4, attribute_weight=weight)
+        first, second = (SNE(config).fit(d, rng=np.random.default_rng(0)).embed() for d in (data, other))
+        assert np.array_equal(first, second) == blind
+
+
+def test_udmf_keeps_attributes_and_structure_both():
+    data, gender = halves()
+    config = UDMFConfig(
+        epochs=150, batch_size=20, learning_rate=0.005, dimension=8, hidden=16, walk=DeepWalkConfig(dimension=4)
+    )
+    model = UDMF(config).fit(data, rng=np.random.default_rng(0))
+    assert fitted_by_least_squares(model.embed(), gender) > 0.9
+    assert fitted_by_least_squares(model.embed(), np.arange(60) < 30) > 0.9
+    with torch.no_grad():
+        # giving back the mean of every column would cost 1 for each of the two modalities
+        assert model.network.loss(torch.arange(60)).item() < 1.0
+
+
+def test_udmf_fuses_as_many_modalities_as_there_are():
+    counts = []
+    for absent in (
+        {},
+        {"features": None},
+        {"posts": None, "word_vectors": None},
+        {"links": np.empty((0, 2), np.int32)},
+    ):
+        config = UDMFConfig(epochs=1, batch_size=4, learning_rate=0.01, dimension=3, hidden=2, walk=SMALL_WALK)
+        model = UDMF(config).fit(network(**absent), rng=np.random.default_rng(0))
+        counts.append(len(model.network.modalities))
+    assert counts == [3, 2, 2, 2]
+
+
+def test_standardised_rows_are_centred_and_of_mean_square_1_and_a_constant_is_zero():
+    rows = standardised(torch.from_numpy(np.random.default_rng(0).normal(3, 20, (50, 4))))
+    torch.testing.assert_close(rows.mean(0), torch.zeros(4, dtype=torch.float64), atol=1e-12, rtol=0)
+    assert abs(rows.square().mean().item() - 1) < 1e-12
+    assert not standardised(torch.full((5, 2), 7.0)).any()
