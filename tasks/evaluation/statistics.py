@@ -1,12 +1,14 @@
 """How sure a number is: means over seeds with their spread, paired tests, and agreement with a published order.
 
-Source: METHODS §8. Everything random takes a seed.
+Sources: METHODS §8; over the folds of a cross-validation Nadeau & Bengio, "Inference for the Generalization Error",
+Machine Learning 2003. Everything random takes a seed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,7 +108,7 @@ def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[flo
 
 @dataclass(frozen=True)
 class PairedTest:
-    """One claim "A beats B" over the same seeds."""
+    """One claim "A beats B" over the same seeds or folds."""
 
     difference: float
     """Mean of A - B."""
@@ -114,20 +116,36 @@ class PairedTest:
     """One-sided p-value of the paired t-test."""
     p_holm: float
     """The same after Holm's correction for all claims tested together."""
+    low: float
+    """Lower end of the 95 % interval of `difference` that belongs to the (two-sided) test; not corrected for others."""
+    high: float
+    """Upper end."""
+    effect: float | None
+    """Cohen's d_z: `difference` in standard deviations of A - B; None where the differences are all equal."""
 
 
-def paired_tests(claims: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, PairedTest]:
+def paired_tests(
+    claims: Mapping[str, tuple[ArrayLike, ArrayLike]], *, overlap: float | None = None
+) -> dict[str, PairedTest]:
     """Test every claim "A is larger than B" by a one-sided paired t-test, corrected together by Holm's method.
 
-    Differences that are equal at all seeds (both methods without randomness) get p = 1: repeating a computation is no
-    replication, and says nothing about chance.
+    Differences that are equal at all seeds (both methods without randomness) get p = 1, and an interval without width:
+    repeating a computation is no replication, and says nothing about chance.
 
     Args:
         claims: name -> (A, B), each (n_seeds,) in the same order of seeds.
+        overlap: where the values belong to the folds of one cross-validation, the number of tested ratings over that
+            of the training ratings of a fold (1/4 for five folds). Training sets of different folds share most of their
+            data, so differences go together and the plain test, which takes them for independent, is too liberal.
+            The corrected resampled t-test (Nadeau & Bengio 2003, §5.1) puts the variance of the mean at (1/n + overlap)
+            s² instead of s²/n. None: the values are of independent runs, and the plain test is right.
 
     Raises:
-        ValueError: A and B differ in length, have fewer than two values, or one that is not finite.
+        ValueError: A and B differ in length, have fewer than two values, or one that is not finite; `overlap` is
+            negative or not finite.
     """
+    if overlap is not None and not (0 <= overlap < np.inf):
+        raise ValueError(f"the overlap is tested over training ratings, a number from 0, not {overlap}")
     differences = {}
     for name, (a, b) in claims.items():
         first, second = _finite(a), _finite(b)
@@ -136,18 +154,23 @@ def paired_tests(claims: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str,
                 f"{name}: a paired test needs the same two or more seeds, not {len(first)} and {len(second)}"
             )
         differences[name] = first - second
-    p_values = [_paired_p(difference) for difference in differences.values()]
+    tests = [_paired(difference, overlap or 0.0) for difference in differences.values()]
+    corrected = holm([test.p for test in tests])
     return {
-        name: PairedTest(float(difference.mean()), p, p_holm)
-        for (name, difference), p, p_holm in zip(differences.items(), p_values, holm(p_values), strict=True)
+        name: replace(test, p_holm=p_holm) for name, test, p_holm in zip(differences, tests, corrected, strict=True)
     }
 
 
-def _paired_p(difference: NDArray[np.float64]) -> float:
-    scale = np.abs(difference).max()
-    if np.ptp(difference) <= 1e-12 * scale:
-        return 1.0
-    return float(stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue)
+def _paired(difference: NDArray[np.float64], overlap: float) -> PairedTest:
+    """The test of one claim alone."""
+    mean, n = float(difference.mean()), len(difference)
+    if np.ptp(difference) <= 1e-12 * np.abs(difference).max():
+        return PairedTest(mean, 1.0, 1.0, mean, mean, None)
+    variance = float(difference.var(ddof=1))
+    error = math.sqrt(variance / n + overlap * variance)
+    p = float(stats.t.sf(mean / error, n - 1))
+    width = float(stats.t.ppf(0.975, n - 1)) * error
+    return PairedTest(mean, p, p, mean - width, mean + width, mean / math.sqrt(variance))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
