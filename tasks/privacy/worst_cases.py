@@ -15,11 +15,14 @@ from tasks.contracts import Feature
 from tasks.privacy import laplace, multidimensional, objective, piecewise, unary
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.keyed import normals
+from tasks.privacy.shared_noise import SharedNoise
 
 Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(n,) statistics of outputs for input a, and (n,) for input b."""
 DRAWS = 5_000_000
 """Most noisy counts, or components of item vectors, that one audit draws per input."""
+SUBMITTED = 30_000_000
+"""Most noisy numbers that an audit of submissions draws per input, over all iterations."""
 ROUNDING = 1e-9
 """Relative error, or more, of a float64 output. Without it, an input that comes out unchanged (at 1 or -1, where the
 pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
@@ -155,3 +158,34 @@ def matrices_samples(sigma: float, n: int, rng: np.random.Generator) -> Samples:
     entries = np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0]) / sigma
     drawn = [normals((key, world), np.arange(n), len(entries)) for world in range(2)]
     return (drawn[0] + entries) @ entries, drawn[1] @ entries
+
+
+def submissions_samples(
+    noise: SharedNoise, moved: float, dimension: int, iterations: int, n: int, rng: np.random.Generator, *, drew_h: bool
+) -> Samples:
+    """What one sender submits in all iterations, and the same with every component moved as far as it can be.
+
+    Of PrivSR: the item has no other sensitive rating, and the user's vector u, of length 1 with equal components, never
+    changes, so that 2 (uᵀv - r) u moves by 2Δu, 2Δ/√K in each of K components. At most `SUBMITTED` / (dimension x
+    iterations) samples are drawn, if that is fewer than n.
+
+    Args:
+        noise: of a submission of this one sender.
+        moved: by how much, per component.
+        drew_h: whether the observer drew the noise's h and so knows it, as the recommender does.
+    """
+    n = max(4, min(n, SUBMITTED // (dimension * iterations)))
+
+    def outputs(mean: float) -> NDArray[np.float64]:
+        ratios = np.zeros(n)
+        for _ in range(iterations):
+            spread = np.asarray(noise.spread(noise.mixing((n, dimension), rng)), np.float64)
+            submitted = mean + spread * rng.standard_normal((n, dimension))
+            if noise.law == "laplace" and not drew_h:
+                ratios += (np.abs(submitted) - np.abs(submitted - moved)).sum(1) / noise.scale
+            else:
+                ratios += ((submitted - moved / 2) * moved / spread**2).sum(1)
+        # As above: where noise is larger than what is hidden, the ratio is at its end but for its low digits.
+        return np.round(ratios / ROUNDING) * ROUNDING
+
+    return outputs(moved), outputs(0.0)

@@ -12,6 +12,7 @@ from tasks.privacy import aggregation, laplace, multidimensional, piecewise, una
 from tasks.privacy.accounting import account
 from tasks.privacy.audit import audit, lower_bound, provable, verdict
 from tasks.privacy.ledger import Event
+from tasks.privacy.shared_noise import SharedNoise
 
 FEATURES = (
     *(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(5)),
@@ -170,6 +171,45 @@ def test_the_statistic_of_noisy_matrices_is_normal_and_lies_as_far_apart_as_a_vi
         assert np.var(world) == pytest.approx(spread**2, rel=tolerance * (2 / N) ** 0.5)
         assert stats.kstest((world - world.mean()) / world.std(), "norm").pvalue > 1e-5
     assert abs(np.corrcoef(*samples)[0, 1]) < tolerance / N**0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_one_submission_costs_what_is_claimed_of_its_noise_and_no_more(epsilon: float) -> None:
+    """Equal components of the vector use up all of the L1 sensitivity, 2Δ√K, for which the noise is scaled. With one
+    component an audit of this size comes close to it."""
+    noise = SharedNoise("laplace", 2 * 4.0 / epsilon)
+    samples = worst_cases.submissions_samples(noise, 8.0, 1, 1, N, np.random.default_rng(25), drew_h=False)
+    result = audit(*samples, CONFIDENCE)
+    assert verdict(result, epsilon) == "consistent"
+    assert result.epsilon > 0.8 * epsilon
+
+
+def test_fresh_noise_in_every_iteration_adds_up_and_who_drew_it_sees_through_it() -> None:
+    noise = SharedNoise("laplace", 2 * 4.0 * 3**0.5 / 0.5)
+    found = [
+        audit(
+            *worst_cases.submissions_samples(noise, 8 / 3**0.5, 3, 20, N, np.random.default_rng(26), drew_h=drew),
+            CONFIDENCE,
+        )
+        for drew in (False, True)
+    ]
+    assert [verdict(result, 0.5) for result in found] == ["refuted", "refuted"]
+    assert found[1].epsilon > found[0].epsilon + 1
+
+
+@pytest.mark.parametrize("iterations", [1, 7])
+def test_the_statistic_of_gaussian_submissions_is_normal_and_lies_as_far_apart_as_a_rating_moves_them(
+    iterations: int,
+) -> None:
+    """√T 2Δ/σ standard deviations; 1e-5 for each of 4 comparisons."""
+    sigma, tolerance = 11.0, stats.norm.isf(5e-6)
+    samples = worst_cases.submissions_samples(
+        SharedNoise("gaussian", sigma), 8 / 3**0.5, 3, iterations, N, np.random.default_rng(27), drew_h=False
+    )
+    spread = iterations**0.5 * 8 / sigma
+    for world, sign in zip(samples, (1, -1), strict=True):
+        assert np.mean(world) == pytest.approx(sign * spread**2 / 2, abs=tolerance * spread / N**0.5)
+        assert np.std(world) == pytest.approx(spread, rel=tolerance / (2 * N) ** 0.5)
 
 
 @pytest.mark.parametrize(
