@@ -52,6 +52,9 @@ class LedgerEntry(BaseModel):
     neighbouring: Annotated[str, Field(min_length=1)]
     """What two neighbouring inputs differ in, e.g. `one user's features replaced`."""
     mechanism: Annotated[str, Field(min_length=1)]
+    observer: str = ""
+    """Who is held off, if not everybody who sees what is released. What the same noise is worth towards different
+    observers is an entry for each, and these do not add up."""
     accounting: Accounting
     """`published`: the noise the paper prescribes; `rigorous`: noise calibrated to the accounted total."""
     claimed_epsilon: Epsilon | None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry, show_epsilon
-from tasks.reporting.results import BASE, Results, System
+from tasks.reporting.layout import joined
+from tasks.reporting.results import BASE, Results, System, unique
 
 NO_MECHANISM = "none"
 """`mechanism` of an entry that says that nothing protects this."""
@@ -113,18 +116,44 @@ def total_epsilon(results: Results, system: System) -> float | None:
     """The accounted budget of everything the system learns from, per run: budgets of different things add up.
 
     What was spent on features and on interactions was spent on the same users (basic composition), but entries of the
-    same releases under the same neighbouring relation are one guarantee, for both together. The largest of all seeds.
-    None where some part has no finite guarantee, or where the ledger names nothing that is protected.
+    same releases under the same neighbouring relation are one guarantee, for both together. Where observers differ in
+    what they see, it is the budget towards the one who sees most. The largest of all seeds. None where some part has no
+    finite guarantee, or where the ledger names nothing that is protected.
     """
-    budgets: dict[int, dict[str, float]] = {}
+    budgets: dict[tuple[int, str], dict[str, float]] = {}
+    observers = {line.entry.observer for line in base_lines(results, system)}
     for line in base_lines(results, system):
         entry = line.entry
         if entry.accounted_epsilon is None:
             return None
-        releases = entry.model_dump_json(include={"neighbouring", "events"} if entry.events else {"protects"})
-        for seed in line.seeds:
-            budgets.setdefault(seed, {})[releases] = entry.accounted_epsilon
+        releases = releases_of(entry)
+        towards = [entry.observer] if entry.observer else observers
+        for seed, observer in product(line.seeds, towards):
+            budgets.setdefault((seed, observer), {})[releases] = entry.accounted_epsilon
     return max(sum(of_seed.values()) for of_seed in budgets.values()) if budgets else None
+
+
+def releases_of(entry: LedgerEntry) -> str:
+    """What an entry was spent on: the same for entries of the same releases under the same neighbouring relation."""
+    return entry.model_dump_json(include={"neighbouring", "events"} if entry.events else {"protects"})
+
+
+def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
+    """What one of `lines` protects, and whatever else the same finite guarantee covers: it is for all of it together.
+
+    plural: what every name ends with.
+    """
+    covered = [
+        other.entry.protects
+        for other in lines
+        if line.entry.accounted_epsilon is not None
+        and (other.setting, other.entry.accounted_epsilon, other.entry.observer)
+        == (line.setting, line.entry.accounted_epsilon, line.entry.observer)
+        and not set(other.seeds).isdisjoint(line.seeds)
+        and releases_of(other.entry) == releases_of(line.entry)
+    ]
+    names = unique([f"{name}{plural}" for name in covered or [line.entry.protects]])
+    return f"{joined(names)} together" if len(names) > 1 else names[0]
 
 
 def shown(epsilon: float | None, delta: float = 0.0) -> str:
