@@ -75,6 +75,14 @@ NEXT_ITEMS = pa.schema(
         pa.field("score", pa.float32(), nullable=False),
     ]
 )
+PREDICTIONS = pa.schema(  # one row per tested rating
+    [
+        pa.field("user", pa.int32(), nullable=False),
+        pa.field("item", pa.int32(), nullable=False),
+        pa.field("rating", pa.float32(), nullable=False),  # the true one
+        pa.field("prediction", pa.float32(), nullable=False),
+    ]
+)
 PROFILES = pa.schema([pa.field("user", pa.int32(), nullable=False), pa.field("item", pa.int32(), nullable=False)])
 METRICS = pa.schema(
     [
@@ -219,6 +227,24 @@ def embeddings_schema(size: int) -> pa.Schema:
     """Schema of embeddings (and of text vectors) of `size` numbers per node."""
     return pa.schema(
         [pa.field("node", pa.int32(), nullable=False), pa.field("vector", pa.list_(pa.float32(), size), nullable=False)]
+    )
+
+
+def received_schema(size: int) -> pa.Schema:
+    """Schema of messages of `size` numbers that users sent during training, averaged over iterations.
+
+    Columns as in `tasks.models.base.Received`.
+    """
+    vector = pa.list_(pa.float32(), size)
+    return pa.schema(
+        [
+            pa.field("sender", pa.int32(), nullable=False),
+            pa.field("subject", pa.int32(), nullable=False),
+            pa.field("mean", vector, nullable=False),
+            pa.field("mean_variance", pa.float32(), nullable=False),
+            pa.field("weighted", vector, nullable=False),
+            pa.field("weighted_variance", vector, nullable=False),
+        ]
     )
 
 

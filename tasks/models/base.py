@@ -30,6 +30,9 @@ class TrainingData:
     attributes: sensitive attribute -> class of every user, (n_users,) int64 from 0, -1 where nobody knows it;
         empty for models that use none.
     ratings: (n_interactions,) float32, beside users and items; None for models that use none.
+    sensitive: (n_interactions,) bool, beside users and items: ratings that their users keep to themselves, all others
+        being published; None where ratings are not told apart.
+    links: (n_links, 2) int32, a user and one whom that user trusts, each pair once; None for models that use none.
     sequences: the same interactions as every user's events in their order; None where the order is not known. A user
         may then have an item several times.
     """
@@ -42,6 +45,8 @@ class TrainingData:
     attributes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     ratings: NDArray[np.float32] | None = None
     sequences: Sequences | None = None
+    sensitive: NDArray[np.bool_] | None = None
+    links: NDArray[np.int32] | None = None
 
 
 class ModelConfig(BaseModel):
@@ -85,7 +90,7 @@ SILENT = Silent()
 
 
 class Model(ABC):
-    """What is trained, saved and asked: a `Recommender`, or a `NextItemRecommender`."""
+    """What is trained, saved and asked: a `Recommender`, a `NextItemRecommender`, or a `RatingPredictor`."""
 
     Config: ClassVar[type[ModelConfig]]
     uses_features: ClassVar[bool] = False
@@ -94,6 +99,8 @@ class Model(ABC):
     """Whether `fit` reads `TrainingData.attributes`."""
     uses_ratings: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.ratings`."""
+    uses_links: ClassVar[bool] = False
+    """Whether `fit` reads `TrainingData.links`."""
 
     def __init__(self, config: Any) -> None:
         """config: an instance of `Config`."""
@@ -168,3 +175,68 @@ class NextItemRecommender(Model):
 
         Higher is better. A sequence is scored the same whichever others are asked about beside it.
         """
+
+
+@dataclass(frozen=True)
+class Received:
+    """What somebody got from users again and again during training, averaged over iterations.
+
+    All noise in it has a variance that the receiver knows, because the receiver drew it (PrivSR's h).
+
+    senders: (n,) int32 users who sent it.
+    subjects: (n,) int32 items that it is about, or the users who got it.
+    mean: (n, K) float32, the plain average over iterations.
+    mean_variance: (n,) float32, variance of the noise in one coordinate of `mean`; 0 without noise.
+    weighted: (n, K) float32, averaged with the inverse variances of each iteration's noise as weights, by coordinate.
+    weighted_variance: (n, K) float32, variance of the noise in `weighted`.
+    """
+
+    senders: NDArray[np.int32]
+    subjects: NDArray[np.int32]
+    mean: NDArray[np.float32]
+    mean_variance: NDArray[np.float32]
+    weighted: NDArray[np.float32]
+    weighted_variance: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What an untrusted recommender and untrusted friends hold after training, beside the published ratings.
+
+    items: (n_items, K) float32 item vectors at the end.
+    mean_items: (n_items, K) float32, averaged over the iterations whose messages are.
+    submissions: what the recommender got about sensitive ratings (`subjects` are items): of a user with vector u,
+        2 (uᵀv - r) u and noise. None where nothing is submitted.
+    friends: what one friend of each user got of that user's vector u: u and noise, the known similarity divided out.
+        None where friends exchange nothing.
+    """
+
+    items: NDArray[np.float32]
+    mean_items: NDArray[np.float32]
+    submissions: Received | None = None
+    friends: Received | None = None
+
+
+class RatingPredictor(Model):
+    """A predictor of ratings. After `fit` (or `load`) it predicts the rating that any user would give any item.
+
+    `fit` reads `TrainingData.ratings` and `TrainingData.sensitive`.
+    """
+
+    uses_ratings: ClassVar[bool] = True
+
+    @abstractmethod
+    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
+        """Predicted ratings of pairs: (n_pairs,) float32, finite, not cut off at the ends of the scale.
+
+        A user or an item without ratings is predicted like any other.
+        """
+
+    def observed(self) -> Observed | None:
+        """What others than the users hold after `fit`; None where there are no item vectors. Not kept by `save`."""
+        return None
+
+    def communication(self) -> dict[str, float]:
+        """Messages and bytes that users send and get per iteration, and how many iterations there were: `messages`,
+        `bytes`, `iterations`; what there is none of is left out."""
+        return {}
