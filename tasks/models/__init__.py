@@ -49,6 +49,13 @@ MODELS = {
     "dpvae-compact": "tasks.models.vae.vae:VAE",
     "mf": "tasks.models.factorisation:MF",
     "svd": "tasks.models.factorisation:SVD",
+    "rating-means": "tasks.models.rating_means:RatingMeans",
+    "dp-rating-means": "tasks.models.rating_means:PrivateRatingMeans",
+    "mf-ratings": "tasks.models.social.baselines:MF",
+    "soreg": "tasks.models.social.baselines:SoReg",
+    "dpmf-ratings": "tasks.models.social.baselines:DPMF",
+    "privsr": "tasks.models.social.privsr:PrivSR",
+    "privsr-rigorous": "tasks.models.social.privsr:PrivSR",
 }
 
 

@@ -1,0 +1,1 @@
+"""Rating prediction with users, friends and an untrusted recommender as parties that exchange messages."""

@@ -1,0 +1,94 @@
+"""What PrivSR is compared with: MF and SoReg, which get no sensitive ratings, and DPMF, which trusts nobody with any.
+
+Source: Meng et al. (AAAI 2018), "Experimental evaluation"; MF: Koren, Bell and Volinsky (2009); SoReg: Ma et al. (WSDM
+2011), Eq. 2 of PrivSR's paper; DPMF: Hua, Xia and Zhong (IJCAI 2015). All three are PrivSR's own factorisation with
+parts of it left out, so that nothing else differs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from tasks.models.social import ledgers
+from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
+from tasks.models.training import EpochConfig
+from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.shared_noise import SharedNoise
+
+
+class SoRegConfig(FactorisationConfig):
+    """Configuration of `SoReg`."""
+
+    alpha: float = Field(ge=0, allow_inf_nan=False)
+    """α, weight of the similarity of friends' vectors."""
+
+
+class DPMFConfig(FactorisationConfig):
+    """Configuration of `DPMF`."""
+
+    epsilon: float = Field(gt=0)
+    """ε of every rating in one iteration; infinity: no noise."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> DPMFConfig:
+        if not self.projection and not math.isinf(self.epsilon):
+            raise ValueError("projection: false is for runs without noise; sensitivities need the unit ball")
+        return self
+
+
+class MF(SocialFactorisation):
+    """Published ratings alone, factorised by whoever holds them."""
+
+    with_parties = False
+
+    def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Non-sensitive ratings, none of them as sensitive."""
+        return ~sensitive, np.zeros_like(sensitive)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """Sensitive ratings are not used."""
+        return [ledgers.unused()]
+
+
+class SoReg(MF):
+    """MF with friends' vectors drawn to each other."""
+
+    Config: ClassVar[type[EpochConfig]] = SoRegConfig
+    config: SoRegConfig
+    uses_links = True
+
+    def alpha(self) -> float:
+        """See `SocialFactorisation.alpha`."""
+        return self.config.alpha
+
+
+class DPMF(SocialFactorisation):
+    """All ratings submitted with the same noise, no friends."""
+
+    Config: ClassVar[type[EpochConfig]] = DPMFConfig
+    config: DPMFConfig
+
+    def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """All ratings, all as sensitive."""
+        return np.ones_like(sensitive), np.ones_like(sensitive)
+
+    def noises(self) -> Noises:
+        """Laplace(2Δ√K/ε) on every item's sum."""
+        config = self.config
+        if math.isinf(config.epsilon):
+            return Noises()
+        scale = 2 * config.rating_range * config.dimension**0.5 / config.epsilon
+        return Noises(sensitive=SharedNoise("laplace", scale))
+
+    def ledger(self) -> list[LedgerEntry]:
+        """See `tasks.models.social.ledgers`."""
+        config = self.config
+        if math.isinf(config.epsilon):
+            return [ledgers.without_noise("published")]
+        done = self.iterations_done or config.iterations
+        return [ledgers.published(config.epsilon, config.epsilon, None, done)]

@@ -1,0 +1,332 @@
+"""Factorisation of ratings by full-batch gradient descent, with users, friends and recommender kept apart.
+
+Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Algorithm 1; METHODS §5. What
+distinguishes PrivSR from its baselines (which ratings are used, which are treated as sensitive, the noise, the friends)
+is what a subclass says. One iteration: the recommender shares item vectors; users submit; the recommender takes a step;
+friends exchange; users take a step with the new item vectors. Friends' messages are all of the same moment.
+
+The paper does not say how vectors start. Here all of U starts near one unit vector and V near the same one, as long as
+the mean of the published ratings, so that a user or item without ratings is predicted at that mean.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.models.base import Observed, RatingPredictor, TrainingData
+from tasks.models.social.friends import Friends
+from tasks.models.social.memory import Memory
+from tasks.models.social.messages import Traffic
+from tasks.models.social.ratings import RatingTable
+from tasks.models.social.recommender import UntrustedRecommender
+from tasks.models.social.users import Users, into_unit_ball
+from tasks.models.training import EpochConfig, EpochModel
+from tasks.privacy.shared_noise import SharedNoise
+
+PARTIES = ("recommender", "users", "friends")
+
+
+class FactorisationConfig(EpochConfig):
+    """What all of these models have in common."""
+
+    epochs: int = Field(ge=1)
+    """Times that `iterations_per_epoch` are done, at most: validation may end training earlier."""
+    batch_size: Literal[0] = 0
+    """Not used: every iteration takes all ratings."""
+    learning_rate: float = Field(gt=0, allow_inf_nan=False)
+    """γ, step size of gradient descent on J, which is a sum over ratings and not a mean."""
+    regularization: float = Field(ge=0, allow_inf_nan=False)
+    """λ, weight of ‖U‖² + ‖V‖² in J."""
+    iterations_per_epoch: int = Field(ge=1)
+    """Steps of all item vectors and of all users' vectors between two validations."""
+    dimension: int = Field(ge=1)
+    """K, length of a vector."""
+    initial_spread: float = Field(ge=0, allow_inf_nan=False)
+    """Standard deviation of every coordinate at the start, around where all vectors start."""
+    scale: tuple[float, float]
+    """Lowest and highest rating that there can be."""
+    projection: bool = True
+    """Whether users' vectors stay in the unit ball."""
+
+    @model_validator(mode="after")
+    def _scale_has_a_range(self) -> FactorisationConfig:
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError(f"scale: the lowest rating must be below the highest (are {list(self.scale)})")
+        return self
+
+    @property
+    def rating_range(self) -> float:
+        """Δ, the highest rating less the lowest."""
+        return self.scale[1] - self.scale[0]
+
+    @property
+    def iterations(self) -> int:
+        """Planned in all."""
+        return self.epochs * self.iterations_per_epoch
+
+
+class Noises(NamedTuple):
+    """Noise of an item's sum of submissions about sensitive and non-sensitive ratings, and of what a user's friends
+    send."""
+
+    sensitive: SharedNoise = SharedNoise()
+    public: SharedNoise = SharedNoise()
+    friends: SharedNoise = SharedNoise()
+
+
+class Vectors(nn.Module):
+    """What a checkpoint holds of users and recommender; each party has only its own part of it.
+
+    users: (n_users, K) u. items: (n_items, K) v. public_users: (n_users, K) w, if a model has them.
+    """
+
+    def __init__(self, users: Tensor, items: Tensor, public_users: Tensor | None = None) -> None:
+        super().__init__()
+        self.users = nn.Parameter(users, requires_grad=False)
+        self.items = nn.Parameter(items, requires_grad=False)
+        self.public_users = None if public_users is None else nn.Parameter(public_users, requires_grad=False)
+
+
+class SocialFactorisation(EpochModel, RatingPredictor):
+    """Predicts uᵀv. See the module."""
+
+    Config: ClassVar[type[EpochConfig]] = FactorisationConfig
+    config: FactorisationConfig
+    network: Vectors
+    with_parties: ClassVar[bool] = True
+    """Whether users keep ratings to themselves and send messages; a plain model reads published ratings alone."""
+
+    @abstractmethod
+    def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which ratings are used at all, and which of these are submitted as sensitive ones.
+
+        Args:
+            sensitive: (n_interactions,) which ratings their users keep to themselves.
+        """
+
+    def noises(self) -> Noises:
+        """The noise of all messages; none unless a subclass says so."""
+        return Noises()
+
+    def alpha(self) -> float:
+        """Weight of friends' vectors."""
+        return 0.0
+
+    def sensitive_weight(self) -> float:
+        """Weight of submissions about sensitive ratings in the recommender's steps, in (0, 1]."""
+        return 1.0
+
+    def splits_vectors(self) -> bool:
+        """Whether messages are computed with vectors learnt from published ratings alone."""
+        return False
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> Vectors:
+        """The parties at their start; see `EpochModel.build`.
+
+        Raises:
+            DataError: ratings, their sensitivity or links are missing, or a rating is outside the scale.
+        """
+        config = self.config
+        ratings, sensitive = self._checked(data)
+        self._rngs = dict(zip(PARTIES, rng.spawn(len(PARTIES)), strict=True))
+        used, submitted = self.sides(sensitive)
+
+        def table(mask: NDArray[np.bool_]) -> RatingTable:
+            return RatingTable(data.users[mask], data.items[mask], ratings[mask], data.n_users, data.n_items)
+
+        published = table(~sensitive)
+        own, public = table(used & submitted), table(used & ~submitted)
+        noises = self.noises()
+        friends = None
+        if self.uses_links:
+            if data.links is None:
+                raise DataError("training data have no links between users, which this model learns from")
+            friends = Friends(published, data.links, noises.friends, self._rngs["friends"])
+        start = float(published.values.mean(dtype=np.float64)) if len(published) else sum(config.scale) / 2
+        vectors = self._start(data, start)
+        common: dict[str, Any] = {
+            "sensitive_noise": noises.sensitive,
+            "public_noise": noises.public,
+            "learning_rate": config.learning_rate,
+            "regularization": config.regularization,
+        }
+        self._recommender = UntrustedRecommender(
+            vectors.items.numpy(), rng=self._rngs["recommender"], sensitive_weight=self.sensitive_weight(), **common
+        )
+        self._users = Users(
+            own,
+            public,
+            friends,
+            vectors.users.numpy(),
+            None if vectors.public_users is None else vectors.public_users.numpy(),
+            alpha=self.alpha(),
+            projection=config.projection,
+            rng=self._rngs["users"],
+            **common,
+        )
+        self._remember(table(used & submitted & sensitive), noises)
+        self._traffic = Traffic(0, 0)
+        return vectors
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Nothing: the parties take their steps themselves."""
+        return torch.optim.SGD(self.network.parameters(), lr=self.config.learning_rate)
+
+    def train_epoch(self) -> float:
+        """`iterations_per_epoch` iterations; returns the mean squared error before the last step of users.
+
+        Raises:
+            ConfigurationError: the vectors grew beyond all bounds.
+        """
+        for _ in range(self.config.iterations_per_epoch):
+            self.iterate()
+        if not np.isfinite(self._recommender.vectors).all() or not np.isfinite(self._users.vectors).all():
+            raise ConfigurationError(
+                f"learning_rate: gradient descent with step {self.config.learning_rate:g} diverges; make it smaller"
+            )
+        return self._users.squared_error
+
+    def iterate(self) -> None:
+        """One iteration of Algorithm 1."""
+        recommender, users = self._recommender, self._users
+        broadcast = recommender.broadcast()
+        submissions = users.submit(broadcast)
+        self._items += recommender.vectors
+        if self._submitted is not None:
+            self._submitted.add(submissions.values[self._watched], broadcast.sensitive_mixing)
+        recommender.receive(submissions)
+        messages = users.exchange()
+        if messages is not None and self._told is not None:
+            self._told.add(messages.watched / self._divisor[:, None], messages.mixing)
+        users.step(recommender.vectors, messages)
+        sensitive, public = len(users.sensitive), len(users.public)
+        receivers = int(np.count_nonzero(users.sensitive.of_user + users.public.of_user))
+        self._traffic = broadcast.traffic(receivers, sensitive, public).plus(submissions.traffic())
+        if messages is not None:
+            self._traffic = self._traffic.plus(messages.traffic())
+
+    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
+        """See `RatingPredictor.predict`."""
+        rows, columns = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items))
+        return (self.network.users[rows] * self.network.items[columns]).sum(1)
+
+    def observed(self) -> Observed | None:
+        """See `RatingPredictor.observed`: averages over all iterations done, whichever epoch is kept."""
+        if not self.epochs_done:
+            return None
+        return Observed(
+            items=self.network.items.numpy().copy(),
+            mean_items=self._items / np.float32(self.iterations_done),
+            submissions=None if self._submitted is None else self._submitted.received(),
+            friends=None if self._told is None else self._told.received(),
+        )
+
+    @property
+    def iterations_done(self) -> int:
+        """Iterations of `fit`; 0 for a loaded model."""
+        return self.epochs_done * self.config.iterations_per_epoch
+
+    def communication(self) -> dict[str, float]:
+        """See `RatingPredictor.communication`; also `iterations`, how many were done.
+
+        Counted are the messages of an iteration (see `messages`): to every user with ratings one with the vectors of
+        the items rated, and h where there is noise; back, one per rating; between friends one per link, and one with h.
+        A model without parties sends none.
+        """
+        if not self.iterations_done:
+            return {}
+        done = {"iterations": float(self.iterations_done)}
+        if not self.with_parties:
+            return done
+        return {"messages": float(self._traffic.messages), "bytes": float(self._traffic.bytes)} | done
+
+    def released(self) -> dict[str, Tensor]:
+        """See `Model.released`."""
+        return {"users": self.network.users.detach(), "items": self.network.items.detach()}
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self.network = Vectors(tensors["users"], tensors["items"])
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """See `EpochModel.state`: also what receivers remember, and every party's generator."""
+        tensors, rest = super().state()
+        generators = {party: rng.bit_generator.state for party, rng in self._rngs.items()}
+        return tensors | self._remembered(), rest | {"parties": generators, "traffic": list(self._traffic)}
+
+    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+        """See `EpochModel.load_state`."""
+        super().load_state(tensors, rest)
+        for name, tensor in self._remembered().items():
+            tensor.copy_(tensors[name])
+        for party, state in rest["parties"].items():
+            self._rngs[party].bit_generator.state = state
+        self._traffic = Traffic(*rest["traffic"])
+
+    def _checked(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Ratings and which are sensitive, both being there and in range."""
+        if data.ratings is None or data.sensitive is None:
+            raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
+        low, high = self.config.scale
+        outside = ~((data.ratings >= low) & (data.ratings <= high))
+        if count := int(outside.sum()):
+            first = int(outside.argmax())
+            raise DataError(
+                f"rating: {count} of {len(outside)} ratings are outside {low:g} to {high:g} (first: row {first}); "
+                "sensitivities hold on that scale alone"
+            )
+        return data.ratings, data.sensitive
+
+    def _start(self, data: TrainingData, mean: float) -> Vectors:
+        """Vectors at the start: users draw theirs, the recommender its own."""
+        spread, dimension = self.config.initial_spread, self.config.dimension
+
+        def around(centre: float, rows: int, party: str) -> NDArray[np.float32]:
+            drawn = self._rngs[party].standard_normal((rows, dimension))
+            return (centre / dimension**0.5 + spread * drawn).astype(np.float32)
+
+        users = around(1.0, data.n_users, "users")
+        users /= np.maximum(np.linalg.norm(users, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        into_unit_ball(users)
+        items = torch.from_numpy(around(mean, data.n_items, "recommender"))
+        own = torch.from_numpy(users)
+        return Vectors(own, items, own.clone() if self.splits_vectors() else None)
+
+    def _remember(self, sensitive: RatingTable, noises: Noises) -> None:
+        """What the recommender and friends remember: nothing yet.
+
+        Args:
+            sensitive: ratings that their users keep to themselves, among those that are submitted as sensitive.
+        """
+        users, dimension = self._users, self.config.dimension
+        self._items = np.zeros_like(self._recommender.vectors)
+        self._submitted = self._told = None
+        submitted = users.sensitive
+        if self.with_parties:
+            width = submitted.shape[1]
+            mine = sensitive.users.astype(np.int64) * width + sensitive.items
+            self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, mine)
+            variance = noises.sensitive.variance(submitted.of_item[sensitive.items])
+            self._submitted = Memory(sensitive.users, sensitive.items, sensitive.items, width, variance, dimension)
+        if self.with_parties and users.friends is not None:
+            friends = users.friends
+            receivers, senders = friends.receivers[friends.watched], friends.senders[friends.watched]
+            self._divisor = -2 * friends.similarity[friends.watched]
+            variance = noises.friends.variance(friends.counts[receivers]) / self._divisor.astype(np.float64) ** 2
+            self._told = Memory(senders, receivers, receivers, submitted.shape[0], variance, dimension)
+
+    def _remembered(self) -> dict[str, Tensor]:
+        """All that receivers remember, sharing memory with it."""
+        found = {"memory.items": torch.from_numpy(self._items)}
+        for party, memory in (("submitted", self._submitted), ("told", self._told)):
+            if memory is not None:
+                found |= {f"memory.{party}.{name}": tensor for name, tensor in memory.tensors().items()}
+        return found

@@ -1,0 +1,151 @@
+"""What PrivSR and its baselines spent (METHODS §9)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tasks.privacy.accounting import account
+from tasks.privacy.ledger import Accounting, Event, LedgerEntry
+
+VALUE = "the value of one sensitive rating replaced"
+RIGOROUS = "Gaussian noise on submissions computed with vectors of published ratings"
+"""The mechanism of rigorous accounting."""
+VALIDATION = "Validation ratings choose the epoch without noise: the budget does not cover them."
+PRESENCE = "Which items a user rated is not hidden: users with a rating of an item send messages about it."
+OWN = (
+    "A user's own predictions are computed from that user's own ratings, so the guarantee is towards everyone else "
+    "(joint differential privacy)."
+)
+FLOATS = "Norms and noise are computed in floating point."
+
+
+def unused() -> LedgerEntry:
+    """Of a model that reads published ratings alone."""
+    return LedgerEntry(
+        protects="rating",
+        neighbouring=VALUE,
+        mechanism="sensitive ratings are not used",
+        accounting="rigorous",
+        claimed_epsilon=None,
+        claimed_delta=0.0,
+        accounted_epsilon=0.0,
+        accounted_delta=0.0,
+        reason="What is learnt does not depend on any sensitive rating. Published ratings are not protected.",
+        gaps=(VALIDATION,),
+    )
+
+
+def without_noise(accounting: Accounting) -> LedgerEntry:
+    """Of a run with an infinite budget."""
+    return LedgerEntry(
+        protects="rating",
+        neighbouring=VALUE,
+        mechanism="none",
+        accounting=accounting,
+        claimed_epsilon=None,
+        claimed_delta=0.0,
+        accounted_epsilon=None,
+        accounted_delta=0.0,
+        reason="An infinite budget trains without noise.",
+        gaps=(VALIDATION, PRESENCE),
+    )
+
+
+def published_mechanism(sensitive: float) -> str:
+    """The mechanism of published accounting; sensitive: ε that the noise of sensitive ratings is scaled by."""
+    return f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration"
+
+
+def published(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
+    """Of the published noise.
+
+    Args:
+        epsilon: claimed.
+        sensitive: ε by which the noise on submissions about sensitive ratings is scaled, in every iteration.
+        friends: ε of the noise on what friends send; None without friends.
+        iterations: how many there were.
+    """
+    events = [
+        Event(kind="laplace", parameters={"noise_multiplier": 1 / budget}, count=iterations)
+        for budget in (sensitive, friends)
+        if budget is not None
+    ]
+    gaps = [
+        f"Noise is fresh in each of {iterations} iterations and the claim is for one: if one were "
+        f"{epsilon:g}-differentially private, all would be {iterations * epsilon:g}-differentially private.",
+        "The untrusted recommender draws h itself: towards it the noise is Gaussian of known variance, not Laplace, "
+        "and h can be small.",
+        "A single submission carries 1/√n of the noise of the sum of n, and the recommender receives each.",
+        VALIDATION,
+        PRESENCE,
+        OWN,
+        FLOATS,
+    ]
+    if friends is not None:
+        gaps.insert(3, "A friend draws h as well, and receives each other friend's message.")
+    return LedgerEntry(
+        protects="rating",
+        neighbouring=VALUE,
+        mechanism=published_mechanism(sensitive),
+        accounting="published",
+        claimed_epsilon=epsilon,
+        claimed_delta=0.0,
+        accounted_epsilon=None,
+        accounted_delta=0.0,
+        reason="A user's vector depends on all ratings of the user and is in all of the user's messages, those about "
+        "other ratings included, which have noise for their own rating alone and no bound for this change; so not even "
+        "one iteration after the first is covered by the claim.",
+        gaps=tuple(gaps),
+        events=(*events, Event(kind="messages-with-private-vectors", count=iterations)),
+    )
+
+
+def rigorous(
+    epsilon: float,
+    delta: float,
+    towards: Literal["sums", "recommender"],
+    noise_multiplier: float,
+    iterations: int,
+    most_raters: int,
+) -> list[LedgerEntry]:
+    """Of noise calibrated to the total.
+
+    Args:
+        epsilon, delta: asked for, in all.
+        towards: see `PrivSRConfig.towards`.
+        noise_multiplier: of an item's sum if towards sums, of every submission otherwise.
+        iterations: planned; no more were done.
+        most_raters: largest number of sensitive ratings of one item; 0 if it is not known, or if there are none.
+
+    Returns:
+        One entry, or two if towards sums: what the same noise is worth to somebody who sees each submission.
+    """
+
+    def entry(multiplier: float, observer: str, claimed: float | None, gaps: tuple[str, ...]) -> LedgerEntry:
+        events = (Event(kind="gaussian", parameters={"noise_multiplier": multiplier}, count=iterations),)
+        spent = account(events, delta)
+        return LedgerEntry(
+            protects="rating",
+            neighbouring=f"{VALUE}, towards {observer}",
+            observer=observer,
+            mechanism=RIGOROUS,
+            accounting="rigorous",
+            claimed_epsilon=claimed,
+            claimed_delta=delta,
+            accounted_epsilon=spent.epsilon,
+            accounted_delta=delta,
+            reason=spent.reason,
+            gaps=gaps,
+            events=events,
+        )
+
+    gaps = (VALIDATION, PRESENCE, OWN, FLOATS)
+    each, together = "a recommender who sees each submission", "one who sees sums per item"
+    if towards == "recommender":
+        return [entry(noise_multiplier, each, epsilon, gaps)]
+    sums = "Submissions are added up before anybody sees them, as secure aggregation would do; that is assumed."
+    found = [entry(noise_multiplier, together, epsilon, (sums, *gaps))]
+    if most_raters:
+        worst = f"For a rating of the item with most sensitive ratings, {most_raters}: others are better protected."
+        found.append(entry(noise_multiplier / most_raters**0.5, each, None, (worst, *gaps)))
+    return found

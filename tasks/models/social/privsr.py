@@ -1,0 +1,138 @@
+"""PrivSR: social recommendation with an untrusted recommender, and a variant of it whose budget adds up.
+
+Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Eqs. 5-9, Theorems 1 and 2,
+Algorithm 1; METHODS §5. Published accounting draws fresh noise in every iteration, each time of the whole budget.
+
+Rigorous accounting (ours). A user's vector carries all ratings of the user into everything that is computed with it. So
+each user has two: w, learnt from the user's published ratings, V and friends' w, in the unit ball; and u, learnt from
+all own ratings, which predicts the user's own ratings and never leaves. Submissions and friends' messages are computed
+with w. Then those about published ratings, and those between friends, are functions of what is published and of V, and
+need no noise. A sensitive rating enters through its own submission 2 (wᵀv - r) w alone, and another value of it changes
+that by at most 2Δ‖w‖ ≤ 2Δ. With Gaussian noise of σ = 2Δ z on it, z found for all planned iterations, V and everything
+computed from it is (ε, δ)-differentially private for the value of one sensitive rating. That there is such a rating is
+not hidden: in the published system a message shows it, too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from tasks.models.social import ledgers
+from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
+from tasks.models.training import EpochConfig
+from tasks.privacy import dpsgd
+from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.shared_noise import SharedNoise
+
+
+class PrivSRConfig(FactorisationConfig):
+    """Configuration of `PrivSR`."""
+
+    alpha: float = Field(ge=0, allow_inf_nan=False)
+    """α, weight of the similarity of friends' vectors in J, and of the noise in friends' messages."""
+    epsilon: float = Field(gt=0)
+    """ε: published, of one iteration; rigorous, of everything. Infinity: no noise."""
+    accounting: Literal["published", "rigorous"]
+    """Noise as published, or such that the accounted total over all iterations is ε."""
+    beta: float | None = Field(default=None, gt=0, le=1)
+    """β = ε_s/ε_n, budget of sensitive ratings relative to that of the others (published only)."""
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    """δ of the total (rigorous only)."""
+    towards: Literal["sums", "recommender"] | None = None
+    """Who is held off (rigorous only): somebody who sees the sums of submissions per item, as secure aggregation would
+    give; or a recommender who sees each single submission."""
+
+    sensitive_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Noise that outweighs what submissions about sensitive ratings say is turned down, which costs no budget: in the
+    recommender's steps they weigh this over the noise multiplier z, at most 1. None: 1 (rigorous only)."""
+
+    @model_validator(mode="after")
+    def _modes_fit(self) -> PrivSRConfig:
+        needed, refused = ["beta"], ["delta", "towards", "sensitive_weight"]
+        if self.accounting == "rigorous":
+            needed, refused = ["delta", "towards"], ["beta"]
+        if missing := [name for name in needed if getattr(self, name) is None]:
+            raise ValueError(f"accounting: {self.accounting} needs {' and '.join(missing)}")
+        if found := [name for name in refused if getattr(self, name) is not None]:
+            raise ValueError(f"{' and '.join(found)}: not for accounting: {self.accounting}")
+        if not self.projection and not math.isinf(self.epsilon):
+            raise ValueError("projection: false is for runs without noise; sensitivities need the unit ball")
+        return self
+
+    @property
+    def public_epsilon(self) -> float:
+        """ε_n = ε (1 + β)/β, of non-sensitive ratings (published)."""
+        assert self.beta is not None
+        return self.epsilon * (1 + self.beta) / self.beta
+
+    @property
+    def sensitive_epsilon(self) -> float:
+        """ε_s = β ε_n = ε (1 + β), of sensitive ratings (published)."""
+        assert self.beta is not None
+        return self.epsilon * (1 + self.beta)
+
+
+class PrivSR(SocialFactorisation):
+    """See the module."""
+
+    Config: ClassVar[type[EpochConfig]] = PrivSRConfig
+    config: PrivSRConfig
+    uses_links = True
+
+    def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """All ratings, the sensitive ones as such."""
+        return np.ones_like(sensitive), sensitive
+
+    def noises(self) -> Noises:
+        """Theorems 1 and 2: Laplace(2Δ√K/ε_s), Laplace(2Δ√K/ε_n), Laplace(2√K/ε); or the Gaussian of the module."""
+        config = self.config
+        if math.isinf(config.epsilon):
+            return Noises()
+        if config.accounting == "rigorous":
+            sigma = 2 * config.rating_range * self.noise_multiplier()
+            return Noises(sensitive=SharedNoise("gaussian", sigma, shared=config.towards == "sums"))
+        root = config.dimension**0.5
+        return Noises(
+            SharedNoise("laplace", 2 * config.rating_range * root / config.sensitive_epsilon),
+            SharedNoise("laplace", 2 * config.rating_range * root / config.public_epsilon),
+            SharedNoise("laplace", 2 * root / config.epsilon),
+        )
+
+    def noise_multiplier(self) -> float:
+        """z of rigorous accounting: standard deviation over sensitivity, for all planned iterations."""
+        assert self.config.delta is not None
+        return dpsgd.noise_multiplier(self.config.epsilon, self.config.delta, 1.0, self.config.iterations)
+
+    def alpha(self) -> float:
+        """See `SocialFactorisation.alpha`."""
+        return self.config.alpha
+
+    def sensitive_weight(self) -> float:
+        """See `SocialFactorisation.sensitive_weight`."""
+        if self.config.sensitive_weight is None or math.isinf(self.config.epsilon):
+            return 1.0
+        return min(1.0, self.config.sensitive_weight / self.noise_multiplier())
+
+    def splits_vectors(self) -> bool:
+        """See `SocialFactorisation.splits_vectors`."""
+        return self.config.accounting == "rigorous"
+
+    def ledger(self) -> list[LedgerEntry]:
+        """See `tasks.models.social.ledgers`."""
+        config = self.config
+        if math.isinf(config.epsilon):
+            return [ledgers.without_noise(config.accounting)]
+        done = self.iterations_done or config.iterations
+        if config.accounting == "published":
+            return [ledgers.published(config.epsilon, config.sensitive_epsilon, config.epsilon, done)]
+        assert config.delta is not None
+        assert config.towards is not None
+        raters = int(self._users.sensitive.of_item.max(initial=0)) if self.epochs_done else 0
+        return ledgers.rigorous(
+            config.epsilon, config.delta, config.towards, self.noise_multiplier(), config.iterations, raters
+        )

@@ -1,0 +1,48 @@
+"""Ratings as the sparse matrix that a full-batch gradient step needs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+BLOCK = 1 << 16  # ratings at a time: their vectors stay in the cache
+
+
+class RatingTable:
+    """Some of the training ratings, in order of user and item.
+
+    users, items: (n,) int32; values: (n,) float32.
+    """
+
+    def __init__(
+        self,
+        users: NDArray[np.int32],
+        items: NDArray[np.int32],
+        values: NDArray[np.float32],
+        n_users: int,
+        n_items: int,
+    ) -> None:
+        order = np.lexsort((items, users))
+        self.users = users[order].astype(np.int32)
+        self.items = items[order].astype(np.int32)
+        self.values = values[order].astype(np.float32)
+        self.shape = (n_users, n_items)
+        self.of_user: NDArray[np.int64] = np.bincount(self.users, minlength=n_users)
+        self.of_item: NDArray[np.int64] = np.bincount(self.items, minlength=n_items)
+        self._rows = np.concatenate([[0], np.cumsum(self.of_user)]).astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def matrix(self, entries: NDArray[np.float32]) -> csr_array:
+        """`entries`, one per rating, as a (n_users, n_items) matrix."""
+        return csr_array((entries, self.items, self._rows), shape=self.shape)
+
+    def errors(self, users: NDArray[np.float32], items: NDArray[np.float32]) -> NDArray[np.float32]:
+        """uᵀv - r of every rating: (n,) float32."""
+        found = np.empty(len(self), np.float32)
+        for start in range(0, len(self), BLOCK):
+            part = slice(start, start + BLOCK)
+            found[part] = np.einsum("nk,nk->n", users[self.users[part]], items[self.items[part]])
+        return found - self.values

@@ -1,0 +1,123 @@
+"""The users' side: each user's own ratings and vector, all users at once.
+
+Row i of anything computed here depends on user i's own ratings, on what the recommender sent and on what friends sent.
+Source: Meng et al. (AAAI 2018), Algorithm 1, Eqs. 8 and 9.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.models.social.friends import Friends
+from tasks.models.social.messages import Broadcast, FriendMessages, Submissions
+from tasks.models.social.ratings import RatingTable
+from tasks.privacy.shared_noise import SharedNoise
+
+
+class Users:
+    """All users.
+
+    sensitive, public: their ratings.
+    vectors: (n_users, K) float32 u, changed in place.
+    public_vectors: (n_users, K) float32 w, learnt from public ratings alone, if submissions and messages to friends are
+        computed with those; None if they are computed with u.
+    """
+
+    def __init__(
+        self,
+        sensitive: RatingTable,
+        public: RatingTable,
+        friends: Friends | None,
+        vectors: NDArray[np.float32],
+        public_vectors: NDArray[np.float32] | None,
+        *,
+        sensitive_noise: SharedNoise,
+        public_noise: SharedNoise,
+        learning_rate: float,
+        regularization: float,
+        alpha: float,
+        projection: bool,
+        rng: np.random.Generator,
+    ) -> None:
+        self.sensitive, self.public, self.friends = sensitive, public, friends
+        self.vectors, self.public_vectors = vectors, public_vectors
+        self.sensitive_noise, self.public_noise = sensitive_noise, public_noise
+        self.learning_rate, self.regularization, self.alpha = learning_rate, regularization, alpha
+        self.projection = projection
+        self.rng = rng
+        self.squared_error = 0.0
+        """Mean of (uᵀv - r)² over all ratings, of u before the last step."""
+
+    @property
+    def shown(self) -> NDArray[np.float32]:
+        """The vectors with which submissions and messages are computed."""
+        return self.vectors if self.public_vectors is None else self.public_vectors
+
+    def submit(self, broadcast: Broadcast) -> Submissions:
+        """2 (uᵀv - r) u of every rating, with a share of noise each (Algorithm 1, lines 5-8).
+
+        What is submitted about non-sensitive ratings is added up by item, its noise drawn with the law of the sum.
+        """
+        table, vectors = self.sensitive, self.shown
+        errors = table.errors(vectors, broadcast.vectors)
+        values = (2 * errors)[:, None] * vectors[table.users]
+        if self.sensitive_noise.law != "none":
+            spread = np.broadcast_to(self.sensitive_noise.spread(broadcast.sensitive_mixing), broadcast.vectors.shape)
+            scale = spread * self.sensitive_noise.share(table.of_item)[:, None]
+            values += scale[table.items] * self.rng.standard_normal(values.shape, dtype=np.float32)
+        table = self.public
+        sums = 2 * (table.matrix(table.errors(vectors, broadcast.vectors)).T @ vectors)
+        if self.public_noise.law != "none":
+            assert self.public_noise.shared
+            noise = self.rng.standard_normal(sums.shape, dtype=np.float32)
+            sums += self.public_noise.spread(broadcast.public_mixing) * noise * (table.of_item > 0)[:, None]
+        return Submissions(self.sensitive.users, self.sensitive.items, values, sums, table.of_item)
+
+    def exchange(self) -> FriendMessages | None:
+        """What friends tell each other; None without friends."""
+        return None if self.friends is None else self.friends.exchange(self.shown)
+
+    def step(self, items: NDArray[np.float32], messages: FriendMessages | None) -> None:
+        """A gradient step of every user on the own part of J, then back into the unit ball (lines 11-14).
+
+        The gradient is that of J in METHODS §5 with friends' vectors held fixed: 2 Σ (uᵀv - r) v + α (2 Σ S (u - u_f)
+        + Σ q) + 2λu. (The paper prints Eq. 9 without the factor of 2 before its first sum.)
+
+        Args:
+            items: (n_items, K) v as the recommender shares them.
+            messages: of friends, computed before anybody's step.
+        """
+        public_only = [self.public]
+        if self.public_vectors is not None:
+            self._descend(self.public_vectors, public_only, items, messages)
+        squares = self._descend(self.vectors, [self.sensitive, *public_only], items, messages)
+        self.squared_error = squares / max(len(self.sensitive) + len(self.public), 1)
+
+    def _descend(
+        self,
+        vectors: NDArray[np.float32],
+        tables: list[RatingTable],
+        items: NDArray[np.float32],
+        messages: FriendMessages | None,
+    ) -> float:
+        """Change `vectors` in place by one step; returns the sum of squared errors before it."""
+        gradient = 2 * self.regularization * vectors
+        squares = 0.0
+        for table in tables:
+            errors = table.errors(vectors, items)
+            squares += float(errors @ errors)
+            gradient += 2 * (table.matrix(errors) @ items)
+        if messages is not None and self.friends is not None:
+            gradient += self.alpha * (2 * self.friends.total[:, None] * vectors + messages.sums)
+        vectors -= self.learning_rate * gradient
+        if self.projection:
+            into_unit_ball(vectors)
+        return squares
+
+
+def into_unit_ball(vectors: NDArray[np.float32]) -> None:
+    """Shorten rows of norm above 1 to norm 1, in place: the sensitivity of a submission needs that."""
+    norms = np.sqrt(np.einsum("nk,nk->n", vectors, vectors, dtype=np.float64))
+    # a little more than 1, so that rounding to single precision never leaves a row outside
+    vectors /= np.maximum(norms * (1 + 1e-6), 1)[:, None].astype(np.float32)
