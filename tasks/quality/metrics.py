@@ -8,13 +8,15 @@ from itertools import product
 import polars as pl
 
 from tasks.quality.counting import rows_of
-from tasks.quality.rules import Table, between, in_set, not_null, row_count, unique
+from tasks.quality.rules import Table, between, finite, in_set, not_null, row_count, unique
 
 RANGES = {
     **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),
     "advantage": (-1, 1),
 }
 """Range of a metric by the last part of its name (METHODS §8; advantage = F1 - majority, §7)."""
+AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
+"""The same for errors of ratings and for what training takes: from 0, without an upper end."""
 
 
 def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
@@ -27,10 +29,12 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
     keys = ["experiment", "setting", "seed", "metric", "k"]
     kind = pl.col("metric").str.split("/").list.last()
     rates = [name for name, limits in RANGES.items() if limits == (0, 1)]
+    amounts = frame.select(kind.is_in(AMOUNTS).any()).item()
     frame = frame.with_columns(
         kind=kind,
         rate=pl.when(kind.is_in(rates)).then("value"),
         advantage=pl.when(kind == "advantage").then("value"),
+        **({"amount": pl.when(kind.is_in(AMOUNTS)).then("value")} if amounts else {}),
     )
     expected = expected.with_columns(rows=rows_of(expected, frame, keys))
     return [
@@ -40,9 +44,10 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
             (
                 row_count(1),
                 *not_null("value"),
-                in_set("kind", RANGES),
+                in_set("kind", (*RANGES, *AMOUNTS) if amounts else RANGES),
                 between("rate", 0, 1),
                 between("advantage", -1, 1),
+                *([between("amount", 0, None), finite("amount")] if amounts else []),
                 unique(*keys),
             ),
             ids=tuple(keys),
@@ -57,7 +62,7 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
 
 
 def measurements(
-    experiment: str, settings: Iterable[str], seeds: Iterable[int], names: Iterable[tuple[str, int]]
+    experiment: str, settings: Iterable[str], seeds: Iterable[int], names: Iterable[tuple[str, int | None]]
 ) -> pl.DataFrame:
     """Every combination of settings, seeds and (metric, k) of one experiment, as `metrics` expects them."""
     rows = [(experiment, *which) for which in product(settings, seeds, names)]
@@ -69,6 +74,24 @@ def measurements(
 def next_item_metrics(ks: Sequence[int]) -> list[tuple[str, int]]:
     """(metric, k) of everything that training measures of next items (METHODS §3)."""
     return list(product([f"{protocol}/{kind}" for protocol in ("next", "next-new") for kind in ("recall", "mrr")], ks))
+
+
+def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
+    """(metric, k) that training measures of every predictor of ratings (METHODS §5), none with a cut-off.
+
+    sensitive_share: of all ratings; errors on sensitive and on published ones are measured where there are such.
+    """
+    names = ["mae", "mae/uncut"]
+    names += ["mae/sensitive"] * (sensitive_share > 0) + ["mae/public"] * (sensitive_share < 1)
+    return [(name, None) for name in names]
+
+
+def reconstruction_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
+    """(metric, k) that reconstruction measures of every system, whatever it exchanges (METHODS §7).
+
+    There is something to reconstruct, and something to go by, where a share of the ratings is sensitive and not all.
+    """
+    return [("reconstruction/public/mae", None)] * (0 < sensitive_share < 1)
 
 
 def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant") -> list[tuple[str, int]]:

@@ -180,6 +180,50 @@ def next_items(
     ]
 
 
+def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.DataFrame, schema: Schema) -> list[Table]:
+    """Released predictions of ratings (PREDICTIONS) of one experiment, all settings and folds in one table.
+
+    Every rating of the fold that is tested is predicted once, by a finite number, and no other rating. A second table
+    has one row per setting and rating of its fold, and finds ratings that are not predicted.
+
+    Args:
+        predicted: (setting, fold) -> user, item, rating, prediction.
+        folds: FOLDS of the data that the experiment learnt from.
+        schema: of those data, whose ratings have a scale.
+    """
+    keys, pair = ["setting", "seed"], ["user", "item"]
+    frame = _stack(predicted, keys)
+    tested = folds.select(*pair, seed=pl.col("fold").cast(pl.Int64))
+    frame = frame.with_columns(tested=rows_of(frame, tested, [*pair, "seed"]) > 0)
+    settings = pl.DataFrame(list(predicted), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+    expected = settings.join(tested, on="seed", how="inner")
+    expected = expected.with_columns(rows=rows_of(expected, frame, [*keys, *pair]))
+    assert schema.scale is not None, "ratings have a scale"
+    return [
+        Table(
+            "predictions",
+            frame,
+            (
+                row_count(1),
+                *not_null(*pair, "rating"),
+                between("user", 0, schema.n_users - 1),
+                between("item", 0, schema.n_items - 1),
+                between("rating", schema.scale.low, schema.scale.high),
+                finite("prediction"),
+                holds("item", pl.col("tested"), "must be one that the user rated in the fold that is tested"),
+                unique(*keys, *pair),
+            ),
+            ids=(*keys, *pair),
+        ),
+        Table(
+            "predictions per rating",
+            expected,
+            (row_count(1), between("rows", 1, 1, "must be 1: every rating of the fold is predicted once")),
+            ids=(*keys, *pair),
+        ),
+    ]
+
+
 def _stack(tables: Mapping[tuple, pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
     """All tables below one another, with their key in columns `names` and the row number within each in `row`."""
     return pl.concat(

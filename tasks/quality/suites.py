@@ -2,10 +2,18 @@
 
 from tasks.quality.embedded import embedded
 from tasks.quality.files import files
-from tasks.quality.metrics import attack_metrics, measurements, metrics, next_item_metrics, ranking_metrics
+from tasks.quality.metrics import (
+    attack_metrics,
+    measurements,
+    metrics,
+    next_item_metrics,
+    ranking_metrics,
+    rating_metrics,
+    reconstruction_metrics,
+)
 from tasks.quality.processed import processed
 from tasks.quality.raw import raw
-from tasks.quality.releases import next_items, perturbed, recommendations
+from tasks.quality.releases import next_items, perturbed, predictions, recommendations
 
 __all__ = [
     "attack_metrics",
@@ -16,8 +24,11 @@ __all__ = [
     "next_item_metrics",
     "next_items",
     "perturbed",
+    "predictions",
     "processed",
     "ranking_metrics",
+    "rating_metrics",
     "raw",
     "recommendations",
+    "reconstruction_metrics",
 ]

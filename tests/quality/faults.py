@@ -11,8 +11,9 @@ from tests.quality.changes import Change, added, nobody, none, twice, value, wit
 from tests.quality.tables import EPSILON, N_USERS, K, put
 
 IN_MS, NAN, INF = 880_000_000_000, float("nan"), float("inf")
-RECS, NEXT = "recommendations", "next items"
+RECS, NEXT, PREDICTED = "recommendations", "next items", "predictions"
 RELEASE, LIST = (EPSILON, 1), ("base", 1)
+UNTESTED = {(PREDICTED, "item", "holds"), (f"{PREDICTED} per rating", "rows", "between")}
 UNASKED = {(NEXT, "position", "holds"), (f"{NEXT} per example", "rows", "between")}
 
 
@@ -296,10 +297,16 @@ def released() -> list[Fault]:
         Fault(NEXT, LIST, value(6, "item", 1), NEXT, "setting, seed, user, position, item", "unique", [5, 6]),
         Fault(NEXT, LIST, without(9), f"{NEXT} per example", "rows", "between", [12]),
         Fault(NEXT, LIST, nobody(3), f"{NEXT} per example", "rows", "between", [13]),
+        Fault(PREDICTED, LIST, value(2, "rating", None), PREDICTED, "rating", "not_null", [2]),
+        *(Fault(PREDICTED, LIST, value(2, "rating", new), PREDICTED, "rating", "between", [2]) for new in (0, 5.5)),
+        Fault(PREDICTED, LIST, value(2, "prediction", NAN), PREDICTED, "prediction", "holds", [2]),
+        Fault(PREDICTED, LIST, value(2, "prediction", INF), PREDICTED, "prediction", "holds", [2]),
         Fault("metrics", "metrics", value(0, "value", 1.01), "metrics", "rate", "between", [0]),
         Fault("metrics", "metrics", value(0, "value", NAN), "metrics", "value", "not_null", [0]),
         Fault("metrics", "metrics", value(17, "value", -1.5), "metrics", "advantage", "between", [17]),
-        Fault("metrics", "metrics", twice(4), "metrics", "experiment, setting, seed, metric, k", "unique", [4, 76]),
+        Fault("metrics", "metrics", value(19, "value", -0.1), "metrics", "amount", "between", [19]),
+        Fault("metrics", "metrics", value(19, "value", INF), "metrics", "amount", "holds", [19]),
+        Fault("metrics", "metrics", twice(4), "metrics", "experiment, setting, seed, metric, k", "unique", [4, 80]),
         Fault("metrics", "metrics", without(4), "metrics expected", "rows", "between", [4]),
     ]  # fmt: skip
 
@@ -384,6 +391,17 @@ JOINT = [
     *(Joint(NEXT, LIST, value(10, "user", user), UNASKED) for user in (1, 2)),  # one test event; not in training
     Joint(NEXT, LIST, added("user", N_USERS), {(NEXT, "user", "between"), (NEXT, "position", "holds")}),
     Joint(RECS, LIST, value(7, "user", None), {(RECS, "user", "not_null"), (f"{RECS} per user", "rows", "between")}),
+    Joint(PREDICTED, LIST, value(2, "user", None), {(PREDICTED, "user", "not_null"), *UNTESTED}),
+    Joint(PREDICTED, LIST, value(2, "item", None), {(PREDICTED, "item", "not_null"), *UNTESTED}),
+    Joint(PREDICTED, LIST, value(2, "user", N_USERS), {(PREDICTED, "user", "between"), *UNTESTED}),
+    Joint(PREDICTED, LIST, value(2, "item", 40), {(PREDICTED, "item", "between"), *UNTESTED}),
+    Joint(PREDICTED, LIST, without(2), {(f"{PREDICTED} per rating", "rows", "between")}),
+    Joint(
+        PREDICTED,
+        LIST,
+        twice(2),
+        {(f"{PREDICTED} per rating", "rows", "between"), (PREDICTED, "setting, seed, user, item", "unique")},
+    ),
     Joint("metrics", "metrics", none, {("metrics", None, "row_count"), ("metrics expected", "rows", "between")}),
     Joint(
         "metrics",

@@ -273,9 +273,16 @@ def next_items(k: int = K) -> pl.DataFrame:
     return pl.DataFrame({"user": user, "position": position, "rank": rank, "item": item, "score": scores})
 
 
+def predicted(fold: int) -> pl.DataFrame:
+    """A prediction for every rating of a fold."""
+    tested = folds().filter(pl.col("fold") == fold).join(processed_tables()["interactions"], on=["user", "item"])
+    return tested.select("user", "item", "rating", prediction=pl.lit(3.5, pl.Float32))
+
+
 def expected_metrics() -> pl.DataFrame:
     """What one experiment with two settings and two seeds must measure."""
-    names = suites.ranking_metrics([5, 10], 100) + suites.attack_metrics([5], ["gender"], ["neural"])
+    names: list[tuple[str, int | None]] = [*suites.ranking_metrics([5, 10], 100)]
+    names += [*suites.attack_metrics([5], ["gender"], ["neural"]), ("reconstruction/published/mae", None)]
     return suites.measurements("tiny-bpr", ["base", "epsilon=0.1"], SEEDS, names)
 
 
@@ -310,6 +317,8 @@ def sources(name: str) -> dict[Any, pl.DataFrame]:
             return {("base", seed): recommended() for seed in SEEDS}
         case "next items":
             return {("base", seed): next_items() for seed in SEEDS}
+        case "predictions":
+            return {("base", seed): predicted(seed) for seed in SEEDS}
         case "metrics":
             return {"metrics": measured()}
     raise KeyError(name)
@@ -343,6 +352,8 @@ def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[
             return suites.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
         case "next items":
             return suites.next_items(tables, tested_sequences(), SCHEMA, K)
+        case "predictions":
+            return suites.predictions(tables, folds(), SCHEMA)
         case "metrics":
             return suites.metrics(tables["metrics"], expected_metrics())
     raise KeyError(name)

@@ -22,7 +22,7 @@ from tests.quality.tables import Held, put
 
 CONTRACTS = (
     "raw", "raw log", "raw pair", "processed", "processed sequences", "processed folds", "processed pair", "perturbed",
-    "embedded", "recommendations", "next items", "metrics",
+    "embedded", "recommendations", "next items", "predictions", "metrics",
 )  # fmt: skip
 NAN = float("nan")
 
@@ -88,7 +88,7 @@ def test_every_rule_is_broken_by_some_fault() -> None:
         if not table.name.startswith("right/")
     }
     left = {(table, kind) for _, table, _, kind, _ in rules - {which(*failed) for failed in found}}
-    released = {"recommendations", "next items", "next items per example"}
+    released = {"recommendations", "next items", "next items per example", "predictions", "predictions per rating"}
     assert left == {(table, "row_count") for table in released | {"metrics expected"}}
 
 
@@ -98,6 +98,8 @@ def test_nothing_recommended_and_nothing_expected_are_faults_too() -> None:
     assert ("recommendations", None, "row_count") in named(failures(judged))
     judged = suites.next_items({LIST: tables.next_items()[:0]}, tables.tested_sequences()[:0], tables.SCHEMA, tables.K)
     assert named(failures(judged)) == {(name, None, "row_count") for name in ("next items", "next items per example")}
+    judged = suites.predictions({LIST: tables.predicted(1)[:0]}, tables.folds()[:0], tables.SCHEMA)
+    assert named(failures(judged)) == {(name, None, "row_count") for name in ("predictions", "predictions per rating")}
     judged = suites.metrics(tables.measured(), tables.expected_metrics()[:0])
     assert named(failures(judged)) == {("metrics expected", None, "row_count")}
 
