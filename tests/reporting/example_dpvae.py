@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published_dpvae import CONSTANT, NDCG, OPTIMAL, PLAIN, RECALL, STANDARD
 from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
-from tests.reporting.example import COUNTS, ROOT, entry
+from tests.reporting import made
+from tests.reporting.example import COUNTS, entry
 
 SEEDS = (0, 1, 2, 3, 4)
 CUTOFFS = (5, 10, *range(20, 101, 10))
@@ -103,20 +103,8 @@ def results(suite: str = "dpvae", *, dataset: str = "ml-100k", origin: str = "ml
         for record in ONE_RUN
     ]
     given: dict[str, Any] = {
-        "suite": suite,
-        "title": "Made-up example",
-        "dataset": f"dpvae-{dataset}",
-        "synthetic": False,
-        "licence": "made up",
-        "systems": systems,
+        **made.shell(suite, f"dpvae-{dataset}", systems),
         "metrics": pl.concat([_metrics(suite, system) for system in systems]),
-        "gains": pl.DataFrame(
-            schema={"experiment": pl.String, "model": pl.String} | dict(pl.from_arrow(GAINS.empty_table()).schema)
-        ),
-        "audit": (),
-        "verdict": {"contract": "metrics", "name": suite, "success": True, "evaluated": 1, "failed": 0},
-        "published": pl.read_csv(ROOT / "data/reference/paper_tables.csv", schema_overrides={"value": pl.Float64}),
-        "n_targets": 0,
         "processed": Processed(origin, 3, STEPS),
         "one_run": tuple(audited),
         "words": (GLOVE,),
@@ -163,15 +151,7 @@ def spent(name: str, setting: str) -> list[LedgerEntry]:
 def _system(suite: str, name: str) -> System:
     experiment = f"{suite}-{name}"
     config: dict[str, Any] = CONFIG.get(name, {}) | ({SWEPT[name]: 1.0} if name in SWEPT else {})
-    record = {
-        "git_revision": "0123456789abcdef",
-        "parameters": {"config": config},
-        "seeds": list(SEEDS),
-        "checks": [],
-        "packages": {"numpy": "0"},
-        "wall_seconds": 1.0,
-        "peak_memory_mb": 1.0,
-    }
+    record = made.record(config, SEEDS)
     epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n), "seconds": 2.0} for n in range(1, 11)]
     history: dict[str, dict[str, list[dict[str, Any]]]] = {}
     if "popularity" not in name and name not in ("knn", "dpals"):
@@ -191,22 +171,11 @@ def _system(suite: str, name: str) -> System:
 def _metrics(suite: str, system: System) -> pl.DataFrame:
     noise = np.random.default_rng(list(system.label.encode()))
     name = system.label
-    return pl.DataFrame(
-        [
-            {
-                "suite": suite,
-                "experiment": system.experiment,
-                "dataset": "made-up",
-                "model": system.model,
-                "setting": setting,
-                "seed": seed,
-                "metric": metric,
-                "k": k,
-                "value": share * (QUALITY[name] + shift) * (k / 100) ** 0.25 + 0.001 * noise.normal(),
-            }
-            for setting, shift in settings(name).items()
-            for metric, share in ((NDCG, 1.0), (RECALL, 1.2))
-            for k in CUTOFFS
-            for seed in SEEDS
-        ]
+    rows = (
+        (setting, metric, k, seed, share * (QUALITY[name] + shift) * (k / 100) ** 0.25 + 0.001 * noise.normal())
+        for setting, shift in settings(name).items()
+        for metric, share in ((NDCG, 1.0), (RECALL, 1.2))
+        for k in CUTOFFS
+        for seed in SEEDS
     )
+    return made.metrics(suite, system, rows)

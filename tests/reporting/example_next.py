@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
-from tests.reporting.example import COUNTS, FEATURES, ROOT, entry
+from tests.reporting import made
+from tests.reporting.example import COUNTS, FEATURES, entry
 
 SEEDS = (0, 1, 2, 3, 4)
 CUTOFFS = (5, 10, 20)
@@ -85,20 +85,8 @@ def results(suite: str = "dipsgnn-ml-1m", *, dataset: str = "ml-1m", whole: bool
             "part": "Made up: the first users.",
         }
     given: dict[str, Any] = {
-        "suite": suite,
-        "title": "Made-up example",
-        "dataset": f"dipsgnn-{dataset}",
-        "synthetic": False,
-        "licence": "made up",
-        "systems": systems,
+        **made.shell(suite, f"dipsgnn-{dataset}", systems),
         "metrics": pl.concat([_metrics(suite, system) for system in systems]),
-        "gains": pl.DataFrame(
-            schema={"experiment": pl.String, "model": pl.String} | dict(pl.from_arrow(GAINS.empty_table()).schema)
-        ),
-        "audit": (),
-        "verdict": {"contract": "metrics", "name": suite, "success": True, "evaluated": 1, "failed": 0},
-        "published": pl.read_csv(ROOT / "data/reference/paper_tables.csv", schema_overrides={"value": pl.Float64}),
-        "n_targets": 0,
     }
     return Results(**(given | told | changes))
 
@@ -152,15 +140,7 @@ def edges(suite: str) -> pl.DataFrame:
 
 def _system(suite: str, name: str) -> System:
     experiment = f"{suite}-{name}"
-    record = {
-        "git_revision": "0123456789abcdef",
-        "parameters": {"config": CONFIG},
-        "seeds": list(SEEDS),
-        "checks": [],
-        "packages": {"numpy": "0"},
-        "wall_seconds": 1.0,
-        "peak_memory_mb": 1.0,
-    }
+    record = made.record(CONFIG, SEEDS)
     epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n), "seconds": 2.0} for n in range(1, 11)]
     history: dict[str, dict[str, list[dict[str, Any]]]] = {}
     if "popularity" not in name:
@@ -179,24 +159,19 @@ def _system(suite: str, name: str) -> System:
 def _metrics(suite: str, system: System) -> pl.DataFrame:
     noise = np.random.default_rng(list(system.label.encode()))
     name = system.label
-    return pl.DataFrame(
-        [
-            {
-                "suite": suite,
-                "experiment": system.experiment,
-                "dataset": "made-up",
-                "model": system.model,
-                "setting": setting,
-                "seed": seed,
-                "metric": f"{protocol}/{metric}",
-                "k": k,
-                "value": share * (QUALITY[name] + shift) * (k / 20) ** 0.5 + 0.0005 * noise.normal(),
-            }
-            for setting, shift in settings(name).items()
-            for protocol, lower in (("next", 1.0), ("next-new", 0.9))
-            for metric, part in (("recall", 1.0), ("mrr", 0.25))
-            for share in (lower * part,)
-            for k in CUTOFFS
-            for seed in SEEDS
-        ]
+    rows = (
+        (
+            setting,
+            f"{protocol}/{metric}",
+            k,
+            seed,
+            share * (QUALITY[name] + shift) * (k / 20) ** 0.5 + 0.0005 * noise.normal(),
+        )
+        for setting, shift in settings(name).items()
+        for protocol, lower in (("next", 1.0), ("next-new", 0.9))
+        for metric, part in (("recall", 1.0), ("mrr", 0.25))
+        for share in (lower * part,)
+        for k in CUTOFFS
+        for seed in SEEDS
     )
+    return made.metrics(suite, system, rows)
