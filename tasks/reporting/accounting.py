@@ -29,8 +29,9 @@ def table(results: Results, k: int) -> Table | None:
     if not rows:
         return None
     headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
+    run = comparison.layout_of(results).words.run
     return Table(
-        "Published and rigorous accounting: mean ± standard deviation over seeds, and ε of one run",
+        f"Published and rigorous accounting: mean ± standard deviation over {run}s, and ε of one run",
         [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
         rows,
     )
@@ -57,7 +58,7 @@ def chart(results: Results, k: int) -> Chart:
     return Chart(
         "chart-accounting",
         "What each mode of accounting costs",
-        "In the order of the table. Bars: 95 % intervals over seeds.",
+        f"In the order of the table. Bars: 95 % intervals over {comparison.layout_of(results).words.run}s.",
         [panel] if series else [],
     )
 

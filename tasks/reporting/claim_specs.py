@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.reporting import comparison
-from tasks.reporting.layout import number
+from tasks.reporting.layout import joined, number
 from tasks.reporting.results import BASE, Results, System, unique
-from tasks.reporting.sweeps import NAMES, swept
+from tasks.reporting.sweeps import NAMES, along, located, swept
 
 Verdict = Literal["supported", "contradicted", "not decided", "not run"]
 
@@ -61,11 +61,13 @@ class Side:
     """A setting that is no value of a swept key alone."""
     version: str = ""
     """What that setting is called."""
+    at: tuple[tuple[str, float], ...] = ()
+    """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
 
     @property
     def name(self) -> str:
         """As it is told."""
-        if self.setting:
+        if self.setting or self.at:
             return f"{self.method} ({self.version or self.setting})"
         return f"{self.method} ({NAMES.get(self.key, self.key)} = {self.value:g})" if self.key else self.method
 
@@ -104,6 +106,8 @@ class Order:
     pairs: tuple[tuple[Side, Side], ...]
     measures: tuple[Measure, ...]
     most: bool = False
+    apart: bool = False
+    """Whether each pair is a case of its own, not each measure."""
 
     @property
     def family(self) -> str:
@@ -121,9 +125,8 @@ class Order:
                     left, right = np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
                     means = (number(side.mean(), measure.digits) for side in (left, right))
                     text = f"{measure.name}: {first.name} {next(means)}, {second.name} {next(means)}"
-                    found.append(
-                        Comparison(measure.name, text, measure.sign * left, measure.sign * measure.factor * right)
-                    )
+                    group = text if self.apart else measure.name
+                    found.append(Comparison(group, text, measure.sign * left, measure.sign * measure.factor * right))
         return found, unique(absent)
 
 
@@ -145,6 +148,10 @@ class Trend:
     most: bool = False
     values: tuple[float, ...] = ()
     """Values of the key that count; empty for all that were run."""
+    at: tuple[tuple[str, float], ...] = ()
+    """What other keys are held at, where not at setting `base`."""
+    minus: tuple[tuple[str, float], ...] = ()
+    """What is taken off: the same with other keys held at these; empty for nothing."""
 
     @property
     def family(self) -> str:
@@ -164,6 +171,16 @@ class Trend:
                 top, xs = self._curve(results, self.below, measure)
                 absent += [] if top else [self.below]
                 curves = [{seed: top[seed] - curve[seed] for seed in curve.keys() & top.keys()} for curve in curves]
+            if self.minus and curves:
+                whole = replace(self, at=self.minus, minus=())
+                less = [whole._curve(results, method, measure) for method in self.methods]
+                if len(less) != len(curves) or any(other != xs for _, other in less):
+                    absent.append(f"{joined(self.methods)} at the same values")
+                    continue
+                curves = [
+                    {seed: curve[seed] - off[seed] for seed in curve.keys() & off.keys()}
+                    for curve, (off, _) in zip(curves, less, strict=True)
+                ]
             seeds = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
             if not seeds:
                 continue
@@ -172,6 +189,7 @@ class Trend:
             ends = values.mean(axis=0)
             name = NAMES.get(self.key, self.key)
             what = f"{self.below} minus the other, {measure.name}" if self.below else measure.name
+            what = f"difference of {what}" if self.minus else what
             first, last = (number(end, measure.digits) for end in (ends[0], ends[-1]))
             text = f"{what}: {first} at {name} = {xs[0]:g}, {last} at {xs[-1]:g}"
             found.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
@@ -189,9 +207,16 @@ class Trend:
             ]
         else:
             system = system_of(results, method)
-            xs = [] if system is None else list(swept(results, system).get(self.key, {}))
-            xs = [x for x in xs if not self.values or x in self.values]
-            columns = [by_seed(results, Side(method, self.key, x), measure) for x in xs]
+            if system is None:
+                found = {}
+            else:
+                found = (
+                    along(results, system, self.key, dict(self.at))
+                    if self.at
+                    else swept(results, system).get(self.key, {})
+                )
+            xs = [x for x in found if not self.values or x in self.values]
+            columns = [by_seed(results, Side(method, setting=found[x]), measure) for x in xs]
         if len(xs) < 3 or not all(columns):
             return {}, xs
         seeds = sorted(set.intersection(*(set(column) for column in columns)))
@@ -208,7 +233,11 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
     system = system_of(results, side.method)
     if system is None:
         return {}
-    setting = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
+    setting: str | None
+    if side.at:
+        setting = located(results, system, dict(side.at))
+    else:
+        setting = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.evaluation.statistics import PairedTest, paired_tests
+from tasks.evaluation.statistics import PairedTest
 from tasks.reporting import comparison
 from tasks.reporting.claim_specs import Claim, Comparison, Spec, Verdict
-from tasks.reporting.findings import SIGNIFICANCE
+from tasks.reporting.findings import SIGNIFICANCE, paired_tests
 from tasks.reporting.kits import KITS
-from tasks.reporting.layout import joined
+from tasks.reporting.layout import joined, number, signed
 from tasks.reporting.results import Results, unique
 
 COLUMNS = ("artefact", "claim", "verdict", "evidence")
@@ -59,14 +59,14 @@ def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
             if len(one.left) > 1:
                 tests[f"{index} {place} as claimed"] = one.left, one.right
                 tests[f"{index} {place} reversed"] = one.right, one.left
-    tested = {name: test for tests in families.values() for name, test in paired_tests(tests).items()}
-    claims = []
+    tested = {name: test for tests in families.values() for name, test in paired_tests(results, tests).items()}
+    claims, effect = [], comparison.layout_of(results).overlap is not None
     for index, (spec, (comparisons, absent)) in enumerate(zip(specs, made, strict=True)):
         both = [
             (tested.get(f"{index} {place} as claimed"), tested.get(f"{index} {place} reversed"))
             for place in range(len(comparisons))
         ]
-        claims.append(_judged(spec, comparisons, both, absent))
+        claims.append(_judged(spec, comparisons, both, absent, effect=effect))
     return claims
 
 
@@ -87,6 +87,8 @@ def _judged(
     comparisons: list[Comparison],
     tests: list[tuple[PairedTest | None, PairedTest | None]],
     absent: list[str],
+    *,
+    effect: bool,
 ) -> Claim:
     lacking = f" Not run: {joined(absent)}." if absent else ""
     if not comparisons:
@@ -103,7 +105,8 @@ def _judged(
         verdict = "contradicted"
     elif not absent and ((2 * held > len(groups)) if spec.most else held == len(groups)):
         verdict = "supported"
-    evidence = _evidence(comparisons, sum(as_claimed), sum(reversed_))
+    effects = [_effect(pair[0]) if effect else "" for pair in tests]
+    evidence = _evidence(comparisons, sum(as_claimed), sum(reversed_), effects)
     if all(test is None for pair in tests for test in pair):
         evidence += " A single seed decides nothing."
     return Claim(spec.artefact, spec.claim, verdict, evidence + lacking)
@@ -113,16 +116,25 @@ def _shown(test: PairedTest | None) -> bool:
     return test is not None and test.p_holm < SIGNIFICANCE
 
 
-def _evidence(comparisons: list[Comparison], held: int, broken: int) -> str:
-    ranked = sorted(comparisons, key=lambda one: float((one.left - one.right).mean()))
+def _effect(test: PairedTest | None) -> str:
+    """How much left exceeds right by as it is claimed: the difference with its interval, and d_z where it has one."""
+    if test is None:
+        return ""
+    size = "" if test.effect is None else f", d = {number(test.effect, 1)}"
+    return f" (as claimed by {signed(test.difference)}, {number(test.low)} to {number(test.high)}{size})"
+
+
+def _evidence(comparisons: list[Comparison], held: int, broken: int, effects: list[str]) -> str:
+    order = sorted(range(len(comparisons)), key=lambda at: float((comparisons[at].left - comparisons[at].right).mean()))
+    told = [f"{one.text}{effect}" for one, effect in zip(comparisons, effects, strict=True)]
     n = len(comparisons)
     if n == 1:
         significance = (
             "significant as claimed" if held else "significant the other way" if broken else "not significant"
         )
-        return f"{comparisons[0].text}; {significance}."
+        return f"{told[0]}; {significance}."
     by_mean = sum(float((one.left - one.right).mean()) > 0 for one in comparisons)
     counted = f"As claimed in {by_mean} of {n} comparisons ({held} significant), significant the other way in {broken}."
     if n <= TOLD:
-        return f"{counted} {'; '.join(one.text for one in comparisons)}."
-    return f"{counted} Least as claimed: {ranked[0].text}."
+        return f"{counted} {'; '.join(told)}."
+    return f"{counted} Least as claimed: {told[order[0]]}."

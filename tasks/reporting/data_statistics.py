@@ -47,22 +47,53 @@ def table(results: Results) -> Table | None:
     )
 
 
+def network(results: Results) -> Table | None:
+    """Users, items, ratings and relationships, the last as links that are left; None where they were not counted."""
+    if results.processed is None:
+        return None
+    paper = comparison.paper_of(results)
+    printed = {} if paper is None else comparison.printed(results, paper)
+    last = results.processed.counts[-1]
+    linked = [count for count in results.processed.counts if "links" in count]
+    ours = {name: last[key] for name, key in (("users", "users"), ("items", "items"), ("ratings", "interactions"))}
+    ours |= {"relationships": linked[-1]["links"]} if linked else {}
+    found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in ours}
+    beside = any(value is not None for value in found.values())
+    rows = []
+    for name, value in ours.items():
+        theirs, cells = found[name], [Cell(f"{value:,}")]
+        if theirs is not None:
+            share = f"{signed(100 * (value / theirs - 1), 1)} %"
+            cells += [Cell(f"{theirs:,.0f}"), Cell(f"{value - theirs:+,.0f}".replace("-", "−"), (share,))]
+        elif beside:
+            cells += [missing(), missing()]
+        rows.append(Row(name.capitalize(), cells))
+    headings = ["", "ours", *(["paper", "difference"] if beside else [])]
+    return Table(
+        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
 def steps(results: Results) -> Table | None:
     """What each step of the protocol left; None where the paper prints none of any data."""
     if results.processed is None or not comparison.layout_of(results).statistics:
         return None
+    linked = any("links" in count for count in results.processed.counts)
     rows = [
         Row(
             count["step"],
             [
                 *(Cell(f"{count[name]:,}") for name in ("users", "items", "interactions")),
                 Cell(number(count["interactions"] / count["users"], 2)),
+                *([Cell(f"{count['links']:,}") if "links" in count else missing()] if linked else []),
             ],
         )
         for count in results.processed.counts
         if count["users"]
     ]
-    headings = ["Left after", "users", "items", "interactions", "interactions per user"]
+    headings = ["Left after", "users", "items", "interactions", "interactions per user"] + ["links"] * linked
     return Table(
         "What each step of the protocol left",
         [Heading(text, NUMBER if n else "") for n, text in enumerate(headings)],

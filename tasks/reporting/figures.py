@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting import comparison, ledger
+from tasks.reporting import comparison, findings, ledger
 from tasks.reporting.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
 from tasks.reporting.layout import number
 from tasks.reporting.results import BASE, Results, System, unique
@@ -39,12 +39,12 @@ def tradeoff(results: Results, k: int) -> Chart:
         "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and seeds; "
         "that of ranking is over seeds."
     )
-    over_seeds = "Bars: 95 % intervals over seeds."
+    words = comparison.layout_of(results).words
+    over_seeds = f"Bars: 95 % intervals over {words.run}s."
     return Chart(
         "tradeoff",
         "Privacy and utility",
-        f"Up is better ranking; left is safer. {gain if results.attributes() else over_seeds} A private system below "
-        "a popularity line serves its users worse than a list of best-sellers.",
+        f"{words.direction}; left is safer. {gain if results.attributes() else over_seeds} {words.verdict}",
         panels,
     )
 
@@ -79,18 +79,19 @@ def sweeps(results: Results, k: int) -> Chart:
 def training(results: Results) -> Chart:
     """Loss and validation metric by epoch: one panel of each per system, one line per seed."""
     validation = f"validation {results.validation or comparison.layout_of(results).validation}"
+    run = comparison.layout_of(results).words.run
     panels = []
     for system in results.systems:
         history = {int(seed): epochs for seed, epochs in system.history.get(BASE, {}).items() if epochs}
         for key, title in (("loss", "training loss"), ("valid", validation)):
             series = [
-                Series(f"seed {seed}", style, _epochs(history[seed], key), markers=False)
+                Series(f"{run} {seed}", style, _epochs(history[seed], key), markers=False)
                 for style, seed in enumerate(sorted(history))
             ]
             series = [line for line in series if line.points]
             if series:
                 panels.append(Panel(f"{system.label}: {title}", "epoch", title, series))
-    return Chart("training-curves", "Training", "One line per seed, setting base.", panels, folded=True)
+    return Chart("training-curves", "Training", f"One line per {run}, setting base.", panels, folded=True)
 
 
 def swept_in_figures(results: Results) -> list[System]:
@@ -114,11 +115,24 @@ def series_of(results: Results, system: System, points: list[Point], *, line: bo
 
 def yardstick_levels(results: Results, k: int) -> list[Level]:
     """How well the popularity lists rank."""
-    metric = comparison.layout_of(results).utility.metric
+    layout = comparison.layout_of(results)
+    metric = layout.utility.metric
+    named = [system for name in layout.floor if (system := results.named(name)) is not None]
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
-        for system, kind in zip(results.yardsticks, ("dashed", "dotted"), strict=False)
+        for system, kind in zip(named or results.yardsticks, ("dashed", "dotted"), strict=False)
         if len(values := results.values(system, metric, k))
+    ]
+
+
+def crossing_levels(results: Results, k: int) -> list[Level]:
+    """How well the systems do that a budget is measured by."""
+    layout = comparison.layout_of(results)
+    return [
+        Level(f"level of {system.label}", float(values.mean()), kind)
+        for name, kind in zip(layout.levels, ("dashed", "dashdot", "dotted"), strict=False)
+        if (system := results.named(name)) is not None
+        and len(values := results.values(system, layout.utility.metric, k))
     ]
 
 
@@ -140,9 +154,10 @@ def point_of(
     values = results.values(system, metric, k, setting)
     if not len(values):
         return None
-    y = summary(values)
+    y = findings.interval(results, values)
     mean, low, high = (number(value, digits) for value in (y.mean, y.low, y.high))
-    text = f"{system.label}, {setting}, K = {k}: {mean} (95 % {low} to {high})"
+    cutoff = f", K = {k}" if k else ""
+    text = f"{system.label}, {setting}{cutoff}: {mean} (95 % {low} to {high})"
     return Point(x, y.mean, text, y_interval=(y.low, y.high))
 
 
@@ -168,7 +183,7 @@ def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
         ys = results.values(system, utility.metric, k)
         if not len(ys):
             continue
-        y, epsilon = summary(ys), budgets[system.experiment]
+        y, epsilon = findings.interval(results, ys), budgets[system.experiment]
         text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {utility.at(k)} {number(y.mean, utility.digits)}"
         x = places.get(system.experiment, end)
         series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))

@@ -8,11 +8,16 @@ too many.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tasks.evaluation import statistics
 from tasks.evaluation.gains import CONTROLS, Gain
-from tasks.reporting.results import BASE, YARDSTICKS, Results, System
+from tasks.reporting import comparison
+from tasks.reporting.results import BASE, Results, System
 
 SIGNIFICANCE = 0.05
 
@@ -28,43 +33,67 @@ class Difference:
     high: float
     found: bool
     """Whether the rule for such differences calls it a difference."""
+    lower: bool = False
+    """Whether less is better."""
 
     @property
     def better(self) -> bool:
-        """A found difference above zero."""
-        return self.found and self.mean > 0
+        """A found difference above zero, or below where less is better."""
+        return self.found and (self.mean < 0 if self.lower else self.mean > 0)
 
     @property
     def worse(self) -> bool:
-        """A found difference below zero."""
-        return self.found and self.mean < 0
+        """A found difference below zero, or above where less is better."""
+        return self.found and (self.mean > 0 if self.lower else self.mean < 0)
 
 
-def beside_yardsticks(results: Results, metric: str, k: int) -> list[Difference]:
-    """Every other system minus popularity and minus dp-popularity.
+def paired_tests(
+    results: Results, claims: Mapping[str, tuple[ArrayLike, ArrayLike]]
+) -> dict[str, statistics.PairedTest]:
+    """Paired tests over the suite's seeds, or over its folds with the correction for their overlap."""
+    return statistics.paired_tests(claims, overlap=comparison.layout_of(results).overlap)
+
+
+def interval(results: Results, values: NDArray[np.float64]) -> Gain:
+    """Mean of (n,) values with its 95 % interval: bootstrapped over seeds, by the corrected t-test over folds.
+
+    A bootstrap takes values for independent, which those of folds are not.
+    """
+    if comparison.layout_of(results).overlap is None or len(values) < 2:
+        found = statistics.summary(values)
+        return Gain(found.mean, found.low, found.high)
+    test = paired_tests(results, {"": (values, np.zeros(len(values)))})[""]
+    return Gain(test.difference, test.low, test.high)
+
+
+def beside_yardsticks(results: Results, metric: str, k: int, *, lower: bool = False) -> list[Difference]:
+    """Every other system minus each yardstick (popularity and dp-popularity; of ratings, their means).
 
     For each pair both claims, that one beats the other and the reverse, are tested; all are corrected together. With
-    a single seed nothing can be tested and no difference is found.
+    a single seed nothing can be tested and no difference is found. Intervals are bootstrapped over seeds; over folds
+    they are those of the test, since a bootstrap takes folds for independent.
+
+    lower: whether less of the metric is better.
     """
     pairs = [
         (system, yardstick, *results.paired(system, metric, k, yardstick, metric, k))
         for yardstick in results.yardsticks
         for system in results.systems
-        if system.model not in YARDSTICKS
+        if not system.is_yardstick
     ]
     pairs = [pair for pair in pairs if len(pair[2])]
     claims = {}
     for number, (_, _, left, right) in enumerate(pairs):
         if len(left) > 1:
             claims[f"{number} above"], claims[f"{number} below"] = (left, right), (right, left)
-    tests = statistics.paired_tests(claims)
+    tests = paired_tests(results, claims)
     found = []
     for number, (system, yardstick, left, right) in enumerate(pairs):
         shown = any(
             tests[claim].p_holm < SIGNIFICANCE for claim in (f"{number} above", f"{number} below") if claim in tests
         )
-        gain = statistics.summary(left - right)
-        found.append(Difference(system, yardstick.label, gain.mean, gain.low, gain.high, shown))
+        gain = interval(results, left - right)
+        found.append(Difference(system, yardstick.label, gain.mean, gain.low, gain.high, shown, lower))
     return found
 
 

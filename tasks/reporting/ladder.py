@@ -10,19 +10,18 @@ from dataclasses import replace
 
 from tasks.evaluation.statistics import summary
 from tasks.reporting import comparison, ledger
-from tasks.reporting.chart import Chart, Level, Panel
-from tasks.reporting.figures import axis, point_of, series_of
+from tasks.reporting.chart import Chart, Panel
+from tasks.reporting.figures import axis, crossing_levels, point_of, series_of
 from tasks.reporting.layout import Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.results import Results, System, unique
-from tasks.reporting.sweeps import swept
+from tasks.reporting.sweeps import along
 
 SIZE = (560.0, 360.0)
-KINDS = ("dashed", "dashdot", "dotted")
 
 
 def chart(results: Results, k: int) -> Chart:
     """The utility of every system at every ε that was run; empty where no system has two."""
-    utility = comparison.layout_of(results).utility
+    utility, run = comparison.layout_of(results).utility, comparison.layout_of(results).words.run
     found = _run(results)
     values = sorted({value for _, settings in found for value in settings})
     ticks, place = axis("epsilon", values)
@@ -43,19 +42,19 @@ def chart(results: Results, k: int) -> Chart:
                 told.append(f"{system.label}'s ε is claimed; accounted: {joined(spent)}")
     note = f" {'; '.join(told)}. The ε of the others is accounted." if told else ""
     panel = Panel(
-        f"{utility.at(k)}, {utility.spoken}", "ε", utility.at(k), series, _levels(results, k), ticks, True, SIZE
+        f"{utility.at(k)}, {utility.spoken}", "ε", utility.at(k), series, crossing_levels(results, k), ticks, True, SIZE
     )
     return Chart(
         "chart-ladder",
         f"{utility.at(k)} by ε",
-        f"ε on a log scale. Bars: 95 % intervals over seeds.{note}",
+        f"ε on a log scale. Bars: 95 % intervals over {run}s.{note}",
         [panel] if series else [],
     )
 
 
 def table(results: Results, k: int) -> Table | None:
     """The numbers of the chart, with the accounted budget below each; None where there is no chart."""
-    utility = comparison.layout_of(results).utility
+    utility, run = comparison.layout_of(results).utility, comparison.layout_of(results).words.run
     found = _run(results)
     values = sorted({value for _, settings in found for value in settings})
     if not found:
@@ -75,7 +74,7 @@ def table(results: Results, k: int) -> Table | None:
             cells.append(Cell(f"{number(one.mean, utility.digits)}{spread}", lines))
         rows.append(Row(f"{system.label}, claimed ε" if _published(system) else system.label, cells))
     return Table(
-        f"{utility.at(k)} by ε: mean ± standard deviation over seeds, and the ε that follows from what was run",
+        f"{utility.at(k)} by ε: mean ± standard deviation over {run}s, and the ε that follows from what was run",
         [Heading("System", ""), *(Heading(f"ε = {value:g}") for value in values)],
         rows,
     )
@@ -87,7 +86,7 @@ def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
         (system, {value: setting for value, setting in settings.items() if value > 0})
         for ladder in comparison.layout_of(results).ladders
         if (system := results.named(ladder.system)) is not None
-        and len(settings := swept(results, system).get(ladder.key, {})) > 1
+        and len(settings := along(results, system, ladder.key)) > 1
     ]
 
 
@@ -106,12 +105,3 @@ def _published(system: System) -> bool:
         one.entry.accounting == "published" and one.entry.accounted_epsilon != one.entry.claimed_epsilon
         for one in system.spent
     )
-
-
-def _levels(results: Results, k: int) -> list[Level]:
-    utility = comparison.layout_of(results).utility
-    return [
-        Level(f"level of {system.label}", float(values.mean()), kind)
-        for name, kind in zip(comparison.layout_of(results).levels, KINDS, strict=False)
-        if (system := results.named(name)) is not None and len(values := results.values(system, utility.metric, k))
-    ]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.evaluation import statistics
-from tasks.reporting import comparison, findings, ledger
+from tasks.reporting import comparison, findings, ledger, means, reconstruction
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import count, joined, number, signed
-from tasks.reporting.results import YARDSTICKS, Results, System
+from tasks.reporting.results import Results, System
 
 FEW_SEEDS = 3
 """Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
@@ -17,13 +16,15 @@ ONE_SIDED = 0.025
 def lead(results: Results, k: int) -> str:
     """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
     seeds = sorted({len(system.runs[0].record["seeds"]) for system in results.systems})
-    runs = count(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    run = comparison.layout_of(results).words.run
+    runs = count(seeds[0], run) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} {run}s"
     kind = "synthetic data set" if results.synthetic else "data set"
     parts = [f"{count(len(results.systems), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
     if seeds[0] < FEW_SEEDS:
         parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
     protecting = _protecting(results)
-    parts += [*_attacked(results, protecting, k), _cost(results, protecting, k), _yardstick(results, protecting, k)]
+    parts += [means.lead(results, k), *_attacked(results, protecting, k), reconstruction.lead(results)]
+    parts += [_cost(results, protecting, k), _yardstick(results, protecting, k)]
     if results.synthetic:
         parts.append("The data were generated: this says nothing about real people or about a published table.")
     return " ".join(part for part in parts if part)
@@ -36,7 +37,7 @@ def _protecting(results: Results) -> list[System]:
     return [
         system
         for system in results.systems
-        if system in named or (system.model not in YARDSTICKS and ledger.total_epsilon(results, system) is not None)
+        if system in named or (not system.is_yardstick and ledger.total_epsilon(results, system) is not None)
     ]
 
 
@@ -80,7 +81,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
 def _cost(results: Results, protecting: list[System], k: int) -> str:
     """Ranking of every protected system minus that of the better of the systems without protection."""
     layout = comparison.layout_of(results)
-    metric, digits = layout.utility.metric, layout.utility.digits
+    metric, digits, sign = layout.utility.metric, layout.utility.digits, layout.utility.sign
     known = [
         (float(values.mean()), system)
         for system in map(results.named, layout.open)
@@ -88,12 +89,12 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     ]
     if not known:
         return ""
-    level, reference = max(known, key=lambda one: one[0])
+    level, reference = max(known, key=lambda one: sign * one[0])
     told = []
     for system in protecting:
         left, right = results.paired(system, metric, k, reference, metric, k)
         if len(left):
-            gap = statistics.summary(left - right)
+            gap = findings.interval(results, left - right)
             low, high = number(gap.low, digits), number(gap.high, digits)
             told.append(f"{system.label} {signed(gap.mean, digits)} ({low} to {high})")
     if not told:
@@ -104,19 +105,20 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
-    yardstick = results.with_model(YARDSTICKS[1])
+    layout = comparison.layout_of(results)
+    yardstick, words = results.named(layout.private_yardstick), layout.words
     if yardstick is None:
         return ""
     beside = [
         one
-        for one in findings.beside_yardsticks(results, comparison.layout_of(results).utility.metric, k)
+        for one in findings.beside_yardsticks(results, layout.utility.metric, k, lower=layout.utility.lower)
         if one.other == yardstick.label and one.system in protecting
     ]
     told = [
         f"{verb}: {joined([one.system.label for one in group])}"
         for verb, group in (
-            ("ranking better", [one for one in beside if one.better]),
-            ("ranking worse", [one for one in beside if one.worse]),
+            (words.beside[0], [one for one in beside if one.better]),
+            (words.beside[1], [one for one in beside if one.worse]),
             ("undecided", [one for one in beside if not one.found]),
         )
         if group
@@ -136,7 +138,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         if finite
         else "No finite accounted ε covers all they learn from."
     )
-    return f"Beside {yardstick.label}, a noisy list of best-sellers (accounted ε {own}), {'; '.join(told)}. {budgets}"
+    return f"Beside {yardstick.label}, {words.yardstick} (accounted ε {own}), {'; '.join(told)}. {budgets}"
 
 
 def _told(one: Difference) -> str:

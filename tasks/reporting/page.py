@@ -17,10 +17,13 @@ from tasks.reporting import (
     edges,
     embeddings,
     figures,
+    iterations,
     kits,
     ladder,
     lead,
+    means,
     one_run,
+    reconstruction,
     summary,
     table_figures,
     tables,
@@ -74,6 +77,11 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         data_note=data_statistics.note(results),
         accounting=accounting.table(results, k),
         accounting_chart=accounting.chart(results, k),
+        means=means.table(results, k),
+        reconstruction=reconstruction.table(results),
+        reconstructed=reconstruction.sentences(results),
+        reconstruction_chart=reconstruction.chart(results),
+        iterations_chart=iterations.chart(results, k),
         ladder=ladder.table(results, k),
         ladder_chart=ladder.chart(results, k),
         one_run=one_run.table(results),
@@ -81,7 +89,7 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         words=embeddings.table(results),
         edges=edges.table(results),
         edges_chart=edges.chart(results),
-        limits=[text for text in results.limits.split("\n\n") if text.strip()],
+        limits=[*_caveats(results), *(text for text in results.limits.split("\n\n") if text.strip())],
         printed_here=comparison.paper_of(results) is not None
         and comparison.is_printed(results, comparison.layout_of(results)),
         validation=validation.chart(results),
@@ -103,6 +111,12 @@ def headline_cutoff(results: Results) -> int:
     layout = comparison.layout_of(results)
     measured = results.cutoffs(layout.utility.metric) or [layout.headline_k]
     return min(measured, key=lambda k: (abs(k - layout.headline_k), k))
+
+
+def _caveats(results: Results) -> list[str]:
+    """What the paper's entry says of all its reports, and of these data."""
+    caveats = comparison.layout_of(results).caveats
+    return [*caveats.get("", ()), *caveats.get(results.origin, ())]
 
 
 def _parameters(results: Results) -> list[tuple[str, str]]:

@@ -157,15 +157,23 @@ class Quality:
     digits: int = 3
     """Decimals that are shown."""
     k: int | None = None
-    """Its own cut-off; None for the headline's."""
+    """Its own cut-off; None for the headline's, 0 where lists have nothing to do with it."""
+    lower: bool = False
+    """Whether less is better, as of an error."""
+
+    @property
+    def sign(self) -> float:
+        """+1 where higher is better."""
+        return -1.0 if self.lower else 1.0
 
     def cutoff(self, k: int) -> int:
         """Where it is read when the headline is read at `k`."""
         return k if self.k is None else self.k
 
     def at(self, k: int) -> str:
-        """With its cut-off: "NDCG@10"."""
-        return f"{self.label}@{self.cutoff(k)}"
+        """With its cut-off, where it has one: "NDCG@10"."""
+        cutoff = self.cutoff(k)
+        return f"{self.label}@{cutoff}" if cutoff else self.label
 
 
 @dataclass(frozen=True)
@@ -186,6 +194,28 @@ class Ladder:
     """Its label."""
     key: str
     """The key of its configuration that says the budget, in the settings that vary nothing else."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a report speaks of what its systems do; the default is that of lists."""
+
+    quality: str = "Ranking"
+    """Heading of how well systems do it."""
+    better: tuple[str, str] = ("ranks better", "rank better")
+    """Of one system, and of several."""
+    worse: tuple[str, str] = ("ranks worse", "rank worse")
+    beside: tuple[str, str] = ("ranking better", "ranking worse")
+    yardstick: str = "a noisy list of best-sellers"
+    """What the private yardstick is."""
+    yardsticks: str = "the popularity lists"
+    direction: str = "Up is better ranking"
+    verdict: str = "A private system below a popularity line serves its users worse than a list of best-sellers."
+    """What to conclude from a system on the wrong side of a yardstick's line."""
+    worth: str = "where it ranks above a noisy list of best-sellers of the same accounted ε"
+    """When a private system is worth its noise."""
+    run: str = "seed"
+    """What is repeated."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +262,21 @@ class Paper:
     """What is drawn against ε; empty for a paper without such a figure."""
     levels: tuple[str, ...] = ()
     """What is drawn across it as horizontal lines, by labels."""
+    words: Words = field(default_factory=Words)
+    """How its reports speak of what its systems do."""
+    overlap: float | None = None
+    """Where the runs of a system are folds of one cross-validation, tested over training ratings of a fold; None where
+    they are seeds, which are independent."""
+    private_yardstick: str = "dp-popularity"
+    """Label of the yardstick whose budget is finite."""
+    floor: tuple[str, ...] = ()
+    """Yardsticks that are drawn as lines in every figure, by labels; empty for all that there are."""
+    measured: tuple[tuple[str, tuple[Quality, ...]], ...] = ()
+    """Group -> further columns of the table of all systems, by which nothing is ranked."""
+    caveats: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Data set, or "" for all -> what its reports say beside what the suite says of its data, as paragraphs."""
+    bases: dict[str, float] = field(default_factory=dict)
+    """Key that the data of a run say, not its model's configuration -> its value at setting `base`."""
 
 
 RANKING = {"hit": "Hit", "ndcg": "NDCG", "recall": "Recall", "mrr": "MRR"}

@@ -18,6 +18,8 @@ from tasks.privacy.ledger import LedgerEntry
 BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
 """Models that every table of a top-K recommender carries (METHODS §8)."""
+MEANS = ("rating-means", "dp-rating-means")
+"""The same of a predictor of ratings: means of all ratings, of users and of items, and noisy ones."""
 
 GAIN_ORDER = ("experiment", "setting", "attribute", "attacker", "k", "control")
 METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
@@ -54,6 +56,11 @@ class System:
     """Setting -> seed -> one record {epoch, loss, valid, seconds} per epoch; empty for a model without epochs."""
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
+
+    @property
+    def is_yardstick(self) -> bool:
+        """Whether it is there to be beaten."""
+        return self.model in (*YARDSTICKS, *MEANS)
 
 
 @dataclass(frozen=True)
@@ -149,10 +156,18 @@ class Results:
         return np.array([by_seed[seed] for seed in sorted(by_seed)], dtype=np.float64)
 
     def paired(
-        self, system: System, metric: str, k: int, other: System, other_metric: str, other_k: int
+        self,
+        system: System,
+        metric: str,
+        k: int,
+        other: System,
+        other_metric: str,
+        other_k: int,
+        setting: str = BASE,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Values of two metrics at the seeds both have: two (n_seeds,) float64 arrays, at setting `base`."""
-        left, right = self.by_seed(system, metric, k), self.by_seed(other, other_metric, other_k)
+        """Values of two metrics at the seeds both have: two (n_seeds,) float64 arrays, at one setting."""
+        left = self.by_seed(system, metric, k, setting)
+        right = self.by_seed(other, other_metric, other_k, setting)
         seeds = sorted(left.keys() & right.keys())
         return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
 
@@ -200,8 +215,8 @@ class Results:
 
     @property
     def yardsticks(self) -> list[System]:
-        """Popularity and its private version, as far as the suite has them."""
-        return [system for system in self.systems if system.model in YARDSTICKS]
+        """Popularity (of ratings: their means) and its private version, as far as the suite has them."""
+        return [system for system in self.systems if system.is_yardstick]
 
 
 def label(experiment: str, suite: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tasks.reporting import comparison, findings, ledger
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import joined, number, signed
-from tasks.reporting.published import ATTACKERS, Quality
+from tasks.reporting.published import ATTACKERS, Quality, Words
 from tasks.reporting.results import Results, System, unique
 
 NAMED = 4
@@ -19,10 +19,10 @@ def ranking(results: Results, k: int) -> list[str]:
     sentences = []
     layout = comparison.layout_of(results)
     for quality in (layout.utility, *(one for one in layout.qualities if one != layout.utility)):
-        differences = findings.beside_yardsticks(results, quality.metric, quality.cutoff(k))
+        differences = findings.beside_yardsticks(results, quality.metric, quality.cutoff(k), lower=quality.lower)
         for yardstick in unique([difference.other for difference in differences]):
             of_this = [difference for difference in differences if difference.other == yardstick]
-            sentences.append(_compared(quality, k, yardstick, of_this))
+            sentences.append(_compared(quality, k, yardstick, of_this, layout.words))
     return sentences
 
 
@@ -85,16 +85,16 @@ def _covered(results: Results, system: System) -> list[str]:
     )
 
 
-def _compared(quality: Quality, k: int, yardstick: str, differences: Sequence[Difference]) -> str:
-    digits = quality.digits
-    better = sorted((one for one in differences if one.better), key=lambda one: -one.mean)
-    worse = sorted((one for one in differences if one.worse), key=lambda one: one.mean)
+def _compared(quality: Quality, k: int, yardstick: str, differences: Sequence[Difference], words: Words) -> str:
+    digits, sign = quality.digits, quality.sign
+    better = sorted((one for one in differences if one.better), key=lambda one: -sign * one.mean)
+    worse = sorted((one for one in differences if one.worse), key=lambda one: sign * one.mean)
     unclear = [one for one in differences if not one.found]
     parts = []
     if better:
-        parts.append(f"{joined([_told(one, digits) for one in better])} {_verb(better, 'ranks better', 'rank better')}")
+        parts.append(f"{joined([_told(one, digits) for one in better])} {_verb(better, *words.better)}")
     if worse:
-        parts.append(f"{joined([_told(one, digits) for one in worse])} {_verb(worse, 'ranks worse', 'rank worse')}")
+        parts.append(f"{joined([_told(one, digits) for one in worse])} {_verb(worse, *words.worse)}")
     if unclear:
         parts.append(f"for {joined([_told(one, digits) for one in unclear])} the test does not decide")
     return f"Against {yardstick} on {quality.at(k)} ({quality.spoken}): {'; '.join(parts)}."

@@ -18,8 +18,8 @@ NOT_RUN = "not run"
 
 def headline(results: Results, k: int) -> Table:
     """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets."""
-    attributes = results.attributes()
-    blank, budgets = [missing()] * len(comparison.layout_of(results).qualities), [missing()] * 3
+    attributes, layout = results.attributes(), comparison.layout_of(results)
+    blank, budgets = [missing()] * len(layout.qualities), [missing()] * 3
     rows = []
     if attributes:
         chance = [_plain(results.majority(attribute)) for attribute in attributes]
@@ -27,15 +27,16 @@ def headline(results: Results, k: int) -> Table:
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
     for system in results.systems:
-        rows.append(Row(system.label, _measured(results, system, BASE, k) + _budgets(results, system)))
+        measured = [cell for _, group in layout.measured for cell in _cells(results, system, group)]
+        rows.append(Row(system.label, _measured(results, system, BASE, k) + measured + _budgets(results, system)))
     ranked = _ranked(results, k)
-    headings = ["System", *ranked, *attributes, "claimed", "accounted", "audited"]
-    groups = [("Ranking", len(ranked)), ("Advantage of the neural attacker", len(attributes)), ("ε of one run", 3)]
+    further = [quality.label for _, group in layout.measured for quality in group]
+    headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
+    groups = [(layout.words.quality, len(ranked)), ("Advantage of the neural attacker", len(attributes))]
+    groups += [*((name, len(group)) for name, group in layout.measured), ("ε of one run", 3)]
     return Table(
-        caption=f"Every system: mean ± standard deviation over seeds{_cutoff(results, k)}",
-        headings=[
-            Heading(text, NUMBER if 0 < n <= len(ranked) + len(attributes) else "") for n, text in enumerate(headings)
-        ],
+        caption=f"Every system: mean ± standard deviation over {layout.words.run}s{_cutoff(results, k)}",
+        headings=[Heading(text, NUMBER if 0 < n < len(headings) - 3 else "") for n, text in enumerate(headings)],
         rows=rows,
         groups=[group for group in groups if group[1]],
     )
@@ -58,7 +59,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
         *(f"advantage {a}" for a in attributes),
     ]
     return Table(
-        f"Sweep points: mean ± standard deviation over seeds{_cutoff(results, k)}",
+        f"Sweep points: mean ± standard deviation over {comparison.layout_of(results).words.run}s{_cutoff(results, k)}",
         [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
         rows,
     )
@@ -190,7 +191,23 @@ def _cutoff(results: Results, k: int) -> str:
 
 def _ranked(results: Results, k: int) -> list[str]:
     """Headings of the ranking metrics."""
-    return [f"{quality.at(k)}, {quality.protocol}" for quality in comparison.layout_of(results).qualities]
+    qualities = comparison.layout_of(results).qualities
+    return [f"{one.at(k)}, {one.protocol}" if one.protocol else one.at(k) for one in qualities]
+
+
+def _cells(results: Results, system: System, qualities: Sequence[published.Quality]) -> list[Cell]:
+    """Further quantities of a system, which need not have been measured of it."""
+    cells = []
+    for quality in qualities:
+        values = results.values(system, quality.metric, quality.cutoff(0))
+        spread = len(values) > 1 and float(np.ptp(values)) > 0
+        told = (f"± {number(float(values.std(ddof=1)), quality.digits)}",) if spread else ()
+        cells.append(Cell(_grouped(float(values.mean()), quality.digits), told) if len(values) else missing())
+    return cells
+
+
+def _grouped(value: float, digits: int) -> str:
+    return number(value, digits) if digits else f"{value:,.0f}"
 
 
 def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:

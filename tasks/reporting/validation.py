@@ -16,7 +16,7 @@ def chart(results: Results) -> Chart:
     """Mean over seeds at every epoch that all seeds reached, setting `base`."""
     layout = comparison.layout_of(results)
     metric = results.validation or layout.validation
-    title = f"validation {metric}"
+    title, run = f"validation {metric}", layout.words.run
     every = [one for system in results.systems if len((one := _curve(results, system)).points) > 1]
     labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
     panels = []
@@ -35,14 +35,14 @@ def chart(results: Results) -> Chart:
     return Chart(
         "validation-curves",
         "Validation by epoch",
-        f"Mean over seeds, setting base, as far as all seeds went.{told}",
+        f"Mean over {run}s, setting base, as far as all {run}s went.{told}",
         panels,
     )
 
 
 def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
-    rows = []
+    rows, run = [], comparison.layout_of(results).words.run
     for system in results.systems:
         histories = _histories(system)
         taken = [as_number(epoch.get("seconds")) for history in histories for epoch in history]
@@ -57,7 +57,7 @@ def seconds(results: Results) -> Table | None:
         return None
     headings = ["System", "epochs", "seconds per epoch", "seconds in all"]
     return Table(
-        "Training of one seed: median over epochs and seeds, and sum over epochs, mean over seeds",
+        f"Training of one {run}: median over epochs and {run}s, and sum over epochs, mean over {run}s",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
@@ -69,13 +69,14 @@ def _histories(system: System) -> list[list[dict]]:
 
 
 def _curve(results: Results, system: System) -> Series:
+    lower = comparison.layout_of(results).utility.lower
     by_epoch: dict[float, list[float]] = {}
     histories = _histories(system)
     for history in histories:
         for epoch in history:
             value = as_number(epoch.get("valid"))
-            if value is not None:
-                by_epoch.setdefault(float(epoch["epoch"]), []).append(value)
+            if value is not None:  # what is selected by is maximised: of an error it may be the negative
+                by_epoch.setdefault(float(epoch["epoch"]), []).append(abs(value) if lower else value)
     points = [
         Point(x, sum(values) / len(values), f"{system.label}, epoch {x:g}: {number(sum(values) / len(values), 4)}")
         for x, values in sorted(by_epoch.items())
