@@ -9,6 +9,7 @@ from tasks.reporting import (
     claims_dipsgnn,
     claims_dpvae,
     claims_gerai,
+    claims_privsr,
     curves,
     data_statistics,
     dpvae_figures,
@@ -16,6 +17,7 @@ from tasks.reporting import (
     layout,
     next_figures,
     preparation,
+    privsr_figures,
 )
 from tasks.reporting.chart import Chart
 from tasks.reporting.claim_specs import Claim, Spec
@@ -79,6 +81,16 @@ KITS = {
         claims=claims_dpvae.claims,
         statistics=preparation.statistics,
         settings=preparation.settings,
+    ),
+    "privsr": Kit(
+        tables={},
+        figures={
+            "figure3": privsr_figures.by_share,
+            "figure4": privsr_figures.by_share,
+            "figure5": privsr_figures.by_parameter,
+        },
+        claims=claims_privsr.claims,
+        statistics=data_statistics.network,
     ),
 }
 """Key of a paper -> its kit."""

@@ -6,8 +6,9 @@ from tasks.reporting.published import Paper
 from tasks.reporting.published_dipsgnn import DIPSGNN
 from tasks.reporting.published_dpvae import DPVAE
 from tasks.reporting.published_gerai import GERAI
+from tasks.reporting.published_privsr import PRIVSR
 
-PAPERS = {paper.key: paper for paper in (GERAI, DIPSGNN, DPVAE)}
+PAPERS = {paper.key: paper for paper in (GERAI, DIPSGNN, DPVAE, PRIVSR)}
 DEFAULT = GERAI
 """Its table layouts serve suites that reproduce no paper, such as `demo`."""
 

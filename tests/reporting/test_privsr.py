@@ -1,0 +1,332 @@
+"""Reports of PrivSR: errors where less is better, means, folds, attacks, iterations, figures, claims, the page."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.evaluation.statistics import paired_tests
+from tasks.reporting import (
+    accounting,
+    claims,
+    comparison,
+    data_statistics,
+    figures,
+    findings,
+    iterations,
+    ladder,
+    lead,
+    means,
+    page,
+    reconstruction,
+    summary,
+    sweeps,
+    table_figures,
+    tables,
+    validation,
+)
+from tasks.reporting.claim_specs import Order, Side
+from tasks.reporting.claims_privsr import ERROR as MEASURE
+from tasks.reporting.published_privsr import PRIVSR, SHARE, SHARES, VALUES
+from tasks.reporting.results import Results, System
+from tests.reporting import example_dpvae, example_privsr
+from tests.reporting.example_privsr import EPOCHS, ERROR, PER_EPOCH, TOTALS
+
+
+@pytest.fixture(scope="module")
+def known() -> Results:
+    """Ciao, whose statistics the paper prints."""
+    return example_privsr.results()
+
+
+@pytest.fixture(scope="module")
+def random() -> Results:
+    """Epinions, whose trust relations are those of other users."""
+    return example_privsr.results("privsr-epinions", origin="epinions")
+
+
+@pytest.fixture(scope="module")
+def twin() -> Results:
+    return example_privsr.twin()
+
+
+def system(results: Results, label: str) -> System:
+    found = results.named(label)
+    assert found is not None
+    return found
+
+
+def with_error(results: Results, label: str, level: float, spread: float = 0.001) -> Results:
+    """The same results, but for one system's MAE at setting `base`."""
+    mine = (
+        (pl.col("experiment") == system(results, label).experiment)
+        & (pl.col("setting") == "base")
+        & (pl.col("metric") == "mae")
+    )
+    value = pl.when(mine).then(level + spread * (pl.col("seed") - 2)).otherwise(pl.col("value"))
+    return replace(results, metrics=results.metrics.with_columns(value=value))
+
+
+def test_less_error_is_better(known: Results) -> None:
+    beside = {(one.system.label, one.other): one for one in findings.beside_yardsticks(known, "mae", 0, lower=True)}
+    assert beside["privsr", "bias"].worse
+    assert beside["privsr", "bias"].mean == pytest.approx(ERROR["privsr"] - ERROR["bias"], abs=0.002)
+    assert beside["privsr", "global-mean"].better
+    assert {one for _, one in beside} == {"global-mean", "user-mean", "item-mean", "bias", "dp-bias"}
+    assert not any(one.better and one.mean > 0 for one in beside.values())
+    (sentence,) = [one for one in summary.ranking(known, 0) if one.startswith("Against global-mean")]
+    good, bad = sentence.split(" predict better; ")
+    assert "nonoise −0.095" in good
+    assert bad.index("rigorous +") < bad.index("rigorous-local +") < bad.index("dpmf +")  # the worst first
+
+
+def test_the_lead_says_that_the_method_loses_to_means(known: Results) -> None:
+    text = lead.lead(known, 0)
+    assert "5 folds each" in text
+    assert "privsr loses to user-mean, item-mean and bias." in text
+    assert "the best, bias, has MAE 0.735" in text
+    assert "beside nonoise (0.756), which protects nobody: dpmf +0.119" in text
+    assert "Beside dp-bias, noisy means of users and items (accounted ε 0.1), predicting worse: dpmf, privsr" in text
+    better = with_error(known, "privsr", 0.70)
+    assert "privsr loses" not in lead.lead(better, 0)
+    assert "better: privsr −" in lead.lead(better, 0)
+
+
+def test_a_table_of_means_marks_who_loses(known: Results, real: Results) -> None:
+    table = means.table(known, 0)
+    assert table is not None
+    cells = {row.name: dict(zip((h.text for h in table.headings[1:]), row.cells, strict=True)) for row in table.rows}
+    assert cells["privsr"]["bias"].kind == "number found"
+    assert cells["privsr"]["bias"].lines[-1] == "worse"
+    assert cells["privsr"]["global-mean"].lines[-1] == "better"
+    assert "bias" not in cells
+    assert means.table(real, 10) is None
+    assert means.lead(real, 10) == ""
+
+
+def test_differences_over_folds_have_the_interval_of_the_corrected_test(known: Results) -> None:
+    left, right = known.paired(system(known, "privsr"), "mae", 0, system(known, "mf"), "mae", 0)
+    got = findings.interval(known, left - right)
+    wanted = paired_tests({"": (left, right)}, overlap=0.25)[""]
+    assert (got.mean, got.low, got.high) == pytest.approx((wanted.difference, wanted.low, wanted.high))
+    plain = paired_tests({"": (left, right)})[""]
+    assert got.high - got.low == pytest.approx(1.5 * (plain.high - plain.low))  # (1/5 + 1/4) / (1/5) = 1.5²
+
+
+def test_folds_that_overlap_decide_less_than_seeds(known: Results) -> None:
+    """The same numbers: significant as seeds, not as folds."""
+    gap = with_error(with_error(known, "mf", 0.76, 0.0), "soreg", 0.7588, 0.001)
+    spec = Order("figure3", "Made up", ((Side("SoReg"), Side("MF")),), (MEASURE,))
+    (claim,) = claims.judge(gap, [spec])
+    assert claim.verdict == "not decided"
+    assert "d = 0.8" in claim.evidence
+    tight = with_error(with_error(known, "mf", 0.76, 0.0), "soreg", 0.7575, 0.001)
+    p = {overlap: paired_tests({"": _sides(tight)}, overlap=overlap)[""].p_holm for overlap in (None, 0.25)}
+    assert p[None] < 0.05 / 2 < p[0.25] < 0.05  # both directions are tested: twice the p-value
+    assert claims.judge(tight, [spec])[0].verdict == "not decided"
+
+
+def _sides(results: Results) -> tuple[np.ndarray, np.ndarray]:
+    mf, soreg = (results.values(system(results, name), "mae", 0) for name in ("mf", "soreg"))
+    return mf, soreg
+
+
+def test_the_table_of_all_systems_has_communication(known: Results) -> None:
+    table = tables.headline(known, 0)
+    headings = [heading.text for heading in table.headings]
+    assert headings[1] == "MAE"
+    rows = {row.name: dict(zip(headings[1:], row.cells, strict=True)) for row in table.rows}
+    assert rows["privsr"]["messages"].text == "400,000"
+    assert rows["privsr"]["bytes"].text == "12,000,000"
+    assert rows["privsr"]["iterations"].text == "10"
+    assert rows["bias"]["messages"].text == "–"
+    assert sum(n for _, n in table.groups) == len(headings) - 1
+
+
+def test_settings_are_found_by_what_they_vary_not_by_their_name(known: Results) -> None:
+    privsr, mf = system(known, "privsr"), system(known, "mf")
+    at = sweeps.along(known, privsr, SHARE, {"epsilon": 0.05})
+    assert list(at) == list(SHARES)
+    assert at[0.1] == "epsilon=0.05"  # x as at setting base
+    assert at[0.3] == "epsilon=0.05,sensitive_share=0.3"
+    assert sweeps.along(known, privsr, SHARE)[0.1] == "base"
+    assert sweeps.along(known, mf, SHARE, {"epsilon": 0.05})[0.2] == "sensitive_share=0.2"  # it has no ε
+    assert sweeps.along(known, privsr, "epsilon", {"beta": 1.0}) == {x: f"beta=1.0,epsilon={x}" for x in VALUES}
+    assert sweeps.located(known, privsr, {SHARE: 0.3, "epsilon": 0.05}) == "epsilon=0.05,sensitive_share=0.3"
+    assert sweeps.located(known, privsr, {SHARE: 0.1, "epsilon": 0.1}) == "base"
+    assert sweeps.located(known, mf, {"epsilon": 0.1, SHARE: 0.5}) == "sensitive_share=0.5"
+    assert sweeps.located(known, privsr, {"epsilon": 7.0}) is None
+
+
+def test_settings_of_one_key_are_found_as_before() -> None:
+    results = example_dpvae.results()
+    for name, key in example_dpvae.SWEPT.items():
+        one = system(results, name)
+        assert sweeps.along(results, one, key) == sweeps.swept(results, one)[key]
+
+
+def test_attackers_stand_beside_their_controls(known: Results) -> None:
+    table = reconstruction.table(known)
+    assert table is not None
+    names = [heading.text for heading in table.headings[1:]]
+    assert names == ["control", "published", "tuned", "averaged", "weighted", "friend"]
+    rows = {row.name: dict(zip(names, row.cells, strict=True)) for row in table.rows}
+    assert table.rows[0].name == "nonoise (positive control)"
+    assert rows["privsr"]["weighted"].kind == "number found"  # below the control
+    assert rows["privsr"]["published"].kind == "number"  # above it
+    assert rows["mf"]["friend"].text == "–"
+    values = known.values(system(known, "privsr"), "reconstruction/weighted/mae", 0)
+    assert rows["privsr"]["weighted"].text == f"{values.mean():.3f}"
+
+
+def test_attackers_that_do_not_beat_the_control_are_named(known: Results, real: Results) -> None:
+    told = {one.split(" ")[0]: one for one in reconstruction.sentences(known)}
+    assert "does not beat it against dpmf, privsr, rigorous and rigorous-local" in told["Published"]
+    assert "beats the control against no system; fails without noise, too" in told["Friend"]
+    assert "messages add to what tuned knows against nonoise" in told["Averaged"]
+    assert "messages" not in told["Tuned"]
+    text = reconstruction.lead(known)
+    assert "of privsr by weighted (−" in text
+    assert "of nonoise" not in text
+    assert "Without noise: by published (−" in text
+    assert reconstruction.table(real) is None
+    assert reconstruction.lead(real) == ""
+
+
+def test_attacks_are_listed_whole(known: Results) -> None:
+    frame = reconstruction.frame(known)
+    rows = frame.filter((pl.col("experiment") == "privsr-privsr") & (pl.col("setting") == "base"))
+    assert rows["attacker"].to_list() == ["averaged", "friend", "published", "tuned", "weighted"]
+    assert (frame["difference"] - (frame["mae"] - frame["control"])).abs().max() < 1e-12
+    assert ((frame["low"] <= frame["difference"]) & (frame["difference"] <= frame["high"])).all()
+    assert frame.filter(pl.col("setting") == "sensitive_share=0.0").is_empty()  # nothing is sensitive there
+
+
+def test_iterations_that_a_total_can_afford(known: Results) -> None:
+    chart = iterations.chart(known, 0)
+    published, rigorous, local = chart.panels
+    assert published.title == "as published"
+    assert [one.name for one in rigorous.series] == [f"ε = {total:g}" for total in TOTALS]
+    assert [one.name for one in local.series] == [one.name for one in rigorous.series]
+    xs = [math.log10(PER_EPOCH * epochs) for epochs in EPOCHS]
+    for line in rigorous.series:
+        assert [point.x for point in line.points] == pytest.approx(xs)
+    tight = rigorous.series[0].points[-1]
+    values = known.values(system(known, "rigorous"), "mae", 0, "epochs=50,epsilon=0.1")
+    assert tight.y == pytest.approx(values.mean())
+    assert [level.name for level in rigorous.levels] == ["level of bias", "level of mf", "level of nonoise"]
+    assert {one.style for panel in chart.panels for one in panel.series if one.name == "ε = 0.1"} == {0}
+    assert not iterations.chart(example_dpvae.results(), 100).panels
+
+
+def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None:
+    table = accounting.table(known, 0)
+    assert table is not None
+    accounted = {row.name: row.cells[3].lines for row in table.rows}
+    assert accounted["as published"] == ("interaction: none",)
+    assert accounted["rigorous"] == accounted["rigorous, towards the recommender"] == ("interaction: 1",)
+    (panel,) = ladder.chart(known, 0).panels
+    lines = {one.name: one for one in panel.series}
+    assert set(lines) == {"privsr, claimed", "dpmf, claimed", "rigorous", "rigorous-local", "dp-bias"}
+    assert [point.x for point in lines["rigorous"].points] == pytest.approx([math.log10(total) for total in TOTALS])
+
+
+def test_figures_3_and_4_have_every_line_and_the_control(known: Results) -> None:
+    drawn = table_figures.beside_tables(known, 0)
+    assert set(drawn) == {"figure3", "figure4", "figure5"}
+    (error,), (attack,) = drawn["figure3"].panels, drawn["figure4"].panels
+    names = ["PrivSR, ε = 0.1", "PrivSR, ε = 0.05", "DPMF, ε = 0.1", "DPMF, ε = 0.05", "MF", "SoReg"]
+    assert [one.name for one in error.series] == names
+    assert [point.x for point in error.series[1].points] == list(SHARES)
+    wanted = known.values(system(known, "privsr"), "mae", 0, "epsilon=0.05,sensitive_share=0.4").mean()
+    assert error.series[1].points[4].y == pytest.approx(wanted)
+    assert [one.name for one in attack.series] == [*names, "published ratings alone (control)"]
+    assert [point.x for point in attack.series[0].points] == list(SHARES[1:])
+    assert "K =" not in error.series[0].points[0].text
+    assert figures.sweeps(known, 0).panels == []  # all sweeps are in figures
+
+
+def test_figure_5_holds_one_budget_fixed(known: Results) -> None:
+    by_epsilon, attacked, by_beta, attacked_by_beta = table_figures.beside_tables(known, 0)["figure5"].panels
+    for panel in (by_epsilon, attacked, by_beta, attacked_by_beta):
+        (line,) = panel.series
+        assert [point.x for point in line.points] == pytest.approx([math.log10(value) for value in VALUES])
+    assert by_epsilon.series[0].points[0].y == by_beta.series[0].points[-1].y  # ε = 0.01, β = 1
+    assert [level.name for level in attacked.levels] == ["published ratings alone (control)"]
+
+
+def test_validation_is_an_error_again(known: Results) -> None:
+    (panel,) = validation.chart(known).panels
+    assert all(point.y > 0 for line in panel.series for point in line.points)
+    assert panel.y_label == "MAE"
+
+
+def test_printed_statistics_stand_beside_ours(known: Results, twin: Results) -> None:
+    table = data_statistics.network(known)
+    assert table is not None
+    cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
+    assert cells["Relationships"] == ["111,527", "28,513", "+83,014"]
+    assert cells["Items"] == ["21,880", "21,889", "−9"]
+    assert len(comparison.frame(known)) == 0  # no figure of the paper has numbers
+    steps = data_statistics.steps(known)
+    assert steps is not None
+    assert [row.cells[-1].text for row in steps.rows] == ["–", "–", "111,527"]
+    alone = data_statistics.network(twin)
+    assert alone is not None
+    assert [heading.text for heading in alone.headings] == ["", "ours"]
+
+
+def test_claims_follow_the_numbers(known: Results, random: Results, twin: Results) -> None:
+    found = {one.claim: one for one in claims.published_claims(known, 0)}
+    verdicts = {claim.partition(" (read as")[0]: one.verdict for claim, one in found.items()}
+    assert verdicts["PrivSR (ε = 0.1) outperforms MF at every share of sensitive ratings"] == "contradicted"
+    assert verdicts["PrivSR (ε = 0.1) outperforms DPMF at every share of sensitive ratings"] == "supported"
+    assert verdicts["PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases"] == "supported"
+    assert verdicts["A larger ε gives better recommendation (β = 1)"] == "supported"
+    assert verdicts["At fixed ε recommendation stays the same whatever β"] == "supported"
+    assert verdicts["At fixed ε protection of sensitive ratings falls with β"] == "not decided"
+    assert "not run" not in verdicts.values()
+    assert {one.artefact for one in found.values()} == {"figure3", "figure4", "figure5"}
+    assert all("as claimed by" in one.evidence for one in found.values())
+    assert len(claims.published_claims(random, 0)) == len(found)
+    assert claims.published_claims(twin, 0) == []
+
+
+def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
+    """Two of six shares the other way leave it supported, three contradict it."""
+    for flipped, verdict in ((2, "supported"), (3, "contradicted")):
+        names = ["epsilon=0.05,sensitive_share=0.0", "epsilon=0.05", "epsilon=0.05,sensitive_share=0.2"][:flipped]
+        mine = (pl.col("experiment") == "privsr-privsr") & pl.col("setting").is_in(names) & (pl.col("metric") == "mae")
+        worse = known.metrics.with_columns(value=pl.col("value") + pl.when(mine).then(0.1).otherwise(0.0))
+        found = claims.published_claims(replace(known, metrics=worse), 0)
+        (claim,) = [one for one in found if "in most cases" in one.claim]
+        assert claim.verdict == verdict
+
+
+def test_without_sweeps_claims_are_not_run(known: Results) -> None:
+    base = replace(known, metrics=known.metrics.filter(pl.col("setting") == "base"))
+    found = {one.claim: one.verdict for one in claims.published_claims(base, 0)}
+    assert found["PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases"] == "not run"
+    assert found["A larger ε gives better recommendation (β = 1)"] == "not run"
+    assert not table_figures.beside_tables(base, 0)
+    page.render(base, [], docs="..")
+
+
+def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: Results, twin: Results) -> None:
+    for results in (known, random, twin):
+        text = page.render(results, claims.published_claims(results, 0), docs="..")
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+        assert {"reconstruction", "ladder", "accounting", "chart-iterations", "figure3", "figure5"} <= set(ids)
+        assert "Any two of them share three quarters of what they learn from" in text
+        assert not re.search(r"MAE@|best-sellers|popularity|over seeds|rank(s|ing)? (better|worse)", text)
+        assert ("is fed random links" in text) == (results is random)
+    assert page.headline_cutoff(known) == PRIVSR.headline_k == 0
+    assert "No result can be compared" in page.render(known, [], docs="..")
+    assert "No result can be compared" not in page.render(twin, [], docs="..")
