@@ -58,16 +58,16 @@ class Side:
     key: str = ""
     value: float = 0.0
     setting: str = ""
-    """A setting that is no value of a swept key alone."""
-    version: str = ""
-    """What that setting is called."""
+    """Values of its configuration, as `Results.resolved` reads them, where they are no value of a swept key alone."""
+    version: str | None = ""
+    """What that setting is called; None where the method alone is told."""
     at: tuple[tuple[str, float], ...] = ()
     """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
 
     @property
     def name(self) -> str:
         """As it is told."""
-        if self.setting or self.at:
+        if self.version is not None and (self.setting or self.at):
             return f"{self.method} ({self.version or self.setting})"
         return f"{self.method} ({NAMES.get(self.key, self.key)} = {self.value:g})" if self.key else self.method
 
@@ -237,7 +237,8 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
     if side.at:
         setting = located(results, system, dict(side.at))
     else:
-        setting = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
+        found = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
+        setting = None if found is None else results.resolved(system, found)
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]

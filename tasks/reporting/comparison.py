@@ -158,9 +158,10 @@ def _versions(results: Results, table: published.Table) -> list[Method]:
     rows = []
     for version in table.versions:
         system = results.named(version.system)
-        if system is not None and version.ours in results.settings(system):
+        setting = None if system is None else results.resolved(system, version.ours)
+        if system is not None and setting is not None:
             name = version.name if compared else ", ".join(unique([system.label, version.kind or system.label]))
-            rows.append(Method(name, system, version.ours, version))
+            rows.append(Method(name, system, setting, version))
         elif compared and table.comparable:
             rows.append(Method(version.name, None, version.ours, version))
     return rows

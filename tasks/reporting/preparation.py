@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tasks.reporting import comparison
 from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
 from tasks.reporting.results import Processed, Results, System
@@ -68,7 +66,7 @@ def settings(results: Results) -> Table | None:
     rows = []
     for name in (*SETTINGS, PARAMETERS):
         label, key = SETTINGS.get(name, ("Number of parameters", ""))
-        values = [_config(system).get(key) if key else parameters(results, system) for _, system in found]
+        values = [system.config.get(key) if key else parameters(results, system) for _, system in found]
         numbers = [as_number(value) for value in values]
         digits = 1 if name == "beta" else 0
         cells = [_cells(value, None, digits, beside=False)[0] for value in numbers]
@@ -107,15 +105,11 @@ def n_parameters(n_items: int, hidden: int, latent: int) -> int:
 
 def parameters(results: Results, system: System) -> int | None:
     """Of a system's network, by its configuration; None where that does not say its sizes."""
-    config = _config(system)
+    config = system.config
     hidden, latent = config.get("hidden"), config.get("dimension")
     if results.processed is None or hidden is None or latent is None:
         return None
     return n_parameters(int(results.processed.counts[-1]["items"]), int(hidden), int(latent))
-
-
-def _config(system: System) -> dict[str, Any]:
-    return dict(system.runs[0].record["parameters"]["config"])
 
 
 def _cells(value: float | None, theirs: float | None, digits: int, *, beside: bool) -> list[Cell]:

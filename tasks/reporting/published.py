@@ -71,7 +71,7 @@ class Version:
     system: str
     """Label of our system (`Results.named`)."""
     ours: str
-    """Its setting in METRICS."""
+    """Values of its configuration that make it this version, as `Results.resolved` reads them; `base` for any."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,9 @@
 """Tables and figures of DP-VAE (Fang, Du and Wu, Knowledge-Based Systems, 2022).
 
 Its Recall@R divides by min(|Q|, R): our `full/recall-reachable`. Rankings of its Tables 5 to 11 are versions of
-methods, so each row names the setting of ours that answers to it. A printed "DP-VAE" is read as follows: constant clip
-and standard prior in Table 5 and wherever "NUP", "CCB" or "NV" stand, both of its own devices in Tables 8, 10 and "OV".
+methods, so each row names the values of a configuration that make ours this version. A printed "DP-VAE" is read as
+follows: constant clip and standard prior in Table 5 and wherever "NUP", "CCB" or "NV" stand, both of its own devices
+in Tables 8, 10 and "OV".
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 from tasks.reporting.published import FULL, Column, Figure, Ladder, Mode, Paper, Part, Quality, Table, Version
 from tasks.reporting.results import BASE
 
-PLAIN, CONSTANT, STANDARD = "privacy=dpsgd,prior=standard", "privacy=dpsgd", "prior=standard"
-"""Settings of DP-VAE: neither device, user-level priors alone, optimal clip alone; STANDARD also of VAE."""
-OPTIMAL = "privacy=dpsgd-optimal-clip"
-"""Of the models of Table 11, whose base has no privacy."""
+STANDARD, USER = "prior=standard", "prior=user"
+"""Of VAE, and of DP-VAE: the paper's NUP and ULP."""
+NONE, CONSTANT, OPTIMAL = "privacy=none", "privacy=dpsgd", "privacy=dpsgd-optimal-clip"
+"""Of the models of Table 11, and the two last of DP-VAE: OL, DP and DP-O; CCB and OCB."""
+PLAIN, PRIORS = f"{STANDARD},{CONSTANT}", f"{USER},{CONSTANT}"
+"""DP-VAE with neither device, and with user-level priors alone."""
+CLIPPED, BOTH = f"{STANDARD},{OPTIMAL}", f"{USER},{OPTIMAL}"
+"""DP-VAE with the optimal clip alone, and with both devices."""
 BASELINES = ("KNN", "SVD", "LightFM", "DPMF", "DPAE")
 """Every method of Table 8 but the two autoencoders that DP-VAE is built on."""
 COMPARED = ("DP-VAE", "KNN", "SVD", "LightFM", "VAE", "DPMF", "DPAE")
@@ -81,8 +86,7 @@ def _constructed(method: str) -> tuple[Version, Version]:
 
 
 def _swept(value: float) -> Version:
-    ours = BASE if value == 1.0 else f"epsilon_max={value}"
-    return Version("DP-VAE", f"epsilon_max={value:g}", f"ε_max = {value:g}", "dpvae", ours)
+    return Version("DP-VAE", f"epsilon_max={value:g}", f"ε_max = {value:g}", "dpvae", f"epsilon_max={value}")
 
 
 DPVAE = Paper(
@@ -109,9 +113,9 @@ DPVAE = Paper(
             "NUP: standard normal prior; ULP: the prior of a user's metadata. DP-VAE has a constant clip here.",
             (
                 Version("DP-VAE", "prior=standard", "NUP", "dpvae", PLAIN),
-                Version("DP-VAE", "prior=user-level", "ULP", "dpvae", CONSTANT),
+                Version("DP-VAE", "prior=user-level", "ULP", "dpvae", PRIORS),
                 Version("VAE", "prior=standard", "NUP", "vae", STANDARD),
-                Version("VAE", "prior=user-level", "ULP", "vae", BASE),
+                Version("VAE", "prior=user-level", "ULP", "vae", USER),
             ),
         ),
         _table(
@@ -120,7 +124,7 @@ DPVAE = Paper(
             "CCB: constant clipping bound; OCB: the optimal one. Both have the standard prior.",
             (
                 Version("DP-VAE", "clip=constant", "CCB", "dpvae", PLAIN),
-                Version("DP-VAE", "clip=optimal", "OCB", "dpvae", STANDARD),
+                Version("DP-VAE", "clip=optimal", "OCB", "dpvae", CLIPPED),
             ),
         ),
         Table(
@@ -143,7 +147,7 @@ DPVAE = Paper(
             "NV: neither user-level priors nor the optimal clip; OV: both.",
             (
                 Version("DP-VAE", "version=plain", "NV", "dpvae", PLAIN),
-                Version("DP-VAE", "version=optimised", "OV", "dpvae", BASE),
+                Version("DP-VAE", "version=optimised", "OV", "dpvae", BOTH),
             ),
             "Printed for ML-20M and Netflix alone. On ML-100K the paper's Table 6 has NDCG@100 0.42 with the priors "
             "alone, and its Table 8 0.41 with both.",
@@ -162,7 +166,7 @@ DPVAE = Paper(
                 Version(method, f"privacy={printed}", kind, _METHODS[method], ours)
                 for method in GENERALISED
                 for printed, kind, ours in (
-                    ("none", "OL", BASE),
+                    ("none", "OL", NONE),
                     ("dpsgd", "DP", CONSTANT),
                     ("dpsgd-optimal-clip", "DP-O", OPTIMAL),
                 )

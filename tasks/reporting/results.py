@@ -58,6 +58,11 @@ class System:
     """What its runs spent; empty for a model without privacy."""
 
     @property
+    def config(self) -> dict[str, Any]:
+        """Its model's configuration at setting `base`."""
+        return dict(self.runs[0].record["parameters"]["config"])
+
+    @property
     def is_yardstick(self) -> bool:
         """Whether it is there to be beaten."""
         return self.model in (*YARDSTICKS, *MEANS)
@@ -171,6 +176,19 @@ class Results:
         seeds = sorted(left.keys() & right.keys())
         return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
 
+    def resolved(self, system: System, setting: str) -> str | None:
+        """The measured setting in which a system has the values that `setting` names ("prior=standard,privacy=none").
+
+        What a version is, its configuration says and not its name: values that are already those of `base` are in no
+        name of a sweep point. None where nothing of this configuration was run.
+        """
+        measured = self.settings(system)
+        if setting in measured:
+            return setting
+        base = {(key, _comparable(value)) for key, value in system.config.items()}
+        wanted = _parts(setting) - base
+        return next((one for one in measured if _parts(one) - base == wanted), None)
+
     def settings(self, system: System) -> list[str]:
         """Settings that were measured: `base`, then the sweep points by key and value."""
         found = {setting for experiment, setting, _, _ in self._index if experiment == system.experiment}
@@ -223,6 +241,21 @@ def label(experiment: str, suite: str) -> str:
     """An experiment's name without its suite: `gerai-bpr` of the suite `gerai` is `bpr`."""
     short = experiment.removeprefix(f"{suite}-")
     return short or experiment
+
+
+def _parts(setting: str) -> set[tuple[str, str]]:
+    """Key and value of everything that a setting names; nothing of `base`."""
+    pairs = [part.partition("=") for part in setting.split(",")] if setting != BASE else []
+    return {(key, _comparable(value)) for key, _, value in pairs}
+
+
+def _comparable(value: Any) -> str:
+    """A value of a configuration as text, the same for 1 and 1.0."""
+    text = str(value)
+    try:
+        return f"{float(text):.17g}"
+    except ValueError:
+        return text
 
 
 def _by_value(setting: str) -> tuple[str, float, str]:

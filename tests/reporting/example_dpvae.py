@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.published_dpvae import CONSTANT, NDCG, OPTIMAL, PLAIN, RECALL, STANDARD
+from tasks.reporting.published_dpvae import BOTH, CONSTANT, NDCG, NONE, OPTIMAL, PLAIN, RECALL, STANDARD, USER
 from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
 from tests.reporting import made
 from tests.reporting.example import COUNTS, entry
@@ -40,12 +40,16 @@ SETTINGS: dict[str, dict[str, float]] = {
     "vae": {STANDARD: -0.01},
     **{name: {CONSTANT: -0.15, OPTIMAL: -0.1} for name in ("svd", "mf", "ae")},
 }
+WITHOUT_METADATA: dict[str, dict[str, float]] = {"dpvae": {CONSTANT: -0.02}}
+"""The same of data that have no metadata, where the prior of `base` is the standard one already."""
 SWEPT = {"dpvae": "epsilon_max", "dpvae-rigorous": "epsilon_max", "dpvae-compact": "epsilon_max"}
 SWEPT |= {"dpals": "epsilon", "dp-popularity": "epsilon"}
 CONFIG = {
     "dpvae": {"batch_size": 10, "epochs": 30, "beta": 0.5, "dimension": 20, "hidden": 80},
     "dpvae-compact": {"batch_size": 40, "epochs": 20, "beta": 0.2, "dimension": 16},
 }
+VALUES = {"dpvae": BOTH, "vae": f"{USER},{NONE}", **dict.fromkeys(("svd", "mf", "ae"), NONE)}
+"""What configurations say besides, as a setting names it."""
 STEPS = tuple(
     {"step": step, "users": 943, "items": 1682, "interactions": 100_000}
     for step in (
@@ -93,9 +97,19 @@ GLOVE = HASHED | {
 }
 
 
-def results(suite: str = "dpvae", *, dataset: str = "ml-100k", origin: str = "ml-100k", **changes: Any) -> Results:
-    """A suite with all systems, their sweeps, the audit by one run and the embeddings."""
-    systems = tuple(_system(suite, name) for name in QUALITY)
+def results(
+    suite: str = "dpvae",
+    *,
+    dataset: str = "ml-100k",
+    origin: str = "ml-100k",
+    metadata: bool = True,
+    **changes: Any,
+) -> Results:
+    """A suite with all systems, their sweeps, the audit by one run and the embeddings.
+
+    metadata: whether the data have any of their users, so that `base` has user-level priors.
+    """
+    systems = tuple(_system(suite, name, metadata=metadata) for name in QUALITY)
     audited = [
         {"auditor": "steps", "confidence": 0.95, "canaries": 1000, "guesses": 100, "provable": 4.1, "control": 3.9}
         | record
@@ -104,7 +118,7 @@ def results(suite: str = "dpvae", *, dataset: str = "ml-100k", origin: str = "ml
     ]
     given: dict[str, Any] = {
         **made.shell(suite, f"dpvae-{dataset}", systems),
-        "metrics": pl.concat([_metrics(suite, system) for system in systems]),
+        "metrics": pl.concat([_metrics(suite, system, metadata=metadata) for system in systems]),
         "processed": Processed(origin, 3, STEPS),
         "one_run": tuple(audited),
         "words": (GLOVE,),
@@ -114,15 +128,16 @@ def results(suite: str = "dpvae", *, dataset: str = "ml-100k", origin: str = "ml
 
 
 def twin(**changes: Any) -> Results:
-    """The same systems on generated data."""
+    """The same systems on generated data without metadata."""
     made: dict[str, Any] = {"dataset": "ml-20m-twin", "origin": "twin-movielens", "synthetic": True, "words": (HASHED,)}
+    made["metadata"] = False
     return results("dpvae-ml-20m", **(made | changes))
 
 
-def settings(name: str) -> dict[str, float]:
+def settings(name: str, *, metadata: bool = True) -> dict[str, float]:
     """Setting -> made-up difference of its level from `base`."""
     swept = {f"{SWEPT[name]}={value}": RISE[value] for value in EPSILONS} if name in SWEPT else {}
-    return {BASE: 0.0} | SETTINGS.get(name, {}) | swept
+    return {BASE: 0.0} | (SETTINGS if metadata else WITHOUT_METADATA).get(name, {}) | swept
 
 
 def spent(name: str, setting: str) -> list[LedgerEntry]:
@@ -148,9 +163,11 @@ def spent(name: str, setting: str) -> list[LedgerEntry]:
     ]
 
 
-def _system(suite: str, name: str) -> System:
+def _system(suite: str, name: str, *, metadata: bool) -> System:
     experiment = f"{suite}-{name}"
     config: dict[str, Any] = CONFIG.get(name, {}) | ({SWEPT[name]: 1.0} if name in SWEPT else {})
+    named = VALUES.get(name, "") if metadata else VALUES.get(name, "").replace(USER, STANDARD)
+    config |= dict(part.split("=") for part in named.split(",") if part)
     record = made.record(config, SEEDS)
     epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n), "seconds": 2.0} for n in range(1, 11)]
     history: dict[str, dict[str, list[dict[str, Any]]]] = {}
@@ -163,17 +180,20 @@ def _system(suite: str, name: str) -> System:
         runs=(Run("train", record),),
         history=history,
         spent=tuple(
-            Spent(setting, seed, one) for setting in settings(name) for seed in SEEDS for one in spent(name, setting)
+            Spent(setting, seed, one)
+            for setting in settings(name, metadata=metadata)
+            for seed in SEEDS
+            for one in spent(name, setting)
         ),
     )
 
 
-def _metrics(suite: str, system: System) -> pl.DataFrame:
+def _metrics(suite: str, system: System, *, metadata: bool) -> pl.DataFrame:
     noise = np.random.default_rng(list(system.label.encode()))
     name = system.label
     rows = (
         (setting, metric, k, seed, share * (QUALITY[name] + shift) * (k / 100) ** 0.25 + 0.001 * noise.normal())
-        for setting, shift in settings(name).items()
+        for setting, shift in settings(name, metadata=metadata).items()
         for metric, share in ((NDCG, 1.0), (RECALL, 1.2))
         for k in CUTOFFS
         for seed in SEEDS

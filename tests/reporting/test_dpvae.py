@@ -25,7 +25,8 @@ from tasks.reporting import (
     table_figures,
     tables,
 )
-from tasks.reporting.published_dpvae import CONSTANT, DPVAE, NDCG, RECALL
+from tasks.reporting.claim_specs import Claim
+from tasks.reporting.published_dpvae import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
 from tasks.reporting.results import Processed, Results
 from tasks.stages import report
 from tests.reporting import example_dpvae, example_next
@@ -82,6 +83,43 @@ def test_every_number_printed_of_the_data_stands_once_beside_the_setting_that_an
     )
     assert row["published"] == "0.52"
     assert float(row["ours_mean"]) == pytest.approx(mean(known, "dpvae", CONSTANT, RECALL, 50), abs=1e-6)
+
+
+def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(known: Results, twin: Results) -> None:
+    """Without metadata `base` has the standard prior: it answers to NUP, and nothing does to ULP or OV."""
+    found = {
+        (entry.table.key, entry.method.printed_as(entry.column)): entry.method.setting
+        for entry in comparison.entries(twin)
+        if entry.method.version is not None and entry.method.system is not None
+    }
+    plain, swept = {"dpvae": CONSTANT, "vae": "base"}, ("epsilon_max=0.3", "epsilon_max=1.5")
+    assert found["table5", ("DP-VAE", "data=preprocessed")] == plain["dpvae"]
+    assert found["table5", ("VAE", "data=preprocessed")] == plain["vae"]
+    of_table = {
+        key: {row: setting for (table, row), setting in found.items() if table == key}
+        for key in ("table6", "table7", "table9", "table10")
+    }
+    assert of_table["table6"] == {
+        ("DP-VAE", "prior=standard"): plain["dpvae"],
+        ("VAE", "prior=standard"): plain["vae"],
+    }
+    assert of_table["table7"] == {("DP-VAE", "clip=constant"): plain["dpvae"], ("DP-VAE", "clip=optimal"): "base"}
+    assert of_table["table9"] == {("DP-VAE", "version=plain"): plain["dpvae"]}
+    assert of_table["table10"]["DP-VAE", "epsilon_max=1"] == "base"
+    assert {of_table["table10"]["DP-VAE", one] for one in swept} == set(swept)
+    priors = {claim: one.verdict for claim, one in _judged(replace(twin, synthetic=False)).items()}
+    assert priors["User-level priors improve VAE"] == "not run"
+    assert priors["Priors and optimal clip together (OV) improve plain DP-VAE (NV)"] == "not run"
+    assert priors["The optimal clipping bound improves DP-VAE"] == "supported"
+    vae = known.named("vae")
+    assert vae is not None
+    names = ("prior=user", "privacy=none,prior=standard", STANDARD, "prior=other")
+    assert [known.resolved(vae, name) for name in names] == ["base", STANDARD, STANDARD, None]
+
+
+def _judged(results: Results) -> dict[str, Claim]:
+    real = replace(results, processed=Processed("ml-20m", 0, example_dpvae.STEPS))
+    return {one.claim: one for one in claims.published_claims(real, K)}
 
 
 def test_the_paper_prints_one_number_for_whatever_is_read_as_one_run() -> None:
