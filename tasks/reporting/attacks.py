@@ -79,7 +79,7 @@ def _per_attribute(results: Results, caption: str, k: int, cell: Callable[[dict[
         names = results.attackers(attribute)
         rows = [
             Row(system.label, [cell(findings.controls(results, system, attribute, name, k)) for name in names])
-            for system in results.systems
+            for system in results.compared
         ]
         chance = results.majority(attribute)
         level = "" if chance is None else f" (majority guess: F1 {number(chance)})"
@@ -94,7 +94,7 @@ def _per_attribute(results: Results, caption: str, k: int, cell: Callable[[dict[
 
 
 def _attempts(results: Results, attribute: str, attacker: str, k: int) -> list[dict[str, Gain]]:
-    found = [findings.controls(results, system, attribute, attacker, k) for system in results.systems]
+    found = [findings.controls(results, system, attribute, attacker, k) for system in results.compared]
     return [gains for gains in found if gains]
 
 

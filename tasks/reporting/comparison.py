@@ -88,7 +88,7 @@ def methods(results: Results, table: published.Table) -> list[Method]:
             rows.append(Method(name, None))
     names = table.methods if table.everyone else layout.methods
     known = [results.named(layout.methods[name]) for name in names]
-    return rows + [Method(system.label, system) for system in results.systems if system not in known]
+    return rows + [Method(system.label, system) for system in results.compared if system not in known]
 
 
 def has(results: Results, table: published.Table) -> bool:

@@ -27,7 +27,7 @@ def curves(results: Results, metric: str, title: str, label: str, levels: Sequen
     """A metric of every system against the length of the list."""
     cutoffs = results.cutoffs(metric)
     found: list[Series] = []
-    for system in results.systems:
+    for system in results.compared:
         points: list[Point | None] = [point_of(results, system, metric, k, float(k)) for k in cutoffs]
         found.append(series_of(results, system, [point for point in points if point]))
     ticks = [(float(k), str(k)) for k in cutoffs]

@@ -29,7 +29,7 @@ def ledger_table(results: Results) -> Table:
         setting = "" if line.setting == BASE else f", {line.setting}"
         rows.append(
             Row(
-                f"{line.system.label}{setting}",
+                f"{results.told(line.system)}{setting}",
                 [
                     Cell(entry.protects, (entry.neighbouring,), "wide short"),
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
@@ -141,7 +141,7 @@ def runs_table(results: Results) -> Table:
     """Revision, seeds, time and memory of every run."""
     rows = [
         Row(
-            f"{system.label}, {run.stage}",
+            f"{results.told(system)}, {run.stage}",
             [
                 Cell(short(run.record["git_revision"]), kind="code"),
                 Cell(_seeds(run.record["seeds"]), kind=""),

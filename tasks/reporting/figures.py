@@ -28,7 +28,7 @@ def tradeoff(results: Results, k: int) -> Chart:
     for attribute in results.attributes():
         series = [
             series_of(results, system, [point], line=False)
-            for system in results.systems
+            for system in results.compared
             if (point := _crossed(results, system, attribute, k))
         ]
         label = f"gain of the neural attacker at K = {k}"
@@ -56,7 +56,7 @@ def sweeps(results: Results, k: int) -> Chart:
     measured = [(utility.metric, f"{utility.at(k)}, {utility.spoken}")]
     measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
     panels = []
-    systems = [system for system in results.systems if system not in drawn]
+    systems = [system for system in results.compared if system not in drawn]
     for key in unique([key for system in systems for key in swept(results, system)]):
         values = unique(sorted(value for system in systems for value in swept(results, system).get(key, {})))
         ticks, place = axis(key, values)
@@ -90,7 +90,7 @@ def training(results: Results) -> Chart:
             ]
             series = [line for line in series if line.points]
             if series:
-                panels.append(Panel(f"{system.label}: {title}", "epoch", title, series))
+                panels.append(Panel(f"{results.told(system)}: {title}", "epoch", title, series))
     return Chart("training-curves", "Training", f"One line per {run}, setting base.", panels, folded=True)
 
 
@@ -105,11 +105,11 @@ def swept_in_figures(results: Results) -> list[System]:
 
 def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:
     """The points of a system in its colour and marker, the same in every figure."""
-    if len(results.systems) <= N_COLOURS:
-        return Series(system.label, results.systems.index(system), points, line=line)
+    if len(results.compared) <= N_COLOURS:
+        return Series(system.label, results.compared.index(system), points, line=line)
     named = [results.named(name) for name in comparison.layout_of(results).emphasis]
     first = [one for one in named if one is not None][:N_COLOURS]
-    order = [*first, *(one for one in results.systems if one not in first)]
+    order = [*first, *(one for one in results.compared if one not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
 
 
@@ -173,13 +173,13 @@ def _crossed(results: Results, system: System, attribute: str, k: int) -> Point 
 
 def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
     """Ranking by the largest accounted epsilon; systems without a finite one stand at the right end."""
-    budgets = {system.experiment: ledger.total_epsilon(results, system) for system in results.systems}
+    budgets = {system.experiment: ledger.total_epsilon(results, system) for system in results.compared}
     places = {name: math.log10(max(epsilon, 1e-3)) for name, epsilon in budgets.items() if epsilon is not None}
     decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
     end = max([*places.values(), 0.0]) + 1.0
     utility = comparison.layout_of(results).utility
     series = []
-    for system in results.systems:
+    for system in results.compared:
         ys = results.values(system, utility.metric, k)
         if not len(ys):
             continue

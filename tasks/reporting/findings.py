@@ -78,7 +78,7 @@ def beside_yardsticks(results: Results, metric: str, k: int, *, lower: bool = Fa
     pairs = [
         (system, yardstick, *results.paired(system, metric, k, yardstick, metric, k))
         for yardstick in results.yardsticks
-        for system in results.systems
+        for system in results.compared
         if not system.is_yardstick
     ]
     pairs = [pair for pair in pairs if len(pair[2])]
@@ -131,6 +131,6 @@ def claims_privacy(system: System) -> bool:
 def _above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
     return [
         Difference(system, control, gain.mean, gain.low, gain.high, beats(gain))
-        for system in results.systems
+        for system in results.compared
         if (gain := results.gain(system, attribute, attacker, k, control)) is not None
     ]

@@ -69,8 +69,8 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
     for part in table.parts:
         ticks = [(float(place), SHORT[_attacker(column)]) for place, column in enumerate(part.columns)]
         series = []
-        for index, system in enumerate(results.systems):
-            shift = SPREAD * ((index + 0.5) / len(results.systems) - 0.5)
+        for index, system in enumerate(results.compared):
+            shift = SPREAD * ((index + 0.5) / len(results.compared) - 0.5)
             points = [
                 point_of(results, system, column.metric, column.k, place + shift)
                 for place, column in enumerate(part.columns)
@@ -134,7 +134,7 @@ def _levels(results: Results, attribute: str) -> list[Level]:
     majority = results.majority(attribute)
     levels = [] if majority is None else [Level("majority guess", majority, "dashed")]
     metric = f"attribute/{attribute}/neural/f1"
-    alone = [value for system in results.systems for value in results.values(system, metric, 0)]
+    alone = [value for system in results.compared for value in results.values(system, metric, 0)]
     if alone:
         levels.append(Level("ratings alone (mean over systems and seeds)", sum(alone) / len(alone), "dotted"))
     return levels

@@ -15,11 +15,11 @@ ONE_SIDED = 0.025
 
 def lead(results: Results, k: int) -> str:
     """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
-    seeds = sorted({len(system.runs[0].record["seeds"]) for system in results.systems})
+    seeds = sorted({len(system.runs[0].record["seeds"]) for system in results.compared})
     run = comparison.layout_of(results).words.run
     runs = count(seeds[0], run) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} {run}s"
     kind = "synthetic data set" if results.synthetic else "data set"
-    parts = [f"{count(len(results.systems), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
+    parts = [f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
     if seeds[0] < FEW_SEEDS:
         parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
     protecting = _protecting(results)
@@ -36,7 +36,7 @@ def _protecting(results: Results) -> list[System]:
     named = [results.named(layout.methods[name]) for name in layout.protecting]
     return [
         system
-        for system in results.systems
+        for system in results.compared
         if system in named or (not system.is_yardstick and ledger.total_epsilon(results, system) is not None)
     ]
 
@@ -64,7 +64,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
         if here:
             most = max(here, key=lambda one: one.mean)
             models = len({one.system.experiment for one in here})
-            told.append(f"on {attribute} against {models} of {len(results.systems)} ({_told(most)} the most)")
+            told.append(f"on {attribute} against {models} of {len(results.compared)} ({_told(most)} the most)")
     by_chance = round(ONE_SIDED * len(tried))
     sentences = [
         f"The top {k} recommendations tell an attacker more than the ratings alone {joined(told)}: {len(found)} of "

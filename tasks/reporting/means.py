@@ -50,7 +50,7 @@ def table(results: Results, k: int) -> Table | None:
     utility, run = comparison.layout_of(results).utility, comparison.layout_of(results).words.run
     beside = _beside(results, k)
     rows = []
-    for system in results.systems:
+    for system in results.compared:
         mine = {one.other: one for one in beside if one.system is system}
         if mine:
             rows.append(Row(system.label, [_cell(mine.get(one.label), utility.digits) for one in results.yardsticks]))
@@ -71,7 +71,7 @@ def _free(results: Results, k: int) -> list[tuple[float, System]]:
     utility = comparison.layout_of(results).utility
     return [
         (float(values.mean()), system)
-        for system in results.systems
+        for system in results.compared
         if system.model == MEANS[0] and len(values := results.values(system, utility.metric, utility.cutoff(k)))
     ]
 

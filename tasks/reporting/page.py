@@ -123,7 +123,7 @@ def _parameters(results: Results) -> list[tuple[str, str]]:
     """What decided each run, as readable JSON."""
     return [
         (
-            f"{system.label}, {run.stage}",
+            f"{results.told(system)}, {run.stage}",
             json.dumps(run.record["parameters"], indent=2, sort_keys=True, ensure_ascii=False),
         )
         for system in results.systems

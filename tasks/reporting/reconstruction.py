@@ -146,7 +146,7 @@ def chart(results: Results) -> Chart:
 
 def control_levels(results: Results) -> list[Level]:
     """The error of published ratings alone, averaged over systems; empty where it was not measured."""
-    known = [values for system in results.systems if len(values := results.values(system, metric(CONTROL), 0))]
+    known = [values for system in results.compared if len(values := results.values(system, metric(CONTROL), 0))]
     level = sum(float(values.mean()) for values in known) / len(known) if known else 0.0
     return [Level("published ratings alone (control)", level, "dashdot")] if known else []
 
@@ -154,7 +154,7 @@ def control_levels(results: Results) -> list[Level]:
 def frame(results: Results) -> pl.DataFrame:
     """`attacks.csv` of such a suite, with `COLUMNS`: every attacker on every system and setting, sorted."""
     rows = []
-    for system in results.systems:
+    for system in results.compared:
         for setting in results.settings(system):
             control = results.values(system, metric(CONTROL), 0, setting)
             for attacker in ATTACKERS:
@@ -169,7 +169,7 @@ def frame(results: Results) -> pl.DataFrame:
 
 def _attacked(results: Results) -> list[System]:
     """Systems with any attacker beside the control, the one without noise first."""
-    found = [system for system in results.systems if any(gain(results, system, name) for name in ATTACKERS)]
+    found = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
     return sorted(found, key=lambda system: system.label != UNPROTECTED)
 
 

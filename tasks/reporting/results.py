@@ -58,6 +58,11 @@ class System:
     """What its runs spent; empty for a model without privacy."""
 
     @property
+    def dataset(self) -> str:
+        """What it was trained and tested on."""
+        return str(self.runs[0].record["dataset"])
+
+    @property
     def config(self) -> dict[str, Any]:
         """Its model's configuration at setting `base`."""
         return dict(self.runs[0].record["parameters"]["config"])
@@ -90,7 +95,7 @@ class Results:
     synthetic: bool
     licence: str
     systems: tuple[System, ...]
-    """In the order of params.yaml."""
+    """In the order of params.yaml, be it on other data than the suite's or not: `compared` and `elsewhere`."""
     metrics: pl.DataFrame
     """METRICS of every experiment, train and attack."""
     gains: pl.DataFrame
@@ -117,6 +122,20 @@ class Results:
     """Where word vectors of users' metadata come from (`embeddings.FIELDS`), with the `name` of each set of them."""
     part: str = ""
     """What part of the data set this is, as a sentence; empty where it is whole."""
+
+    @cached_property
+    def compared(self) -> tuple[System, ...]:
+        """Systems on the suite's own data: all that may be set side by side."""
+        return tuple(system for system in self.systems if system.dataset == self.dataset)
+
+    @cached_property
+    def elsewhere(self) -> tuple[System, ...]:
+        """Systems on other data, such as the same before its protocol: they stand in a table that says so, alone."""
+        return tuple(system for system in self.systems if system.dataset != self.dataset)
+
+    def told(self, system: System) -> str:
+        """A system's label, with its data where they are not the suite's."""
+        return system.label if system.dataset == self.dataset else f"{system.label}, on {system.dataset}"
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], dict[int, float]]:
@@ -210,17 +229,18 @@ class Results:
 
     def majority(self, attribute: str) -> float | None:
         """F1 of guessing the most frequent class of an attribute for everyone, averaged over systems and seeds."""
+        known = {system.experiment for system in self.compared}
         values = [
             value
-            for (_, _, name, _), by_seed in self._index.items()
-            if name == f"attribute/{attribute}/majority/f1"
+            for (experiment, _, name, _), by_seed in self._index.items()
+            if experiment in known and name == f"attribute/{attribute}/majority/f1"
             for value in by_seed.values()
         ]
         return float(np.mean(values)) if values else None
 
     def with_model(self, model: str) -> System | None:
-        """The first system in params.yaml with this model."""
-        return next((system for system in self.systems if system.model == model), None)
+        """The first system in params.yaml with this model, on the suite's own data."""
+        return next((system for system in self.compared if system.model == model), None)
 
     def named(self, name: str) -> System | None:
         """The system of that label; where there is none, the first with that model."""
@@ -234,7 +254,7 @@ class Results:
     @property
     def yardsticks(self) -> list[System]:
         """Popularity (of ratings: their means) and its private version, as far as the suite has them."""
-        return [system for system in self.systems if system.is_yardstick]
+        return [system for system in self.compared if system.is_yardstick]
 
 
 def label(experiment: str, suite: str) -> str:

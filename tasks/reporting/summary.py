@@ -55,16 +55,18 @@ def budgets(results: Results) -> list[str]:
             + (f"audited {ledger.shown(line.audit['audited_epsilon'])} or more" if line.audit else "not audited")
             for line in ledger.base_lines(results, system)
         ]
-        sentences.append(f"{system.label}: {'; '.join(unique(told)) or 'no entry in its ledger, so no guarantee'}.")
+        sentences.append(
+            f"{results.told(system)}: {'; '.join(unique(told)) or 'no entry in its ledger, so no guarantee'}."
+        )
     return sentences
 
 
 def _budget_in_short(results: Results) -> str:
-    finite = {system.label: ledger.total_epsilon(results, system) for system in results.systems}
+    finite = {system.label: ledger.total_epsilon(results, system) for system in results.compared}
     held = [f"{label} (ε = {ledger.shown(epsilon)})" for label, epsilon in finite.items() if epsilon is not None]
     partly = [
         f"{system.label} ({joined(covered)})"
-        for system in results.systems
+        for system in results.compared
         if finite[system.label] is None and (covered := _covered(results, system))
     ]
     text = (

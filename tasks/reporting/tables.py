@@ -17,7 +17,10 @@ NOT_RUN = "not run"
 
 
 def headline(results: Results, k: int) -> Table:
-    """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets."""
+    """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets.
+
+    Those on other data than the suite's stand below the others, with their data named.
+    """
     attributes, layout = results.attributes(), comparison.layout_of(results)
     blank, budgets = [missing()] * len(layout.qualities), [missing()] * 3
     rows = []
@@ -26,9 +29,10 @@ def headline(results: Results, k: int) -> Table:
         alone = [_plain(_mean_over_systems(results, _advantage(attribute), 0)) for attribute in attributes]
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
-    for system in results.systems:
+    for system in (*results.compared, *results.elsewhere):
         measured = [cell for _, group in layout.measured for cell in _cells(results, system, group)]
-        rows.append(Row(system.label, _measured(results, system, BASE, k) + measured + _budgets(results, system)))
+        cells = _measured(results, system, BASE, k) + measured + _budgets(results, system)
+        rows.append(Row(results.told(system), cells))
     ranked = _ranked(results, k)
     further = [quality.label for _, group in layout.measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
@@ -46,7 +50,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
     """All settings beside `base`, in the columns of the headline table; None where there is none."""
     attributes = results.attributes()
     rows = [
-        Row(f"{system.label}, {setting}", _measured(results, system, setting, k))
+        Row(f"{results.told(system)}, {setting}", _measured(results, system, setting, k))
         for system in results.systems
         for setting in results.settings(system)
         if setting != BASE
@@ -231,7 +235,7 @@ def _budgets(results: Results, system: System) -> list[Cell]:
 
 
 def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
-    values = [float(value) for system in results.systems for value in results.values(system, metric, k)]
+    values = [float(value) for system in results.compared for value in results.values(system, metric, k)]
     return sum(values) / len(values) if values else None
 
 

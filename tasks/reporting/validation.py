@@ -17,7 +17,7 @@ def chart(results: Results) -> Chart:
     layout = comparison.layout_of(results)
     metric = results.validation or layout.validation
     title, run = f"validation {metric}", layout.words.run
-    every = [one for system in results.systems if len((one := _curve(results, system)).points) > 1]
+    every = [one for system in results.compared if len((one := _curve(results, system)).points) > 1]
     labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
     panels = []
     for name, group in (
@@ -43,7 +43,7 @@ def chart(results: Results) -> Chart:
 def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
     rows, run = [], comparison.layout_of(results).words.run
-    for system in results.systems:
+    for system in results.compared:
         histories = _histories(system)
         taken = [as_number(epoch.get("seconds")) for history in histories for epoch in history]
         known = [one for one in taken if one is not None]

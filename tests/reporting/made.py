@@ -38,7 +38,9 @@ def record(config: dict[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
 
 
 def shell(suite: str, dataset: str, systems: tuple[System, ...]) -> dict[str, Any]:
-    """The fields of `Results` that say nothing of a suite's own kind."""
+    """The fields of `Results` that say nothing of a suite's own kind; runs that name no data are on the suite's own."""
+    for run in (run for system in systems for run in system.runs):
+        run.record.setdefault("dataset", dataset)
     return {
         "suite": suite,
         "title": "Made-up example",

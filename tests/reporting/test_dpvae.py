@@ -19,11 +19,14 @@ from tasks.reporting import (
     embeddings,
     figures,
     ladder,
+    lead,
     one_run,
     page,
     preparation,
+    summary,
     table_figures,
     tables,
+    validation,
 )
 from tasks.reporting.claim_specs import Claim
 from tasks.reporting.published_dpvae import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
@@ -158,6 +161,53 @@ def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large
     here = {table.key: parts for table, parts in tables.beside_published(known)}
     assert here["table5"] == []
     assert "Not for these data" in page.render(known, [], docs="..")
+
+
+def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(large: Results, twin: Results) -> None:
+    """Ranking on other data is no better or worse: such systems are in Table 5 and, with their data named, in lists."""
+    for suite in (large, twin):
+        results = example_dpvae.with_original(suite)
+        original = {"knn-original", "svd-original"}
+        assert {system.label for system in results.elsewhere} == original
+        tables_ = {
+            table.key: {row.name for part in parts for row in part.rows}
+            for table, parts in tables.beside_published(results)
+        }
+        named = (
+            {"KNN, original data", "SVD, original data"}
+            if suite is large
+            else {f"{x}, original data" for x in original}
+        )
+        assert named <= tables_.pop("table5")
+        assert not any("original" in name for names in tables_.values() for name in names)
+        before = [row.name for row in tables.headline(replace(suite, systems=results.compared), K).rows]
+        assert [row.name for row in tables.headline(results, K).rows] == [
+            *before,
+            *(f"{name}, on {results.dataset}-original" for name in sorted(original)),
+        ]
+        alone = replace(results, systems=results.compared)
+        assert lead.lead(results, K) == lead.lead(alone, K)
+        assert summary.ranking(results, K) == summary.ranking(alone, K)
+        assert summary.budgets(results)[0] == summary.budgets(alone)[0]
+        assert [figures.tradeoff(results, K), ladder.chart(results, K)] == [
+            figures.tradeoff(alone, K),
+            ladder.chart(alone, K),
+        ]
+        assert validation.chart(results) == validation.chart(alone)
+        assert table_figures.beside_tables(results, K)["figure3"] == table_figures.beside_tables(alone, K)["figure3"]
+        assert results.named("svd") is None  # the one on other data does not stand in for it
+    (cell,) = [
+        row.cells[0]
+        for table, parts in tables.beside_published(example_dpvae.with_original(large))
+        if table.key == "table5"
+        for row in parts[0].rows
+        if row.name == "KNN, original data"
+    ]
+    assert cell.lines[0] == "paper 0.210"
+    (claim,) = [
+        one for one in claims.published_claims(example_dpvae.with_original(large), K) if one.artefact == "table5"
+    ]
+    assert claim.verdict == "contradicted"  # as made up: original data rank better
 
 
 def test_statistics_stand_before_and_after_beside_the_printed_ones(large: Results) -> None:
