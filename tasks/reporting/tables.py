@@ -229,7 +229,7 @@ def _budgets(results: Results, system: System) -> list[Cell]:
         [ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta) for line in lines],
         [ledger.shown(line.audit["audited_epsilon"]) if line.audit else "none" for line in lines],
     ):
-        told = unique([f"{line.entry.protects}: {text}" for line, text in zip(lines, texts, strict=True)])
+        told = unique([f"{ledger.protected(lines, line)}: {text}" for line, text in zip(lines, texts, strict=True)])
         cells.append(Cell("", tuple(told), "stack") if told else missing("no entry"))
     return cells
 

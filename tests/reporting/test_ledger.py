@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from tasks.privacy.ledger import Event
-from tasks.reporting import details, ledger
+from tasks.reporting import details, ledger, tables
 from tasks.reporting.results import Results, Spent
 from tests.reporting.example import SEEDS, SPENT
 
@@ -51,6 +51,30 @@ def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
     assert ledger.total_epsilon(real, replace(system, spent=tuple(both))) == 1.0
     apart = [*both, *(entry(one, protects="feature", neighbouring="another") for one in system.spent)]
     assert ledger.total_epsilon(real, replace(system, spent=tuple(apart))) == 2.0
+
+
+def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) -> None:
+    """Interactions and features share it, whatever entries say of single seeds; another relation shares nothing."""
+    system = real.with_model("dp-popularity")
+    event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
+
+    def told(**features: object) -> tuple[str, ...]:
+        spent = []
+        for one in system.spent:
+            common = {"events": (event,), "mechanism": "made up"}
+            gap = {"protects": "interaction", "gaps": (f"Made up: of seed {one.seed}.",)}
+            spent += [
+                replace(one, entry=one.entry.model_copy(update=common | what))
+                for what in (gap, {"protects": "feature"} | features)
+            ]
+        changed = replace(system, spent=tuple(spent))
+        results = replace(real, systems=(changed,))
+        (row,) = [row for row in tables.headline(results, 10).rows if row.name == changed.label]
+        return row.cells[-2].lines
+
+    assert told() == ("feature and interaction together: 1",)
+    assert told(neighbouring="another") == ("feature: 1", "interaction: 1")
+    assert told(accounted_epsilon=None) == ("feature: none", "interaction: 1")
 
 
 def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
