@@ -132,10 +132,13 @@ DPVAE = Paper(
             name="Table 8",
             title="Every method on the pre-processed data",
             note=(
-                "DP-VAE has user-level priors and the optimal clip. Bold: the best of the systems whose ledger claims "
-                "a budget for anything (best private), and the best of the others (best public)."
+                "Bold: the best of the systems whose ledger claims a budget for anything (best private), and the best "
+                "of the others (best public)."
             ),
-            remark="Systems below the paper's methods, and versions of DP-VAE counted rigorously, are ours alone.",
+            remark=(
+                "The paper's DP-VAE has user-level priors and the optimal clip. Systems below the paper's methods, and "
+                "versions of DP-VAE counted rigorously, are ours alone."
+            ),
             methods=COMPARED,
             parts=_PARTS,
             everyone=True,
