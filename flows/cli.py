@@ -127,9 +127,10 @@ def compare(
 ) -> None:
     """Compare the regenerated numbers with the committed ones; exit 1 and list what left its band.
 
-    What is compared is the mean over seeds of each metric. Bands: metrics of lists ±0.03, of next items ±0.01, attacks'
-    F1 and advantage ±0.1, or three standard errors of the seeds where that is more. The same code on the same machine
-    agrees to the last digit; the bands leave room for another processor.
+    What is compared is the mean over seeds of each metric. Bands: metrics of lists ±0.03, of next items ±0.01, errors
+    of ratings ±0.02, of reconstructed ones ±0.03, attacks' F1 and advantage ±0.1, or three standard errors of the seeds
+    where that is more. The same code on the same machine agrees to the last digit; the bands leave room for another
+    processor.
     """
     from flows import compare as comparison
 

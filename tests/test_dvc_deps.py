@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import targets
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack
 from tasks.stages.params import Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,17 +108,23 @@ def loaded_by_name(stage: Stage, params: Params) -> set[str]:
     return set()
 
 
+@cache
+def upstream(imports: grimp.ImportGraph, module: str) -> frozenset[str]:
+    """What a module imports, directly or not; hundreds of stages ask for the same few."""
+    return frozenset(imports.find_upstream_modules(module))
+
+
 def registered(kind: str, imports: grimp.ImportGraph) -> set[str]:
     """Files of everything that params.yaml could name to a kind of stage, whether or not it does."""
     modules = {"download": SOURCES, "convert": FORMATS, "preprocess": PROTOCOLS}.get(kind, {}).values()
-    upstream = {module for entry in modules for module in imports.find_upstream_modules(entry)}
-    return {f"{module.replace('.', '/')}.py" for module in upstream}
+    found = {module for entry in modules for module in upstream(imports, entry)}
+    return {f"{module.replace('.', '/')}.py" for module in found}
 
 
 def runs(stage: Stage, imports: grimp.ImportGraph, params: Params) -> dict[str, str]:
     """Modules that a stage runs, directly or not, and their files."""
     entries = {stage.module} | loaded_by_name(stage, params)
-    modules = entries | {module for entry in entries for module in imports.find_upstream_modules(entry)}
+    modules = entries.union(*(upstream(imports, entry) for entry in entries))
     files = {module: f"{module.replace('.', '/')}.py" for module in modules - EXEMPT}
     return {module: file for module, file in files.items() if (ROOT / file).is_file()}  # the rest are __init__.py
 
@@ -218,6 +225,8 @@ def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], 
             expected |= {f"targets@{name}"} | {f"attack@{one}" for one in suite.experiments}
         if isinstance(suite.attack, EdgeAttack):
             expected |= {f"attack-edges@{name}"}
+        if isinstance(suite.attack, ReconstructionAttack):
+            expected |= {f"attack-ratings@{one}" for one in suite.experiments}
         if suite.training_audit is not None:
             expected |= {f"audit-training@{name}"}
         assert found == expected

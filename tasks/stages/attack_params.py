@@ -13,7 +13,7 @@ from tasks.stages.fields import BASE, Cutoffs, Name, Share, Strict, distinct, kn
 class Attackers(Strict):
     """Which attackers see how much."""
 
-    k: Cutoffs
+    k: Annotated[Cutoffs, Field(min_length=1)]
     """Lengths of the list of recommendations that an attacker sees, one attack each."""
     attackers: Annotated[
         list[Annotated[str, known("attacker", lambda: list(ATTACKERS))]],
@@ -66,6 +66,16 @@ class EdgeAttack(Strict):
     k: Annotated[int, Field(ge=1)]
     """Length of the lists that the attacker sees."""
     seed: Annotated[int, Field(ge=0)]
+
+
+class ReconstructionAttack(Strict):
+    """Reconstruction of the ratings that users keep to themselves, from all that others hold after training."""
+
+    kind: Literal["reconstruction"]
+    ridge: Annotated[float, Field(gt=0)]
+    """Weight of the squared norm of a user vector that an attacker fits to published ratings."""
+    damping: Annotated[float, Field(ge=0)]
+    """Made-up average ratings that the means of the control are shrunk by."""
 
 
 class AuditedRuns(Strict):

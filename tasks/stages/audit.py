@@ -6,6 +6,7 @@ that so many samples could have proved. Needs the parameters and the processed d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +15,12 @@ import numpy as np
 from tasks import contracts
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.models.neighbours import factorisation_samples
-from tasks.privacy import aggregation, worst_cases
+from tasks.models.rating_means import NOISY_SUMS
+from tasks.models.social.ledgers import RIGOROUS, VALUE, published_mechanism
+from tasks.privacy import aggregation, dpsgd, worst_cases
 from tasks.privacy.audit import audit, verdict
 from tasks.privacy.multidimensional import sampled_features
+from tasks.privacy.shared_noise import SharedNoise
 from tasks.stages.common import PROCESSED, RUNS, run_stage, whole, write_json
 from tasks.stages.params import Params, load
 
@@ -35,7 +39,7 @@ def main(name: str) -> None:
     params = load()
     if name not in params.suites:
         raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
-    sound = [*_features(name, params), *_counts(name, params), *_releases(name, params)]
+    sound = [*_features(name, params), *_counts(name, params), *_releases(name, params), *_submissions(name, params)]
     with whole(RUNS / name / "audit.json") as place:
         write_json(place, [*sound, *_published(name, params)])
     for record in sound:
@@ -111,6 +115,7 @@ def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
         samples = worst_cases.matrices_samples(aggregation.sigma(1, 1.0, epsilon, delta), SAMPLES, _rng())
         mechanism = "Gaussian noise on adjacency matrices, once"
         yield _record("edge", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
+    yield from _published_submissions(suite, params)
 
 
 def _releases(suite: str, params: Params) -> Iterator[dict[str, Any]]:
@@ -126,6 +131,43 @@ def _releases(suite: str, params: Params) -> Iterator[dict[str, Any]]:
             samples = worst_cases.aggregates_samples(ratio, releases, SAMPLES, _rng())
             mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
             yield _record("edge", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
+
+
+def _submissions(suite: str, params: Params) -> Iterator[dict[str, Any]]:
+    """What users submit in PrivSR's sound accounting, all iterations together, and noisy sums of ratings."""
+    budgets = {
+        (c["epsilon"], c["delta"], c["epochs"] * c["iterations_per_epoch"], c["dimension"])
+        for c in _configs(suite, "privsr-rigorous", params)
+    }
+    for epsilon, delta, iterations, dimension in sorted(budgets):
+        # The mean of equal Gaussian releases is a sufficient statistic of all of them.
+        noise = SharedNoise("gaussian", dpsgd.noise_multiplier(epsilon, delta, 1.0, iterations) / iterations**0.5)
+        samples = worst_cases.submissions_samples(noise, dimension**-0.5, dimension, 1, SAMPLES, _rng(), drew_h=False)
+        yield _record("rating", RIGOROUS, f"{VALUE}, in {iterations} iterations", epsilon, samples, delta)
+    for epsilon in sorted({float(c["epsilon"]) for c in _configs(suite, "dp-rating-means", params)}):
+        samples = worst_cases.submissions_samples(
+            SharedNoise("laplace", 1 / epsilon), 1.0, 1, 1, SAMPLES, _rng(), drew_h=False
+        )
+        yield _record("rating", NOISY_SUMS, VALUE, epsilon, samples)
+
+
+def _published_submissions(suite: str, params: Params) -> Iterator[dict[str, Any]]:
+    """The claims of PrivSR and DPMF, granted that users' vectors never change: the planned iterations together, as seen
+    by the recommender, who drew h, and by others."""
+    budgets = {
+        (c["epsilon"], c["epsilon"] * (1 + c.get("beta", 0)), c["epochs"] * c["iterations_per_epoch"], c["dimension"])
+        for model in ("privsr", "dpmf-ratings")
+        for c in _configs(suite, model, params)
+        if math.isfinite(c["epsilon"])
+    }
+    for claimed, epsilon, iterations, dimension in sorted(budgets):
+        noise = SharedNoise("laplace", dimension**0.5 / epsilon)
+        for drew_h, who in ((True, "the recommender, who drew h"), (False, "those who did not draw h")):
+            samples = worst_cases.submissions_samples(
+                noise, dimension**-0.5, dimension, iterations, SAMPLES, _rng(), drew_h=drew_h
+            )
+            neighbouring = f"{VALUE}, in {iterations} iterations, towards {who}"
+            yield _record("rating", published_mechanism(epsilon), neighbouring, claimed, samples)
 
 
 def _configs(suite: str, model: str, params: Params) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ pass leave a summary in data/runs/<suite>/<name>/checked.json: it is what makes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
-from tasks.stages.attack_params import AttributeAttack
+from tasks.stages.attack_params import AttributeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
     INTERIM,
@@ -225,6 +225,14 @@ def recommendations(key: str, params: Params) -> Subject:
         for seed in experiment.seeds
     }
 
+    def predicted() -> list[Table]:
+        found = {which: contracts.read(file, contracts.PREDICTIONS) for which, file in files.items()}
+        folds = contracts.read(data / "folds.parquet", contracts.FOLDS)
+        return suites.predictions(found, folds, contracts.read_schema(data / "schema.json"))
+
+    if suite.task == "rating":
+        return Subject([*files.values(), data / "folds.parquet", data / "schema.json"], predicted)
+
     def tables() -> list[Table]:
         contract, judged = RELEASED[suite.task]
         released = {which: contracts.read(file, contract) for which, file in files.items()}
@@ -238,28 +246,35 @@ def recommendations(key: str, params: Params) -> Subject:
 def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
     suite: Suite = _known("suites", key, params.suites)
-    stages = ("train", "attack") if isinstance(suite.attack, AttributeAttack) else ("train",)
+    stages = ("train", "attack") if isinstance(suite.attack, AttributeAttack | ReconstructionAttack) else ("train",)
     files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
     schema_file = PROCESSED / suite.data / "schema.json"
 
     def tables() -> list[Table]:
         schema = contracts.read_schema(schema_file)
         evaluation = suite.evaluation
-        if suite.task == "next-item":
+        ranking: list[tuple[str, int]]
+        if suite.task == "rating":
+            ranking = []
+        elif suite.task == "next-item":
             ranking = suites.next_item_metrics(evaluation.k)
         else:
             assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
             ranking = suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)
         attributes = [feature.name for feature in schema.sensitive]
 
-        def names(setting: str) -> list[tuple[str, int]]:
+        def names(setting: str, experiment: Experiment) -> Sequence[tuple[str, int | None]]:
+            if suite.task == "rating":
+                share = experiment.settings()[setting]["sensitive_share"]
+                attacked = isinstance(suite.attack, ReconstructionAttack)
+                return suites.rating_metrics(share) + (suites.reconstruction_metrics(share) if attacked else [])
             if not isinstance(suite.attack, AttributeAttack):
                 return ranking
             who, controls = suite.attack.at(setting), suite.attack.control_k if setting == BASE else []
             return ranking + suites.attack_metrics(who.k, attributes, who.attackers, controls)
 
         expected = [
-            suites.measurements(name, [setting], experiment.seeds, names(setting))
+            suites.measurements(name, [setting], experiment.seeds, names(setting, experiment))
             for name, experiment in suite.experiments.items()
             for setting in experiment.settings()
         ]

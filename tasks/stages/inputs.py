@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
+from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Model, TrainingData
 from tasks.sequences import Sequences
@@ -31,11 +32,49 @@ class Inputs:
     processed: Path
     features_layer: Path
     """The processed folder (true features), an embedded or a perturbed one."""
+    sensitive_share: float | None = None
+    """Share of the ratings that their users keep to themselves; None where ratings are not told apart."""
 
     @cached_property
     def digest(self) -> str:
         """Fingerprint of all files read here."""
-        return digest(self.processed / "interactions.parquet", self.processed / "schema.json", self.features_layer)
+        tables = ["interactions.parquet", "schema.json"]
+        if self.sensitive_share is not None:
+            tables += ["folds.parquet", "social.parquet"]
+        return digest(*(self.processed / table for table in tables), self.features_layer)
+
+    def at(self, seed: int) -> Inputs:
+        """What the run of `seed` learns from and is judged on: where ratings are cross-validated, the fold of that
+        number is its test and `interactions` has a column `sensitive`; otherwise all seeds have the same.
+
+        Of the other folds as large a share validates as in the published split, drawn by the fold's number.
+
+        Raises:
+            DataError: there is no such fold.
+        """
+        if self.sensitive_share is None:
+            return self
+        path = self.processed / "folds.parquet"
+        folds = contracts.read(path, contracts.FOLDS)
+        if not (folds["fold"] == seed).any():
+            raise DataError(f"{path}: there is no fold {seed}; correct the experiment's seeds")
+        rows = self.interactions.join(folds, on=["user", "item"], how="left", maintain_order="left")
+        published = rows["split"].to_numpy()
+        share = np.count_nonzero(published == "valid") / np.count_nonzero(published != "test")
+        learnt = np.flatnonzero(rows["fold"].to_numpy() != seed)
+        validates = np.zeros(len(rows), bool)
+        validates[np.random.default_rng(seed).permutation(learnt)[: round(share * len(learnt))]] = True
+        split = (
+            pl.when(pl.col("fold") == seed)
+            .then(pl.lit("test"))
+            .when(pl.Series(validates))
+            .then(pl.lit("valid"))
+            .otherwise(pl.lit("train"))
+        )
+        sensitive = pl.col("sensitivity") < self.sensitive_share
+        return replace(
+            self, interactions=rows.select("user", "item", "rating", "timestamp", split=split, sensitive=sensitive)
+        )
 
     def pairs(self, *splits: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Users and items of the interactions in `splits`, sorted by user and item."""
@@ -85,14 +124,21 @@ class Inputs:
             attributes=classes(self._users, self.schema.sensitive) if cls.uses_attributes else {},
             ratings=rows["rating"].to_numpy() if cls.uses_ratings else None,
             sequences=sequences,
+            sensitive=rows["sensitive"].to_numpy() if "sensitive" in rows.columns else None,
+            links=self._links if cls.uses_links else None,
         )
+
+    @property
+    def _links(self) -> NDArray[np.int32]:
+        social = contracts.read(self.processed / "social.parquet", contracts.SOCIAL)
+        return social.select("source", "target").unique(maintain_order=True).to_numpy()
 
     @property
     def _users(self) -> pl.DataFrame:
         return contracts.read(self.processed / "users.parquet", contracts.users_schema(self.schema.features))
 
 
-def read_inputs(experiment: Experiment, features_epsilon: float | None) -> Inputs:
+def read_inputs(experiment: Experiment, features_epsilon: float | None, sensitive_share: float | None = None) -> Inputs:
     """The inputs of one setting of an experiment; `features_epsilon` chooses among perturbed releases."""
     processed = PROCESSED / experiment.data
     layer, name = experiment.features.split("/")
@@ -101,4 +147,4 @@ def read_inputs(experiment: Experiment, features_epsilon: float | None) -> Input
     if layer == "perturbed":
         features /= f"epsilon={features_epsilon:g}"
     interactions = contracts.read(processed / "interactions.parquet", contracts.INTERACTIONS)
-    return Inputs(contracts.read_schema(processed / "schema.json"), interactions, processed, features)
+    return Inputs(contracts.read_schema(processed / "schema.json"), interactions, processed, features, sensitive_share)

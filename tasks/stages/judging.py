@@ -1,4 +1,4 @@
-"""How trained models are validated and tested: top-K lists of users, or the next item after every prefix."""
+"""How trained models are validated and tested: users' lists, the next item after every prefix, or ratings."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.errors import DataError
-from tasks.evaluation import next_items, ranking
+from tasks.evaluation import next_items, ranking, rating
 from tasks.evaluation.metrics import ByCutoff
-from tasks.models.base import Model, NextItemRecommender, Recommender, TrainingData
+from tasks.models.base import Model, NextItemRecommender, RatingPredictor, Recommender, TrainingData
+from tasks.privacy.ledger import Protected
 from tasks.sequences import Sequences
 from tasks.stages.inputs import Inputs
 from tasks.stages.params import Evaluation, Training
 
 Judged = tuple[list[dict[str, Any]], pl.DataFrame]
-"""Metrics, as records of metric, k and value, and the recommendations they were computed from."""
+"""Metrics, as records of metric, k and value, and the recommendations or predictions they were computed from."""
 
 
 class Judge(Protocol):
@@ -30,7 +32,9 @@ class Judge(Protocol):
     metric: str
     """The metric of validation."""
     contract: pa.Schema
-    """Of the recommendations that `evaluate` gives."""
+    """Of the recommendations or predictions that `evaluate` gives."""
+    protects: Protected
+    """What models learn from."""
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
         """What a model of class `cls` learns from; `seed` chooses among perturbed releases of the features."""
@@ -50,8 +54,10 @@ class TopK:
 
     metric = "ndcg"
     contract = contracts.RECOMMENDATIONS
+    protects: Protected = "interaction"
 
     def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        assert training.validation_k is not None, "params.load asks for it where lists are judged"
         self._inputs = inputs
         self._evaluation = evaluation
         self._k = training.validation_k
@@ -114,9 +120,11 @@ class NextItem:
 
     metric = "recall"
     contract = contracts.NEXT_ITEMS
+    protects: Protected = "interaction"
     PROTOCOLS: ClassVar = ("next", "next-new")
 
     def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        assert training.validation_k is not None, "params.load asks for it where next items are judged"
         self._inputs = inputs
         self._evaluation = evaluation
         self._k = training.validation_k
@@ -176,7 +184,66 @@ class NextItem:
         return metrics, recommendations
 
 
-TASKS: dict[str, type[TopK] | type[NextItem]] = {"top-k": TopK, "next-item": NextItem}
+class Ratings:
+    """Ratings of a fold, some of which their users keep to themselves (METHODS section 5).
+
+    Validation looks at published ratings alone, so that it tells nothing of the others beyond what the model does;
+    where none is published it looks at all.
+    """
+
+    metric = "negative mae"
+    contract = contracts.PREDICTIONS
+    protects: Protected = "rating"
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        """inputs: of a fold (`Inputs.at`)."""
+        del evaluation, training  # nothing is ranked
+        assert inputs.schema.scale is not None, "the protocol gives one with the folds"
+        self._inputs = inputs
+        self._scale = inputs.schema.scale
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """See `Judge.training_data`."""
+        return self._inputs.training_data(cls, seed)
+
+    @cached_property
+    def _validation(self) -> pl.DataFrame:
+        valid = self._inputs.interactions.filter(pl.col("split") == "valid")
+        published = valid.filter(~pl.col("sensitive"))
+        return valid if published.is_empty() else published
+
+    def validate(self, model: RatingPredictor) -> float:
+        """Minus the mean absolute error, so that more is better."""
+        return -rating.mae(*self._predicted(model, self._validation), self._scale.low, self._scale.high)
+
+    def evaluate(self, model: RatingPredictor) -> Judged:
+        """Errors on the fold's ratings, what the parties exchanged per iteration, and the predictions.
+
+        Predictions are cut off at the ends of the scale but for `mae/uncut`.
+        """
+        tested = self._inputs.interactions.filter(pl.col("split") == "test").sort("user", "item")
+        truth, predicted = self._predicted(model, tested)
+        sensitive = tested["sensitive"].to_numpy()
+        low, high = self._scale.low, self._scale.high
+        values = {"mae": rating.mae(truth, predicted, low, high), "mae/uncut": rating.mae(truth, predicted)}
+        for name, which in (("mae/sensitive", sensitive), ("mae/public", ~sensitive)):
+            if which.any():
+                values[name] = rating.mae(truth[which], predicted[which], low, high)
+        for name, amount in model.communication().items():
+            values[name if name == "iterations" else f"communication/{name}"] = amount
+        metrics = [{"metric": name, "k": None, "value": value} for name, value in values.items()]
+        return metrics, tested.select("user", "item", "rating", prediction=pl.Series(predicted))
+
+    def _predicted(self, model: RatingPredictor, rows: pl.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        predicted = model.predict(rows["user"].to_numpy(), rows["item"].to_numpy()).numpy()
+        return rows["rating"].to_numpy(), predicted
+
+
+TASKS: dict[str, type[TopK] | type[NextItem] | type[Ratings]] = {
+    "top-k": TopK,
+    "next-item": NextItem,
+    "rating": Ratings,
+}
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:

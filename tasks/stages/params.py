@@ -18,8 +18,8 @@ from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import references
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, TrainingAudit
-from tasks.stages.fields import BASE, Cutoffs, Epsilon, Name, Seeds, Strict, distinct, known
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack, TrainingAudit
+from tasks.stages.fields import BASE, Cutoffs, Epsilon, Name, Seeds, Strict, distinct, known, model_config
 
 PARAMS_FILE = Path("params.yaml")
 SUITES = Path("suites")
@@ -69,9 +69,10 @@ class Embedded(Strict):
 
 
 class Evaluation(Strict):
-    """How rankings are scored."""
+    """How rankings are scored. Where ratings are predicted nothing is ranked: no `k`, and no use of the rest."""
 
     k: Cutoffs
+    """Cut-offs of all metrics; empty where ratings are predicted."""
     negatives: Annotated[int, Field(ge=1)] | None
     """Unobserved items beside each held-out one in the sampled protocol of top-k lists; null for other tasks."""
     seed: Annotated[int, Field(ge=0)]
@@ -85,8 +86,9 @@ class Training(Strict):
 
     patience: Annotated[int, Field(ge=1)]
     """Epochs without a new best on validation after which training stops."""
-    validation_k: Annotated[int, Field(ge=1)]
-    """Cut-off of the metric that validation looks at (NDCG of lists, recall of next items)."""
+    validation_k: Annotated[int, Field(ge=1)] | None
+    """Cut-off of the metric that validation looks at (NDCG of lists, recall of next items); null where it has none (the
+    mean absolute error of ratings)."""
 
 
 class Tuning(Strict):
@@ -110,7 +112,10 @@ class Experiment(Strict):
     code: str
     """The source of the model, so that DVC reruns the experiment when it changes."""
     seeds: Seeds
+    """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
     config: dict[str, Any]
+    """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
+    their users keep to themselves."""
     sweep: list[dict[str, Any]]
     """Settings beside the base one: each overrides some keys of `config`, or `features_epsilon`, the budget of the
     perturbed features (by default the first one of `perturbed`)."""
@@ -130,8 +135,8 @@ class Entry(Strict):
     paper: Name | None
     """Whose published figures stand beside the suite's (`paper` in data/reference/paper_tables.csv); null: none."""
     data: str
-    task: Literal["top-k", "next-item"]
-    """What its systems are judged by: users' lists, or the item after every prefix of a sequence."""
+    task: Literal["top-k", "next-item", "rating"]
+    """What its systems are judged by: users' lists, the item after every prefix of a sequence, or ratings."""
 
 
 class About(Strict):
@@ -150,7 +155,7 @@ class OwnParams(Strict):
     evaluation: Evaluation
     training: Training
     tuning: Tuning
-    attack: Annotated[AttributeAttack | EdgeAttack, Field(discriminator="kind")] | None
+    attack: Annotated[AttributeAttack | EdgeAttack | ReconstructionAttack, Field(discriminator="kind")] | None
     """What an attacker tries on everything that the suite's systems release."""
     training_audit: TrainingAudit | None
     """Which private training runs are audited as a whole; null for none."""
@@ -286,16 +291,15 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     for suite_name, suite in params.suites.items():
         for name, experiment in suite.experiments.items():
             for config in experiment.settings().values():
-                model_config = {key: value for key, value in config.items() if key != "features_epsilon"}
                 cls = model_class(experiment.model)
-                options(cls.Config, model_config, f"experiments.{name}.config", own_file(suite_name, path))
+                options(cls.Config, model_config(config), f"experiments.{name}.config", own_file(suite_name, path))
 
 
 def first_error(error: ValidationError) -> str:
     """The first problem of a pydantic error as `key: what is wrong`."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
-    for kind in ("attribute", "edges"):  # pydantic names the kind it checks, which is no key
+    for kind in ("attribute", "edges", "reconstruction"):  # pydantic names the kind it checks, which is no key
         where = where.replace(f"attack.{kind}", "attack", 1)
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":

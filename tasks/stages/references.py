@@ -28,11 +28,7 @@ def root_problems(params: Params) -> Iterator[str]:
 
 def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of suite `name`; taken: experiment -> suite, of the suites before this one."""
-    if (suite.evaluation.negatives is None) != (suite.task == "next-item"):
-        given = "must be null" if suite.task == "next-item" else "must not be null"
-        yield f"evaluation.negatives: {given} in a suite whose task is {suite.task}"
-    if suite.task == "next-item" and suite.evaluation.recall != "relevant":
-        yield "evaluation.recall: must be relevant in a suite whose task is next-item"
+    yield from _task_problems(suite)
     for one in suite.training_audit.experiments if suite.training_audit else ():
         yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
     if suite.attack is not None and suite.attack.kind == "edges":
@@ -49,7 +45,40 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
         yield from _features_problems(where, experiment, params)
+        yield from _ratings_problems(where, experiment, suite.task, params)
         yield from _code_problems(where, experiment)
+
+
+def _task_problems(suite: Suite) -> Iterator[str]:
+    """What a suite says of rankings that its task has not."""
+    task, evaluation = suite.task, suite.evaluation
+    for key, value, wanted in (
+        ("evaluation.negatives", evaluation.negatives, task == "top-k"),
+        ("training.validation_k", suite.training.validation_k, task != "rating"),
+    ):
+        if (value is not None) != wanted:
+            yield f"{key}: must {'not ' * wanted}be null in a suite whose task is {task}"
+    if bool(evaluation.k) != (task != "rating"):
+        yield f"evaluation.k: must {'not ' * (task != 'rating')}be empty in a suite whose task is {task}"
+    if task != "top-k" and evaluation.recall != "relevant":
+        yield f"evaluation.recall: must be relevant in a suite whose task is {task}"
+    if (suite.attack is not None and suite.attack.kind == "reconstruction") and task != "rating":
+        yield f"attack.kind: there are no ratings to reconstruct in a suite whose task is {task}"
+
+
+def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+    """Folds and shares of sensitive ratings, of experiments that predict ratings."""
+    for setting, config in experiment.settings().items():
+        share = config.get("sensitive_share")
+        if task != "rating":
+            if share is not None:
+                yield f"{where}: sensitive_share is for suites whose task is rating (setting {setting})"
+        elif not isinstance(share, float | int) or isinstance(share, bool) or not 0 <= share <= 1:
+            yield f"{where}: sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})"
+    if task == "rating" and experiment.data in params.processed:
+        folds = params.processed[experiment.data].options.get("folds", 0)
+        if max(experiment.seeds) >= folds:
+            yield f"{where}.seeds: {max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"
 
 
 def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:

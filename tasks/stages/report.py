@@ -17,10 +17,10 @@ from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting import claims, comparison, embeddings, ledger, one_run
+from tasks.reporting import claims, comparison, embeddings, ledger, one_run, reconstruction
 from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Processed, Results, Run, Spent, System, label, unique
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
     PROCESSED,
@@ -46,6 +46,8 @@ PUBLISHED = {
     "value": pl.Float64,
     "std": pl.Float64,
 }
+VALIDATION = {"top-k": "", "next-item": "Recall@{k}", "rating": "minus the MAE"}
+"""Task of a suite -> the metric that chose epochs; empty for what the report's layout calls it."""
 EMBEDDED = DATA / "embedded"
 DOCS = "../../quality"
 """Data docs seen from data/reports/<suite>/index.html."""
@@ -65,7 +67,7 @@ def main(name: str) -> None:
         "metrics": results.metrics.select(columns).sort(METRIC_ORDER),
         "comparison": comparison.frame(results),
         "ledger": ledger.frame(results),
-        "attacks": attacks(results),
+        "attacks": attacks(results, params.suites[name].attack),
         "claims": claims.frame(judged),
     }
     for table, frame in frames.items():
@@ -76,10 +78,12 @@ def main(name: str) -> None:
         (place / "index.html").write_text(page, encoding="utf-8")
 
 
-def attacks(results: Results) -> pl.DataFrame:
-    """What the suite's attack found: on single interactions, or on users' attributes."""
+def attacks(results: Results, attack: AttributeAttack | EdgeAttack | ReconstructionAttack | None) -> pl.DataFrame:
+    """What the suite's attack found: on single interactions, on sensitive ratings, or on users' attributes."""
     if results.edges is not None:
         return results.edges.sort("system", "setting", "target", "world", "epsilon")
+    if isinstance(attack, ReconstructionAttack):
+        return reconstruction.frame(results)
     return results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER)
 
 
@@ -94,7 +98,7 @@ def read_results(suite: str, params: Params) -> Results:
     if not experiments:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
     attacked = isinstance(own.attack, AttributeAttack)
-    stages = ("train", "attack") if attacked else ("train",)
+    stages = ("train", "attack") if isinstance(own.attack, AttributeAttack | ReconstructionAttack) else ("train",)
     source = read_json(PROCESSED / data / "source.json")
     systems = tuple(read_system(name, experiment, stages) for name, experiment in experiments.items())
     folders = [RUNS / suite / name for name in experiments]
@@ -102,7 +106,7 @@ def read_results(suite: str, params: Params) -> Results:
         contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
     ]
     gains = [_gains(name, experiment) for name, experiment in experiments.items() if attacked]
-    targets = [read_json(folder / "attack" / "run.json")["targets"] for folder in folders if attacked]
+    targets = [read_json(folder / "attack" / "run.json")["targets"] for folder in folders if "attack" in stages]
     return Results(
         suite=suite,
         title=own.title,
@@ -120,7 +124,7 @@ def read_results(suite: str, params: Params) -> Results:
         edges=_edges(suite, params),
         one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)),
         words=tuple(_words(params, suite)),
-        validation=f"Recall@{own.training.validation_k}" if own.task == "next-item" else "",
+        validation=VALIDATION[own.task].format(k=own.training.validation_k),
         part=own.about.part,
         limits=own.about.limits,
     )

@@ -1,9 +1,10 @@
 """Stage `train`: one experiment, all its settings and seeds.
 
-Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations, and the interactions
-it was given where these are not the true ones) and .../train/ (models, metrics, ledger, history, run.json). Every
-finished (setting, seed) and every epoch of an unfinished one is kept under data/checkpoints/, named by everything that
-decides it, so that a rerun goes on where it stopped and a changed sweep point does not repeat the others.
+Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations or predictions, the
+interactions it was given where these are not the true ones, what untrusted parties hold) and .../train/ (models,
+metrics, ledger, history, run.json). Every finished (setting, seed) and every epoch of an unfinished one is kept under
+data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped and a changed sweep
+point does not repeat the others.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import torch
 
 from tasks import contracts
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.models.base import SILENT, Model
+from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
-from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.privacy.ledger import Event, LedgerEntry, Protected
 from tasks.stages.common import (
     CHECKPOINTS,
     PERTURBED,
@@ -43,13 +45,15 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
+from tasks.stages.fields import model_config
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.judging import TASKS, Judge
 from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Experiment, Params, load
 from tasks.stages.provenance import provenance
 
-PROFILES = "profiles.parquet"
+BESIDE = "beside"
+"""Of a finished unit, the folder of what is released beside its recommendations."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,21 @@ def plan(name: str, params: Params) -> list[Unit]:
     suite = params.suites[experiment.suite]
     units = []
     for setting, config in experiment.settings().items():
-        inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
-        model_config = {key: value for key, value in config.items() if key != "features_epsilon"}
+        share = config.get("sensitive_share")
+        inputs = read_inputs(experiment, params.features_epsilon(experiment, config), share)
+        own = model_config(config)
         for seed in experiment.seeds:
-            decides = [model_config, seed, inputs.digest, experiment.model, code]
+            decides = [
+                own | ({} if share is None else {"sensitive_share": share}),
+                seed,
+                inputs.digest,
+                experiment.model,
+                code,
+            ]
             decides += [suite.evaluation.model_dump(), suite.training.model_dump()]
             key = text_digest(json.dumps(decides, sort_keys=True))[:16]
             folder = CHECKPOINTS / experiment.suite / name / f"{setting}-seed-{seed}-{key}"
-            units.append(Unit(setting, seed, model_config, inputs, folder))
+            units.append(Unit(setting, seed, own, inputs, folder))
     return units
 
 
@@ -115,7 +126,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     """Train and evaluate one unit, and keep its results."""
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
-    inputs = unit.inputs
+    inputs = unit.inputs.at(unit.seed)
     suite = params.suites[experiment.suite]
     judge: Judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
     data = judge.training_data(cls, unit.seed)
@@ -134,18 +145,43 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
         model.save(place / "model.safetensors")
         metrics, recommendations = judge.evaluate(model)
         contracts.write(recommendations, place / "recommendations.parquet", judge.contract)
-        if profiles := model.profiles():
-            table = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True)))
-            contracts.write(table, place / PROFILES, contracts.PROFILES)
+        (place / BESIDE).mkdir()
+        for kind, (table, contract) in beside(model).items():
+            contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
         write_json(place / "metrics.json", metrics)
         write_json(place / "history.json", history)
-        entries = ledger(model, experiment, unit, params)
+        entries = ledger(model, experiment, unit, params, judge.protects)
         write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
     remove(unit.folder / "progress")
 
 
-def ledger(model: Model, experiment: Experiment, unit: Unit, params: Params) -> list[LedgerEntry]:
-    """What this unit spent: the model's entries, those of its features, and `none` for what nothing protects."""
+def beside(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
+    """What others than the users hold of a fitted model beside what it recommends: kind -> table and its contract."""
+    found: dict[str, tuple[pl.DataFrame, pa.Schema]] = {}
+    if profiles := model.profiles():
+        found["profiles"] = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True))), contracts.PROFILES
+    observed = model.observed() if isinstance(model, RatingPredictor) else None
+    if observed is None:
+        return found
+    size = observed.items.shape[1]
+    for kind, vectors in (("items", observed.items), ("mean-items", observed.mean_items)):
+        table = pl.DataFrame({"node": np.arange(len(vectors), dtype=np.int32), "vector": vectors})
+        found[kind] = table, contracts.embeddings_schema(size)
+    for kind, received in (("submissions", observed.submissions), ("friends", observed.friends)):
+        if received is not None:
+            columns = vars(received)
+            table = pl.DataFrame({"sender": columns.pop("senders"), "subject": columns.pop("subjects")} | columns)
+            found[kind] = table, contracts.received_schema(size)
+    return found
+
+
+def ledger(
+    model: Model, experiment: Experiment, unit: Unit, params: Params, learnt: Protected = "interaction"
+) -> list[LedgerEntry]:
+    """What this unit spent: the model's entries, those of its features, and `none` for what nothing protects.
+
+    learnt: what the task's models are trained on.
+    """
     entries = list(model.ledger())
     if model.reads_features() and experiment.features.startswith("perturbed/"):
         recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
@@ -154,8 +190,8 @@ def ledger(model: Model, experiment: Experiment, unit: Unit, params: Params) -> 
             if record.pop("epsilon") == budget and record.pop("seed") == unit.seed:
                 entries.append(LedgerEntry.model_validate(record))
     protected = {entry.protects for entry in entries}
-    if "interaction" not in protected:
-        entries.append(unprotected("interaction", "The model is trained on the true interactions without noise."))
+    if learnt not in protected:
+        entries.append(unprotected(learnt, f"The model is trained on the true {learnt}s without noise."))
     if (model.reads_features() or model.uses_attributes) and "feature" not in protected:
         what = "features" if model.reads_features() else "sensitive attributes"
         entries.append(unprotected("feature", f"The model reads the users' true {what}."))
@@ -187,9 +223,9 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
         for unit in units:
             (place / unit.setting).mkdir(parents=True, exist_ok=True)
             shutil.copy(unit.done / "recommendations.parquet", place / unit.setting / f"seed-{unit.seed}.parquet")
-            if (unit.done / PROFILES).exists():
-                (place / unit.setting / "profiles").mkdir(exist_ok=True)
-                shutil.copy(unit.done / PROFILES, place / unit.setting / "profiles" / f"seed-{unit.seed}.parquet")
+            for file in sorted((unit.done / BESIDE).iterdir()):
+                (place / unit.setting / file.stem).mkdir(exist_ok=True)
+                shutil.copy(file, place / unit.setting / file.stem / f"seed-{unit.seed}.parquet")
     rows, entries = [], []
     history: dict[str, dict[str, Any]] = {}
     with whole(out / "train") as place:

@@ -25,6 +25,7 @@ from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.stages.common import CHECKPOINTS, RESULTS, code_digest, require_passed, run_stage, text_digest, whole
+from tasks.stages.fields import model_config
 from tasks.stages.inputs import read_inputs
 from tasks.stages.judging import TASKS, Judge
 from tasks.stages.monitor import Monitor, Screen
@@ -77,11 +78,12 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
     suite = params.suites[experiment.suite]
-    inputs = read_inputs(experiment, params.features_epsilon(experiment, config))
+    chosen = params.features_epsilon(experiment, config), config.get("sensitive_share")
+    inputs = read_inputs(experiment, *chosen).at(experiment.seeds[0])
     judge: Judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
     seed = suite.tuning.seed
     data = judge.training_data(cls, experiment.seeds[0])
-    model = cls(cls.Config.model_validate(config))
+    model = cls(cls.Config.model_validate(model_config(config)))
     text = json.dumps(config, sort_keys=True)
     started = time.monotonic()
     if isinstance(model, EpochModel):

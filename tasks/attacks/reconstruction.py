@@ -1,0 +1,364 @@
+"""Reconstruction of the ratings that users keep to themselves, from what others hold (METHODS §5 and §7).
+
+Sources: Meng et al., "Personalized Privacy-Preserving Social Recommendation" (AAAI 2018), Eq. 10, for `published`. The
+paper attacks with the final item vectors alone; what its parties get during training is attacked here as well. Each
+attacker knows all that the ones before know:
+
+- `public`, the control: published ratings alone, as damped means of items and users. Who does worse has learnt nothing
+  from the system.
+- `published`: Eq. 10. Each user's vector is fitted to that user's published ratings, given the item vectors.
+- `tuned`: the same with the ridge, and the share of the control, that predict published ratings best when each is left
+  out of its user's fit.
+- `averaged`: the untrusted recommender, who averages what a user submits about a sensitive rating, 2 (uᵀv - r) u and
+  noise, over iterations. Noise drawn afresh every time goes away in the average.
+- `weighted`: the same, weighing iterations by the variance of their noise, which the recommender knows as it drew h.
+- `friend`: instead, the noisy vector u that one friend has averaged.
+
+The paper does not say what becomes of predictions beyond the scale: all are cut off at its ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Floats = NDArray[np.float64]
+RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""What `tuned` chooses from."""
+DRIFT = 0.03
+"""Variance of what an averaged submission is off even without noise, because vectors move during training."""
+OFFS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, np.inf)
+"""Variances of what a friend's averaged vector is off even without noise: what `friend` chooses from."""
+ROUNDS = 5
+"""How often user vectors and ratings are estimated in turn from submissions; more changes little."""
+SMALLEST = 1e-12
+"""Least variance of a rating around its prediction."""
+BLOCK = 1 << 15
+"""Ratings at a time of which K x K matrices are kept."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published training ratings, and what everybody knows of the data.
+
+    users, items: (n,) ids; ratings: (n,); low, high: ends of the scale.
+    """
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    ratings: Floats
+    n_users: int
+    n_items: int
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not len(self.ratings):
+            raise ValueError("no rating is published; an attacker has nothing to begin with")
+
+    @cached_property
+    def by_user(self) -> csr_array:
+        """(n_users, n): which ratings are a user's."""
+        return _grouped(self.users, self.n_users)
+
+    def cut(self, ratings: Floats) -> Floats:
+        """Cut off at the ends of the scale."""
+        return np.clip(ratings, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The sensitive training ratings that are attacked: (n_targets,) users and items."""
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        if not len(self.users):
+            raise ValueError("there is no sensitive rating to reconstruct")
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """User vectors fitted to published ratings. vectors: (n_users, K); normal: (n_users, K, K) Σ vvᵀ + ridge I."""
+
+    vectors: Floats
+    normal: Floats
+
+
+@dataclass(frozen=True)
+class Informed:
+    """What `tuned` knows.
+
+    share: of the control in a guess.
+    residual: variance of a rating around uᵀv for a fitted u that does not know it.
+    variance: the same around the guess.
+    guesses: (n_targets,)
+    """
+
+    published: Published
+    targets: Targets
+    vectors: Floats
+    profiles: Profiles
+    control: Floats
+    share: float
+    residual: float
+    variance: float
+
+    @property
+    def precision(self) -> Floats:
+        """Of the user vectors, given published ratings: (n_users, K, K)."""
+        return self.profiles.normal / max(self.residual, SMALLEST)
+
+    def guess(self, user_vectors: Floats) -> Floats:
+        """Of the targets: the control and uᵀv for (n_users, K) vectors u."""
+        predicted = predict(user_vectors, self.vectors, self.targets, self.published)
+        return self.published.cut(self.share * self.control + (1 - self.share) * predicted)
+
+
+def public(published: Published, targets: Targets, damping: float) -> Floats:
+    """The control: what is expected from published ratings alone, (n_targets,).
+
+    damping: made-up average ratings of every item, and of every user, that means are shrunk by.
+    """
+    mean, of_items, of_users, counts = _means(published, damping)
+    item = of_items / np.maximum(counts[0] + damping, 1)
+    user = of_users / np.maximum(counts[1] + damping, 1)
+    return published.cut(mean + item[targets.items] + user[targets.users])
+
+
+def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
+    """Eq. 10: û of each user is the least-squares fit to that user's published ratings.
+
+    A tiny ridge draws û to the one vector that fits all published ratings best, so that it is unique for users with
+    fewer ratings than dimensions, and that vector for users without.
+
+    Args:
+        vectors: (n_items, K) item vectors.
+
+    Raises:
+        ValueError: the ridge is not positive.
+    """
+    if not ridge > 0:
+        raise ValueError(f"the ridge must be positive, not {ridge}")
+    size = vectors.shape[1]
+    with_items = csr_array(
+        (np.ones(len(published.items)), (published.users, published.items)), (published.n_users, len(vectors))
+    )
+    with_ratings = csr_array((published.ratings, (published.users, published.items)), (published.n_users, len(vectors)))
+    squares = (vectors[:, :, None] * vectors[:, None, :]).reshape(len(vectors), size * size)
+    normal = (with_items @ squares).reshape(-1, size, size)
+    right = with_ratings @ vectors
+    shrink = ridge * np.eye(size)
+    of_all = np.linalg.solve(normal.sum(axis=0) + shrink, right.sum(axis=0))
+    normal += shrink
+    return Profiles(np.linalg.solve(normal, (right + ridge * of_all)[..., None])[..., 0], normal)
+
+
+def predict(user_vectors: Floats, vectors: Floats, targets: Targets, published: Published) -> Floats:
+    """uᵀv of the targets, (n_targets,)."""
+    return published.cut(_dot(user_vectors[targets.users], vectors[targets.items]))
+
+
+def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Floats:
+    """What a fit without it would predict of each published rating, (n,): by the hat matrix, not by fitting again."""
+    predicted = _dot(profiles.vectors[published.users], vectors[published.items])
+    inverse = np.linalg.inv(profiles.normal)
+    leverage = np.empty(len(predicted))
+    for start in range(0, len(predicted), BLOCK):
+        rows = slice(start, start + BLOCK)
+        seen = vectors[published.items[rows]]
+        leverage[rows] = np.einsum("ni,nij,nj->n", seen, inverse[published.users[rows]], seen, optimize=True)
+    off = (published.ratings - predicted) / np.maximum(1 - leverage, 1e-9)
+    return published.cut(published.ratings - off)
+
+
+def inform(
+    published: Published, targets: Targets, vectors: Floats, damping: float, ridges: tuple[float, ...] = RIDGES
+) -> Informed:
+    """What `tuned` knows: the ridge and the share of the control that predict published ratings best.
+
+    Item vectors have been fitted to these ratings, so that they look better than they are; nothing else is known to an
+    attacker by which to choose.
+    """
+    fits = [fit(published, vectors, ridge) for ridge in ridges]
+    errors = [_mean_square(left_out(published, vectors, one) - published.ratings) for one in fits]
+    best = int(np.argmin(errors))
+    predicted = left_out(published, vectors, fits[best])
+    apart = public_left_out(published, damping) - predicted
+    if spread := float(apart @ apart):
+        share = float(np.clip(apart @ (published.ratings - predicted) / spread, 0, 1))
+    else:
+        share = 0.0
+    return Informed(
+        published,
+        targets,
+        vectors,
+        fits[best],
+        public(published, targets, damping),
+        share,
+        errors[best],
+        _mean_square(predicted + share * apart - published.ratings),
+    )
+
+
+def from_submissions(
+    informed: Informed,
+    mean_items: Floats,
+    messages: Floats,
+    variances: Floats,
+    *,
+    drift: float = DRIFT,
+    rounds: int = ROUNDS,
+) -> Floats:
+    """What averaged submissions tell of the targets: (n_targets,).
+
+    With u known, 2 (uᵀv - r) u measures r with an error of known variance (generalised least squares along u), which is
+    weighed against the guess by precision; with the ratings known, submissions measure u, which is weighed against the
+    fit to published ratings. Both are done in turn. Pure noise leaves the guess of `tuned`, bit for bit.
+
+    Args:
+        mean_items: (n_items, K) item vectors, averaged over the iterations whose submissions are.
+        messages: (n_targets, K) the average submission about each target.
+        variances: (n_targets, K) of the noise in it; may be infinite.
+        drift: added to the variances.
+        rounds: estimates of the ratings; the first one uses û of the published ratings.
+
+    Raises:
+        ValueError: the drift is not positive, or there are no rounds.
+    """
+    if not drift > 0 or rounds < 1:
+        raise ValueError(f"the drift must be positive, not {drift}, and there must be a round, not {rounds}")
+    targets, published, profiles = informed.targets, informed.published, informed.profiles
+    precisions = 1 / (variances + drift)
+    items = mean_items[targets.items]
+    of_user = _grouped(targets.users, published.n_users)
+    vectors = profiles.vectors
+    guess = informed.guess(vectors)
+    for done in range(1, rounds + 1):
+        mine = vectors[targets.users]
+        expected = _dot(mine, items)
+        # The error e = uᵀv - r is submitted as 2 e u: its precision, and precision times its estimate
+        precision = 4 * (mine**2 * precisions).sum(axis=1)
+        weighted = 2 * (mine * messages * precisions).sum(axis=1)
+        change = precision * (expected - guess) - weighted
+        ratings = guess + informed.variance * change / (1 + informed.variance * precision)
+        if done < rounds:
+            normal = informed.precision
+            pull = (normal @ (profiles.vectors - vectors)[..., None])[..., 0]
+            for start in range(0, len(mine), BLOCK):
+                rows = slice(start, start + BLOCK)
+                off = (expected - ratings)[rows], messages[rows], precisions[rows]
+                gradient, matrix = gauss_newton(mine[rows], items[rows], *off, informed.variance)
+                pull += of_user[:, rows] @ gradient
+                normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
+            vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]
+    return published.cut(ratings)
+
+
+def gauss_newton(
+    users: Floats, items: Floats, errors: Floats, messages: Floats, precisions: Floats, variance: float
+) -> tuple[Floats, Floats]:
+    """What each submission says of its user's vector: gradient (n, K) and Gauss-Newton matrix (n, K, K).
+
+    The rating, at its best for the present vectors, is eliminated (Schur complement): it follows whatever they become.
+
+    variance: of a rating around its guess.
+    """
+    off = messages - 2 * errors[:, None] * users
+    weighted = precisions * users
+    length = _dot(users, weighted)
+    gradient = 2 * (errors[:, None] * precisions * off + items * _dot(weighted, off)[:, None])
+    along = errors[:, None] * weighted + length[:, None] * items
+    mixed = (errors[:, None] * weighted)[:, :, None] * items[:, None, :]
+    matrix = 4 * (mixed + mixed.transpose(0, 2, 1) + length[:, None, None] * items[:, :, None] * items[:, None, :])
+    matrix = _plus(matrix, 4 * errors[:, None] ** 2 * precisions)
+    matrix -= (16 * variance / (1 + 4 * variance * length))[:, None, None] * along[:, :, None] * along[:, None, :]
+    return gradient, matrix
+
+
+def from_friends(
+    informed: Informed,
+    senders: NDArray[np.int32],
+    messages: Floats,
+    variances: Floats,
+    offs: tuple[float, ...] = OFFS,
+) -> tuple[Floats, int]:
+    """What friends learn of the targets, (n_targets,), and of how many targets a friend knows something.
+
+    A friend's averaged vector is shrunk to the fit to published ratings by the variance of its noise and of what it is
+    off besides (it was averaged while vectors moved, and fits what the system asks for): the one of `offs` with which
+    published ratings of users with friends are predicted best when left out. Users of whom no friend got anything keep
+    the guess of `tuned`. Friends of one user tell each other what they got.
+
+    Args:
+        senders: (n_messages,) users whose vectors they are, one or more messages.
+        messages, variances: (n_messages, K) the average vector, and the variance of its noise (0 without).
+        offs: variances to choose from; with the infinite one, friends are not listened to.
+    """
+    profiles, published, vectors = informed.profiles, informed.published, informed.vectors
+    of_user = _grouped(senders, published.n_users)
+    with_friends = np.isin(published.users, senders)
+    best, least = profiles.vectors, np.inf
+    for off in offs:
+        precisions = 1 / (variances + off)
+        told = of_user @ precisions
+        pull = of_user @ (messages * precisions) - told * profiles.vectors
+        normal = _plus(informed.precision, told)
+        found = Profiles(
+            profiles.vectors + np.linalg.solve(normal, pull[..., None])[..., 0], normal * informed.residual
+        )
+        missed = (left_out(published, vectors, found) - published.ratings)[with_friends]
+        if len(missed) and (error := _mean_square(missed)) < least:
+            best, least = found.vectors, error
+    return informed.guess(best), int(np.isin(informed.targets.users, senders).sum())
+
+
+def _means(published: Published, damping: float) -> tuple[float, Floats, Floats, tuple[Floats, Floats]]:
+    """The mean rating, sums of items' deviations from it and of users' from their items', and how many each has."""
+    mean = float(published.ratings.mean())
+    off = published.ratings - mean
+    counts = (
+        np.bincount(published.items, minlength=published.n_items).astype(np.float64),
+        np.bincount(published.users, minlength=published.n_users).astype(np.float64),
+    )
+    of_items = np.bincount(published.items, off, published.n_items).astype(np.float64)
+    off = off - (of_items / np.maximum(counts[0] + damping, 1))[published.items]
+    of_users = np.bincount(published.users, off, published.n_users).astype(np.float64)
+    return mean, of_items, of_users, counts
+
+
+def public_left_out(published: Published, damping: float) -> Floats:
+    """What the control predicts of each published rating without it, but for its part in the mean of all: (n,)."""
+    mean, of_items, of_users, (n_items, n_users) = _means(published, damping)
+    users, items, off = published.users, published.items, published.ratings - mean
+    item = of_items / np.maximum(n_items + damping, 1)
+    without = (of_items[items] - off) / np.maximum(n_items[items] - 1 + damping, 1)
+    user = (of_users[users] - (off - item[items])) / np.maximum(n_users[users] - 1 + damping, 1)
+    return published.cut(mean + without + user)
+
+
+def _plus(matrices: Floats, diagonals: Floats) -> Floats:
+    """(n, K, K) matrices with (n, K) added to their diagonals."""
+    added = matrices.copy()
+    diagonal = np.arange(matrices.shape[1])
+    added[:, diagonal, diagonal] += diagonals
+    return added
+
+
+def _grouped(users: NDArray[np.int32], n_users: int) -> csr_array:
+    """(n_users, n) matrix that sums rows by user."""
+    rows = np.arange(len(users))
+    return csr_array((np.ones(len(users)), (users, rows)), (n_users, len(users)))
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    return np.einsum("nk,nk->n", a, b)
+
+
+def _mean_square(values: Floats) -> float:
+    return float(np.mean(values**2))

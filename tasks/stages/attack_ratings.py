@@ -1,0 +1,202 @@
+"""Stage `attack-ratings`: what others than the users can reconstruct of one experiment's sensitive training ratings.
+
+Reads what a deployed system leaves with others, data/runs/<suite>/<experiment>/released/, and the training ratings of
+every fold, of which the attackers see the published ones and are judged on the sensitive ones. Every attacker of
+`tasks.attacks.reconstruction` tries for which there is something to look at: a system without item vectors leaves the
+control alone. A setting in which no training rating is sensitive has nothing to reconstruct, and one in which none is
+published nothing to begin with: neither has metrics. Writes data/runs/<suite>/<experiment>/attack/.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import track
+
+from tasks import contracts
+from tasks.attacks import reconstruction
+from tasks.attacks.reconstruction import Floats, Published, Targets
+from tasks.contracts import Schema
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.rating import mae
+from tasks.stages.attack_params import ReconstructionAttack
+from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.inputs import read_inputs
+from tasks.stages.params import Experiment, load
+from tasks.stages.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Release:
+    """What one setting and seed left with others: tables seed-<seed>.parquet in folders below that of the setting.
+
+    There is none of a kind that the system does not have.
+    """
+
+    folder: Path
+    seed: int
+
+    def path(self, kind: str) -> Path:
+        return self.folder / kind / f"seed-{self.seed}.parquet"
+
+    def has(self, kind: str) -> bool:
+        return self.path(kind).exists()
+
+    def size(self) -> int:
+        """K, from the table of item vectors."""
+        path = self.path("items")
+        try:
+            return int(pq.read_schema(path).field("vector").type.list_size)
+        except (pa.ArrowInvalid, KeyError, AttributeError, OSError) as error:
+            raise DataError(f"{path}: not a table of vectors ({error}); delete it and run train again") from error
+
+    def vectors(self, kind: str, n_items: int) -> Floats:
+        """Item vectors: (n_items, K)."""
+        table = contracts.read(self.path(kind), contracts.embeddings_schema(self.size())).sort("node")
+        if not np.array_equal(table["node"].to_numpy(), np.arange(n_items)):
+            raise DataError(f"{self.path(kind)}: does not hold the {n_items} items' vectors once each; run train again")
+        return table["vector"].to_numpy().astype(np.float64)
+
+    def received(self, kind: str) -> pl.DataFrame:
+        """Averaged messages, sorted by sender and subject."""
+        return contracts.read(self.path(kind), contracts.received_schema(self.size())).sort("sender", "subject")
+
+
+@dataclass
+class Found:
+    """Attacker -> error, and how much there was to attack."""
+
+    errors: dict[str, float] = field(default_factory=dict)
+    targets: int = 0
+    known_to_friends: int = 0
+    """Targets of whose users a friend holds a vector; `friend` guesses the others as `tuned` does."""
+
+
+def main(name: str) -> None:
+    """Attack experiment `name`."""
+    started = time.monotonic()
+    params = load()
+    if name not in params.experiments:
+        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
+    experiment = params.experiments[name]
+    attack = params.suites[experiment.suite].attack
+    if not isinstance(attack, ReconstructionAttack):
+        where = f"suites/{experiment.suite}/params.yaml"
+        raise ConfigurationError(f"{where}: attack: is not of kind reconstruction; there are no ratings to attack")
+    checks = [require_passed("recommendations", name, experiment.suite)]
+    found = attack_all(name, experiment, attack)
+    rows = [
+        (experiment.suite, name, experiment.data, experiment.model, setting, seed, metric_name(attacker), None, value)
+        for (setting, seed), one in found.items()
+        for attacker, value in one.errors.items()
+    ]
+    with whole(RUNS / experiment.suite / name / "attack") as place:
+        place.mkdir()
+        table = pl.DataFrame(rows, contracts.METRICS.names, orient="row")
+        contracts.write(table, place / "metrics.parquet", contracts.METRICS)
+        record = provenance(
+            "attack-ratings",
+            name,
+            parameters=attack.model_dump(mode="json"),
+            seeds=experiment.seeds,
+            checks=checks,
+            dataset=experiment.data,
+            synthetic=contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic,
+            started=started,
+        )
+        friends = {f"{setting} seed {seed}": one.known_to_friends for (setting, seed), one in found.items()}
+        most = max(one.targets for one in found.values())
+        write_json(place / "run.json", record | {"targets": most, "known_to_friends": friends})
+
+
+def metric_name(attacker: str) -> str:
+    """Of an attacker's mean absolute error on sensitive ratings; lower is worse for the users."""
+    return f"reconstruction/{attacker}/mae"
+
+
+def attack_all(name: str, experiment: Experiment, attack: ReconstructionAttack) -> dict[tuple[str, int], Found]:
+    """(setting, seed) -> what was found, with a bar on a terminal and a line for each elsewhere."""
+    runs = [(setting, seed) for setting in experiment.settings() for seed in experiment.seeds]
+    found: dict[tuple[str, int], Found] = {}
+    bar = sys.stderr.isatty()
+    started = time.monotonic()
+    for setting, seed in track(runs, f"attack-ratings {name}", console=Console(stderr=True), disable=not bar):
+        inputs = read_inputs(experiment, None, experiment.settings()[setting]["sensitive_share"]).at(seed)
+        learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
+        release = Release(RUNS / experiment.suite / name / "released" / setting, seed)
+        found[setting, seed] = attacked(learnt, inputs.schema, release, attack)
+        if not bar:
+            left = (time.monotonic() - started) / len(found) * (len(runs) - len(found))
+            line = f"attack-ratings {name}: {setting} seed {seed} ({len(found)}/{len(runs)}), {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+    return found
+
+
+def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack) -> Found:
+    """Every attacker that has something to look at.
+
+    Args:
+        learnt: training ratings, sorted by user and item, with columns user, item, rating and sensitive.
+
+    Raises:
+        DataError: what was submitted is not about the sensitive ratings.
+    """
+    hidden, shown = learnt.filter("sensitive"), learnt.filter(~pl.col("sensitive"))
+    if hidden.is_empty() or shown.is_empty():
+        return Found()
+    assert schema.scale is not None, "the protocol gives one with the folds"
+    low, high = schema.scale.low, schema.scale.high
+    ratings = shown["rating"].to_numpy().astype(np.float64)
+    of = schema.n_users, schema.n_items, low, high
+    published = Published(shown["user"].to_numpy(), shown["item"].to_numpy(), ratings, *of)
+    targets = Targets(hidden["user"].to_numpy(), hidden["item"].to_numpy())
+    guesses = {"public": reconstruction.public(published, targets, attack.damping)}
+    friends = 0
+    if release.has("items"):
+        items = release.vectors("items", schema.n_items)
+        literal = reconstruction.fit(published, items, attack.ridge).vectors
+        guesses["published"] = reconstruction.predict(literal, items, targets, published)
+        informed = reconstruction.inform(published, targets, items, attack.damping)
+        guesses["tuned"] = informed.guess(informed.profiles.vectors)
+        if release.has("submissions"):
+            submitted = release.received("submissions")
+            if not submitted.select(user="sender", item="subject").equals(hidden.select("user", "item")):
+                raise DataError(
+                    f"{release.path('submissions')}: is not about the {len(hidden)} sensitive training ratings, each "
+                    "once; run train again"
+                )
+            mean_items = release.vectors("mean-items", schema.n_items)
+            for attacker, messages in averages(submitted).items():
+                guesses[attacker] = reconstruction.from_submissions(informed, mean_items, *messages)
+        if release.has("friends"):
+            told = release.received("friends")
+            senders = told["sender"].to_numpy()
+            guesses["friend"], friends = reconstruction.from_friends(informed, senders, *averages(told)["weighted"])
+    truth = hidden["rating"].to_numpy()
+    errors = {attacker: mae(truth, guess, low, high) for attacker, guess in guesses.items()}
+    return Found(errors, len(truth), friends)
+
+
+def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:
+    """Messages averaged plainly and with weights, and the variances of their noise: (n, K) each."""
+    mean, weighted, by_coordinate = (
+        received[column].to_numpy().astype(np.float64) for column in ("mean", "weighted", "weighted_variance")
+    )
+    variance = np.repeat(received["mean_variance"].to_numpy().astype(np.float64)[:, None], mean.shape[1], axis=1)
+    return {"averaged": (mean, variance), "weighted": (weighted, by_coordinate)}
+
+
+if __name__ == "__main__":
+    run_stage(main)

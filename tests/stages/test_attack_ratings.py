@@ -1,0 +1,196 @@
+"""The attack on ratings: what it writes, what it looks at, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.attacks import reconstruction
+from tasks.attacks.reconstruction import Published, Targets
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.rating import mae
+from tasks.stages import attack_ratings, check, train
+from tasks.stages.attack_params import ReconstructionAttack
+from tasks.stages.attack_ratings import Release, attacked
+from tasks.stages.common import QUALITY, RUNS, read_json
+from tasks.stages.inputs import read_inputs
+from tasks.stages.params import load
+from tests.stages import tiny, tiny_ratings
+
+NAMES = ("tiny-privsr", "tiny-mf-ratings", "tiny-rating-means")
+ALONE = {"public", "published", "tuned"}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace with its systems trained, checked and attacked."""
+    place = tmp_path_factory.mktemp("ratings")
+    tiny_ratings.build(place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        for name in NAMES:
+            train.main(name)
+            check.main(f"recommendations/{name}")
+            attack_ratings.main(name)
+    return place
+
+
+@pytest.fixture
+def inside(trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(trained)
+    return trained
+
+
+def measured(name: str, setting: str = "base", seed: int = 2) -> dict[str, float]:
+    table = contracts.read(RUNS / f"tiny/{name}/attack/metrics.parquet", contracts.METRICS)
+    rows = table.filter(setting=setting, seed=seed)
+    return {metric.split("/")[1]: value for metric, value in rows.select("metric", "value").rows()}
+
+
+def learnt(share: float = 0.25, seed: int = 2) -> pl.DataFrame:
+    rows = read_inputs(load().experiments["tiny-privsr"], None, share).at(seed).interactions
+    return rows.filter(pl.col("split") == "train").sort("user", "item")
+
+
+def known(rows: pl.DataFrame) -> tuple[Published, Targets, np.ndarray]:
+    """Of training ratings: those that attackers see, and those that they are after, with the truth."""
+    hidden, shown = (rows.filter(pl.col("sensitive") == which) for which in (True, False))
+    columns = (shown[column].to_numpy() for column in ("user", "item", "rating"))
+    published = Published(*columns, tiny.N_USERS, tiny_ratings.N_ITEMS, 1.0, 5.0)
+    return published, Targets(hidden["user"].to_numpy(), hidden["item"].to_numpy()), hidden["rating"].to_numpy()
+
+
+def attack() -> ReconstructionAttack:
+    found = load().suites["tiny"].attack
+    assert isinstance(found, ReconstructionAttack)
+    return found
+
+
+def release(name: str = "tiny-privsr", setting: str = "base", seed: int = 2) -> Release:
+    return Release(RUNS / "tiny" / name / "released" / setting, seed)
+
+
+@pytest.mark.usefixtures("inside")
+def test_every_attacker_tries_that_has_something_to_look_at() -> None:
+    everything = ALONE | {"averaged", "weighted", "friend"}
+    expected = {"tiny-privsr": everything, "tiny-mf-ratings": ALONE, "tiny-rating-means": {"public"}}
+    for name, attackers in expected.items():
+        for seed in (0, 2):
+            assert set(measured(name, seed=seed)) == attackers
+    assert set(measured("tiny-rating-means", "sensitive_share=0.5")) == {"public"}
+    run = read_json(RUNS / "tiny/tiny-privsr/attack/run.json")
+    assert (run["stage"], run["name"], run["seeds"], run["synthetic"]) == (
+        "attack-ratings",
+        "tiny-privsr",
+        [0, 2],
+        True,
+    )
+    assert run["targets"] == max(learnt(seed=seed)["sensitive"].sum() for seed in (0, 2))
+    senders = release().received("friends")["sender"]
+    hidden = learnt().filter("sensitive")
+    assert run["known_to_friends"]["base seed 2"] == hidden["user"].is_in(senders.unique().to_list()).sum() > 0
+
+
+@pytest.mark.usefixtures("inside")
+def test_where_nothing_is_sensitive_or_nothing_published_there_are_no_metrics() -> None:
+    assert measured("tiny-privsr", "sensitive_share=0.0") == {}
+    assert measured("tiny-privsr", "epsilon=0.1,sensitive_share=1.0") == {}
+
+
+@pytest.mark.usefixtures("inside")
+def test_errors_are_of_the_folds_sensitive_training_ratings() -> None:
+    """Of the control, from the tables; the ratings of the fold itself and of validation play no part."""
+    published, targets, truth = known(learnt())
+    expected = mae(truth, reconstruction.public(published, targets, tiny_ratings.ATTACK["damping"]))
+    assert [measured(name)["public"] for name in NAMES] == pytest.approx([expected] * len(NAMES), rel=1e-9)
+
+
+def rewritten(place: Path, kind: str, **columns: np.ndarray) -> Release:
+    """What the first release holds, with columns of one of its tables replaced, in a folder of its own."""
+    for one in ("items", "mean-items", "submissions", "friends"):
+        table = release().received(one) if one in ("submissions", "friends") else pl.read_parquet(release().path(one))
+        if one == kind:
+            table = table.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+        (place / one).mkdir(parents=True)
+        schema = contracts.received_schema(4) if "sender" in table.columns else contracts.embeddings_schema(4)
+        contracts.write(table, place / one / "seed-2.parquet", schema)
+    return Release(place, 2)
+
+
+@pytest.mark.usefixtures("inside")
+def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
+    """Messages without noise, made from what `tuned` knows and the true ratings, give the true ratings back; the table
+    is in another order than the ratings."""
+    rows = learnt()
+    published, targets, truth = known(rows)
+    items = release().vectors("items", tiny_ratings.N_ITEMS)
+    fitted = reconstruction.inform(published, targets, items, 2.0).profiles.vectors[targets.users]
+    mean_items = release().vectors("mean-items", tiny_ratings.N_ITEMS)[targets.items]
+    errors = (fitted * mean_items).sum(axis=1) - truth
+    exact = (2 * errors[:, None] * fitted).astype(np.float32)
+    nothing = np.zeros(len(exact), np.float32)
+    made = rewritten(
+        tmp_path / "made", "submissions",
+        mean=exact, mean_variance=nothing, weighted=exact, weighted_variance=np.zeros_like(exact),
+    )  # fmt: skip
+    table = made.received("submissions")
+    contracts.write(
+        table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
+    )
+    found = attacked(rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()).errors
+    assert found["averaged"] == found["weighted"] < 0.1 < found["tuned"]
+
+
+@pytest.mark.usefixtures("inside")
+def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp_path: Path) -> None:
+    rows, schema = learnt(), read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
+    subjects = release().received("submissions")["subject"].to_numpy()
+    wrong = rewritten(tmp_path / "subjects", "submissions", subject=(subjects + 1) % tiny_ratings.N_ITEMS)
+    with pytest.raises(
+        DataError, match=r"submissions/seed-2\.parquet: is not about the \d+ sensitive training ratings"
+    ):
+        attacked(rows, schema, wrong, attack())
+    nodes = np.zeros(tiny_ratings.N_ITEMS, np.int32)
+    wrong = rewritten(tmp_path / "nodes", "mean-items", node=nodes)
+    with pytest.raises(DataError, match=r"mean-items/seed-2\.parquet: does not hold the 12 items' vectors once each"):
+        attacked(rows, schema, wrong, attack())
+    wrong.path("items").write_bytes(b"no table")
+    with pytest.raises(DataError, match=r"items/seed-2\.parquet: not a table of vectors"):
+        attacked(rows, schema, wrong, attack())
+
+
+@pytest.mark.usefixtures("inside")
+def test_the_same_release_gives_the_same_bytes() -> None:
+    path = RUNS / "tiny/tiny-privsr/attack/metrics.parquet"
+    before = path.read_bytes()
+    attack_ratings.main("tiny-privsr")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.usefixtures("inside")
+def test_what_is_unknown_or_unchecked_is_refused_and_what_was_found_stays() -> None:
+    path = RUNS / "tiny/tiny-mf-ratings/attack/metrics.parquet"
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match="experiments: unknown 'other'; known: tiny-mf-ratings"):
+        attack_ratings.main("other")
+    verdict = QUALITY / "recommendations/tiny-mf-ratings.json"
+    passed = verdict.read_bytes()
+    verdict.unlink()
+    with pytest.raises(DataError, match=r"tiny-mf-ratings\.json: not found"):
+        attack_ratings.main("tiny-mf-ratings")
+    verdict.write_bytes(passed)
+    assert path.read_bytes() == before
+
+
+def test_a_suite_without_this_attack_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_ratings.build(tmp_path, attack=None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        ConfigurationError, match="attack: is not of kind reconstruction; there are no ratings to attack"
+    ):
+        attack_ratings.main("tiny-privsr")
+    assert not (RUNS / "tiny").exists()

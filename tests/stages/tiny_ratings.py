@@ -1,0 +1,130 @@
+"""A workspace of one tiny suite of ratings in folds, some of them sensitive, with friends."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks import contracts
+from tasks.contracts import RatingScale
+from tasks.stages.common import PROCESSED, REFERENCE, write_json
+from tests import parameters
+from tests.stages import tiny
+
+N_ITEMS, FOLDS = 12, 3
+SCALE = RatingScale(low=1, high=5, step=1)
+SCHEMA = tiny.SCHEMA.model_copy(
+    update={
+        "n_items": N_ITEMS,
+        "scale": SCALE,
+        "tables": ("interactions", "folds", "social", "users", "user_ids", "item_ids"),
+    }
+)
+FACTORS: dict[str, Any] = {
+    "epochs": 3,
+    "iterations_per_epoch": 4,
+    "learning_rate": 0.001,
+    "regularization": 0.001,
+    "dimension": 4,
+    "initial_spread": 0.1,
+    "scale": [1.0, 5.0],
+}
+PRIVATE = FACTORS | {"alpha": 0.01, "epsilon": 1.0, "beta": 0.1, "accounting": "published"}
+MEANS = {"of": "bias", "damping": 2.0, "scale": [1.0, 5.0]}
+MODELS: dict[str, dict[str, Any]] = {
+    "privsr": {"config": PRIVATE, "sweep": [{"sensitive_share": 0.0}, {"epsilon": 0.1, "sensitive_share": 1.0}]},
+    "mf-ratings": {"config": FACTORS},
+    "rating-means": {"config": MEANS, "sweep": [{"sensitive_share": 0.5}]},
+}
+ATTACK = {"kind": "reconstruction", "ridge": 0.01, "damping": 2.0}
+
+
+def changes(suite: str = "tiny") -> dict[str, Any]:
+    """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
+    code = {"rating-means": "tasks/models/rating_means.py"}
+    experiments = {
+        f"{suite}-{model}": {
+            "suite": suite,
+            "data": "tiny",
+            "features": "processed/tiny",
+            "code": code.get(model, "tasks/models/social"),
+            "model": model,
+            "seeds": [0, 2],
+            "config": own["config"] | {"sensitive_share": 0.25},
+            "sweep": own.get("sweep", []),
+        }
+        for model, own in MODELS.items()
+    }
+    return {
+        "processed": {
+            "tiny": {
+                "dataset": "tiny",
+                "protocol": "privsr",
+                "options": {
+                    "keep": {},
+                    "min_item_raters": 1,
+                    "min_user_ratings": 1,
+                    "folds": FOLDS,
+                    "valid_share": 0.2,
+                    "split_seed": 1,
+                },
+            }
+        },
+        "experiments": experiments,
+        "suites": {suite: {"title": "Tiny", "paper": "privsr", "data": "tiny", "task": "rating"}},
+        "evaluation": {"k": [], "negatives": None, "seed": 1, "recall": "relevant"},
+        "training": {"patience": 3, "validation_k": None},
+        "tuning": {"seed": 1000, "grid": {"privsr": {"epsilon": [0.5, 5.0]}}},
+        "attack": dict(ATTACK),
+    }
+
+
+def build(root: Path, **other: Any) -> None:
+    """Write the workspace below `root`."""
+    tiny.build(root, **(changes() | other))
+    folder = root / PROCESSED / "tiny"
+    write_json(folder / "schema.json", SCHEMA.model_dump(mode="json"))
+    rows = ratings()
+    contracts.write(rows.drop("fold", "sensitivity"), folder / "interactions.parquet", contracts.INTERACTIONS)
+    contracts.write(rows.select("user", "item", "fold", "sensitivity"), folder / "folds.parquet", contracts.FOLDS)
+    contracts.write(friends(), folder / "social.parquet", contracts.SOCIAL)
+    write_json(folder / "source.json", {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True})
+    step = {"step": "published", "users": tiny.N_USERS, "items": N_ITEMS, "interactions": len(rows)}
+    write_json(folder / "counts.json", [step, step | {"step": "links each once", "links": len(friends())}])
+    reference = root / REFERENCE / "paper_tables.csv"
+    reference.parent.mkdir(parents=True)
+    shutil.copy(parameters.ROOT / REFERENCE / "paper_tables.csv", reference)
+
+
+def ratings() -> pl.DataFrame:
+    """Four random items of every user, rated by what user and item are like; split "test" is fold 0."""
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(tiny.N_USERS, dtype=np.int32), 4)
+    items = np.concatenate([rng.choice(N_ITEMS, 4, replace=False) for _ in range(tiny.N_USERS)]).astype(np.int32)
+    liked = rng.normal(3.5, 0.8, N_ITEMS)[items] + rng.normal(0, 0.5, len(users))
+    fold = rng.permutation(len(users)) % FOLDS
+    split = np.where(fold == 0, "test", np.where(rng.random(len(users)) < 0.2, "valid", "train"))
+    return pl.DataFrame(
+        {
+            "user": users,
+            "item": items,
+            "rating": np.clip(np.round(liked), 1, 5).astype(np.float32),
+            "timestamp": pl.Series([None] * len(users), dtype=pl.Int64),
+            "split": split,
+            "fold": fold.astype(np.int32),
+            "sensitivity": (rng.permutation(len(users)) / len(users)).astype(np.float32),
+        }
+    )
+
+
+def friends() -> pl.DataFrame:
+    """Two random friends of every second user."""
+    rng = np.random.default_rng(1)
+    sources = np.repeat(np.arange(0, tiny.N_USERS, 2, dtype=np.int32), 2)
+    links = {"source": sources, "target": rng.integers(0, tiny.N_USERS, len(sources)).astype(np.int32)}
+    table = pl.DataFrame(links | {"relation": ["trusts"] * len(sources)})
+    return table.filter(pl.col("source") != pl.col("target")).unique(maintain_order=True)
