@@ -57,6 +57,11 @@ dipsgnn: env  ## regenerate DIPSGNN on MovieLens 100K (downloads it, or takes it
 dpvae: env  ## regenerate DP-VAE on MovieLens 100K (downloads it, or takes it from DPREC_MIRROR)
 	@dprec run dpvae
 
+.PHONY: privsr
+privsr: env  ## regenerate PrivSR on Ciao and Epinions (which you place, or which DPREC_MIRROR has)
+	@dprec run privsr
+	@dprec run privsr-epinions
+
 .PHONY: dipsgnn-ml-1m
 dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 	@dprec run dipsgnn-ml-1m
