@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import ConfigurationError, PrivacyError
-from tasks.privacy import aggregation, piecewise
+from tasks.privacy import aggregation, piecewise, worst_cases
 from tasks.stages import audit
 from tasks.stages.common import RUNS, digest, read_json
-from tests.stages import tiny
+from tests.stages import tiny, tiny_ratings
 
 FIELDS = {
     "protects",
@@ -188,3 +188,41 @@ def test_too_little_noise_in_a_sound_accounting_stops_the_suite(model: str, monk
         audit.main("open")
     ((epsilon, verdict), *_) = next(iter(edge_records().values()))
     assert (epsilon, verdict) == (1.0, "refuted")
+
+
+def test_submissions_about_ratings_are_audited_in_both_accountings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim for one iteration is refuted by twelve, by those who drew h and those who did not; a total is not, nor
+    is a single release. The largest provable bound depends on how many numbers may be drawn."""
+    monkeypatch.setattr(worst_cases, "SUBMITTED", 2_000_000)
+    changes = tiny_ratings.changes()
+    privsr = changes["experiments"]["tiny-privsr"]
+    rigorous = {key: value for key, value in privsr["config"].items() if key != "beta"}
+    rigorous |= {"accounting": "rigorous", "delta": 1e-5, "towards": "sums"}
+    means = tiny_ratings.MEANS | {"epsilon": 2.0, "variance": 1.0, "sensitive_share": 0.25}
+    changes["experiments"] |= {
+        "tiny-privsr": privsr | {"sweep": []},
+        "tiny-rigorous": privsr | {"model": "privsr-rigorous", "config": rigorous, "sweep": [{"epsilon": 3.0}]},
+        "tiny-dp-bias": privsr
+        | {"model": "dp-rating-means", "code": "tasks/models/rating_means.py", "config": means, "sweep": []},
+    }
+    place = tmp_path / "ratings"
+    place.mkdir()
+    tiny_ratings.build(place, **changes)
+    monkeypatch.chdir(place)
+    audit.main("tiny")
+    records = read_json(RUNS / "tiny" / "audit.json")
+    verdicts = [(one["mechanism"].split(" ")[0], one["epsilon_claimed"], one["verdict"]) for one in records]
+    assert sorted(verdicts) == [
+        ("Gaussian", 1.0, "consistent"),
+        ("Gaussian", 3.0, "consistent"),
+        ("Laplace", 2.0, "consistent"),
+        ("fresh", 1.0, "refuted"),
+        ("fresh", 1.0, "refuted"),
+    ]
+    drew, others = (
+        next(one["audited_epsilon"] for one in records if one["neighbouring"].endswith(who))
+        for who in ("who drew h", "did not draw h")
+    )
+    assert drew > others

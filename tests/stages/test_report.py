@@ -17,10 +17,10 @@ from tasks.evaluation.gains import GAINS
 from tasks.reporting import claims, comparison, ledger
 from tasks.reporting.layout import number
 from tasks.reporting.results import GAIN_ORDER
-from tasks.stages import attack_edges, audit, check, report, train
+from tasks.stages import attack_edges, attack_ratings, audit, check, report, train
 from tasks.stages.common import RUNS, read_json
 from tests.reporting import example
-from tests.stages import tiny_next
+from tests.stages import tiny_next, tiny_ratings
 
 INJECTED = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='alert(3)"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -322,3 +322,31 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     with pytest.raises(DataError, match=r"edges\.parquet: not readable .*; run attack-edges again"):
         report.main(suite)
     assert page(tmp_path, suite) == text
+
+
+def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny_ratings.build(tmp_path, **tiny_ratings.changes("privsr"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(audit, "SAMPLES", 1_000)
+    for model in tiny_ratings.MODELS:
+        train.main(f"privsr-{model}")
+        check.main(f"recommendations/privsr-{model}")
+        attack_ratings.main(f"privsr-{model}")
+    audit.main("privsr")
+    check.main("metrics/privsr")
+    report.main("privsr")
+    results = tmp_path / "data/results/privsr"
+    measured = pl.read_csv(results / "metrics.csv")
+    found = measured.filter((pl.col("metric") == "reconstruction/published/mae") & (pl.col("setting") == "base"))
+    assert set(found["experiment"]) == {"privsr-privsr", "privsr-mf-ratings"}
+    attacks = pl.read_csv(results / "attacks.csv")
+    assert {"published", "averaged", "weighted", "friend"} <= set(attacks["attacker"])
+    spent = pl.read_csv(results / "ledger.csv").filter(pl.col("experiment") == "privsr-privsr")
+    assert set(spent["protects"]) == {"rating"}
+    assert spent.filter(pl.col("setting") == "base")["verdict"].to_list() != [None]
+    text = page(tmp_path, "privsr")
+    assert {"reconstruction", "accounting"} <= set(Page(text).values("id"))
+    worst = attacks.filter((pl.col("experiment") == "privsr-privsr") & (pl.col("setting") == "base"))
+    assert [value for value in worst["mae"] if number(value) not in Page(text).texts] == []
