@@ -77,12 +77,8 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     lines = [line for line in ledger.lines_of(results, system) if line.setting == mode.setting]
     if not lines:
         return [missing("no entry")] * 3
-    claimed, accounted = (
-        unique([f"{one.entry.protects}: {ledger.shown(epsilon, delta)}" for one, epsilon, delta in told])
-        for told in (
-            [(one, one.entry.claimed_epsilon, one.entry.claimed_delta) for one in lines],
-            [(one, one.entry.accounted_epsilon, one.entry.accounted_delta) for one in lines],
-        )
-    )
+    told = ledger.told(lines)
+    claimed = unique([f"{one.what}: {one.claimed}" for one in told])
+    accounted = unique([f"{one.what}: {one.accounted}" for one in told])
     reasons = unique([f"{one.entry.protects}: {one.entry.reason}" for one in lines if one.entry.reason])
     return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "wide")]

@@ -156,6 +156,44 @@ def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
     return f"{joined(names)} together" if len(names) > 1 else names[0]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a system spent on one protected thing towards one observer, as text; runs that spent unequally together."""
+
+    what: str
+    claimed: str
+    accounted: str
+    audited: str
+
+
+def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
+    """Each of `lines`, those that differ in nothing but the accounted budget as one: from the smallest to the largest.
+
+    plural: what the name of every protected thing ends with.
+    """
+    grouped: dict[tuple[str, ...], list[Line]] = {}
+    for line in lines:
+        entry = line.entry
+        what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
+        claimed = shown(entry.claimed_epsilon, entry.claimed_delta)
+        audited = shown(line.audit["audited_epsilon"]) if line.audit else ""
+        key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason)
+        grouped.setdefault(key, []).append(line)
+    return unique([Told(key[0], key[1], _range([line.entry for line in same]), key[2]) for key, same in grouped.items()])
+
+
+def _range(entries: Sequence[LedgerEntry]) -> str:
+    """Their accounted budgets: one, or the smallest and the largest."""
+    found = sorted(
+        {(one.accounted_epsilon, one.accounted_delta) for one in entries if one.accounted_epsilon is not None}
+    )
+    if not found:
+        return shown(None)
+    (low, _), (high, delta) = found[0], found[-1]
+    first, last = shown(low), shown(high, delta)
+    return last if last.startswith(first) else f"{first} to {last}"
+
+
 def shown(epsilon: float | None, delta: float = 0.0) -> str:
     """A budget as text: "20", "1.5, δ = 1e-05", or "none"."""
     text = show_epsilon(epsilon)

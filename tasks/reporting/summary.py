@@ -49,13 +49,10 @@ def budgets(results: Results) -> list[str]:
     """Who has a finite accounted epsilon, then one sentence per system: what is covered, and what is not."""
     sentences = [_budget_in_short(results)]
     for system in results.systems:
-        lines = ledger.base_lines(results, system)
         told = [
-            f"{ledger.protected(lines, line, 's')}: "
-            f"claimed {ledger.shown(line.entry.claimed_epsilon, line.entry.claimed_delta)}, "
-            f"accounted {ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta)}, "
-            + (f"audited {ledger.shown(line.audit['audited_epsilon'])} or more" if line.audit else "not audited")
-            for line in lines
+            f"{one.what}: claimed {one.claimed}, accounted {one.accounted}, "
+            + (f"audited {one.audited} or more" if one.audited else "not audited")
+            for one in ledger.told(ledger.base_lines(results, system), "s")
         ]
         sentences.append(
             f"{results.told(system)}: {'; '.join(unique(told)) or 'no entry in its ledger, so no guarantee'}."

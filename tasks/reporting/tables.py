@@ -222,16 +222,12 @@ def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:
 
 def _budgets(results: Results, system: System) -> list[Cell]:
     """Claimed, accounted and audited, one line per protected thing."""
-    lines = ledger.base_lines(results, system)
-    cells = []
-    for texts in (
-        [ledger.shown(line.entry.claimed_epsilon, line.entry.claimed_delta) for line in lines],
-        [ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta) for line in lines],
-        [ledger.shown(line.audit["audited_epsilon"]) if line.audit else "none" for line in lines],
-    ):
-        told = unique([f"{ledger.protected(lines, line)}: {text}" for line, text in zip(lines, texts, strict=True)])
-        cells.append(Cell("", tuple(told), "stack") if told else missing("no entry"))
-    return cells
+    spent = ledger.told(ledger.base_lines(results, system))
+    if not spent:
+        return [missing("no entry")] * 3
+    columns = zip(*((one.claimed, one.accounted, one.audited or "none") for one in spent), strict=True)
+    named = [unique([f"{one.what}: {text}" for one, text in zip(spent, texts, strict=True)]) for texts in columns]
+    return [Cell("", tuple(lines), "stack") for lines in named]
 
 
 def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from tasks.privacy.ledger import Event
+from tasks.privacy.ledger import Event, LedgerEntry
 from tasks.reporting import details, ledger, tables
 from tasks.reporting.results import Results, Spent
 from tests.reporting.example import SEEDS, SPENT
@@ -121,3 +121,36 @@ def test_what_a_mechanism_keeps_at_any_budget_is_said_where_it_was_used(real: Re
     assert "probability one half at any budget" in note
     without = replace(real, systems=tuple(one for one in real.systems if "gerai" not in one.model))
     assert details.notes(without) == []
+
+
+def test_runs_that_spent_unequally_are_told_together_and_observers_apart(real: Results) -> None:
+    """Three runs towards one observer, two of them unequal, and the same releases towards another."""
+    system = real.systems[0]
+
+    def line(seed: int, observer: str, epsilon: float | None) -> ledger.Line:
+        entry = LedgerEntry(
+            protects="rating",
+            neighbouring=f"one value, towards {observer}",
+            observer=observer,
+            mechanism="made up",
+            accounting="rigorous",
+            claimed_epsilon=1.0,
+            claimed_delta=1e-6,
+            accounted_epsilon=epsilon,
+            accounted_delta=1e-6,
+            reason="" if epsilon is not None else "nothing follows",
+        )
+        return ledger.Line(system, "base", (seed,), entry, None)
+
+    lines = [
+        line(0, "some", 1.0),
+        line(1, "some", 1.0),
+        line(0, "all", 10.5),
+        line(1, "all", 12.25),
+        line(2, "all", 11),
+    ]
+    assert ledger.told(lines, "s") == [
+        ledger.Told("ratings, towards some", "1, δ = 1e-06", "1, δ = 1e-06", ""),
+        ledger.Told("ratings, towards all", "1, δ = 1e-06", "10.5 to 12.25, δ = 1e-06", ""),
+    ]
+    assert [one.accounted for one in ledger.told([line(0, "none", None)])] == ["none"]
