@@ -1,0 +1,177 @@
+"""Scores equal scikit-learn's, controls are what no embedding gives, and unknown users take no part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, f1_score, precision_score
+from sklearn.tree import DecisionTreeClassifier
+
+from tasks.errors import DataError
+from tasks.evaluation.classification import (
+    UNKNOWN,
+    class_scores,
+    decision_tree,
+    held_out,
+    label_scores,
+    logistic_regression,
+    predict_classes,
+    predict_labels,
+    tmr,
+)
+
+
+def interests(n: int, seed: int) -> np.ndarray:
+    """Four labels of different frequency."""
+    return (np.random.default_rng(seed).random((n, 4)) < [0.7, 0.5, 0.3, 0.1]).astype(np.int8)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.05, 0.4, 1.0])
+def test_micro_scores_are_those_of_scikit_learn_in_either_order(density: float) -> None:
+    rng = np.random.default_rng(0)
+    truth = interests(50, 1)
+    guess = (rng.random(truth.shape) < density).astype(np.int8)
+    found = label_scores(truth, guess)
+    assert found.precision == pytest.approx(precision_score(truth, guess, average="micro", zero_division=0))
+    assert found.precision_swapped == pytest.approx(precision_score(guess, truth, average="micro", zero_division=0))
+    assert found.micro_f1 == pytest.approx(f1_score(guess, truth, average="micro", zero_division=0))
+    assert found.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro", zero_division=0))
+
+
+def test_macro_scores_are_those_of_scikit_learn_also_with_classes_that_are_never_guessed_or_never_there() -> None:
+    rng = np.random.default_rng(0)
+    truth, guess = rng.choice([0, 1, 4], 60), rng.choice([0, 2, 4], 60)
+    found = class_scores(truth, guess)
+    assert found.precision == pytest.approx(precision_score(truth, guess, average="macro", zero_division=0))
+    assert found.precision_swapped == pytest.approx(precision_score(guess, truth, average="macro", zero_division=0))
+    assert found.micro_f1 == pytest.approx(accuracy_score(truth, guess))
+    assert found.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro"))
+
+
+def test_a_repeat_is_scikit_learns_tree_on_its_split_and_the_majority_is_its_tree_on_a_constant() -> None:
+    rng = np.random.default_rng(2)
+    vectors, users, labels = rng.standard_normal((90, 3)), rng.permutation(90)[:70], interests(70, 3)
+    found = predict_labels(vectors, users, labels, seed=5, repeats=2)
+    order = np.argsort(users)
+    x, truth = vectors[users[order]], labels[order]
+    for tested, majority in zip(held_out(70, 0.2, 2, 5), found.controls["majority"], strict=True):
+        tree = DecisionTreeClassifier().fit(np.zeros((56, 1)), truth[~tested])
+        assert majority == label_scores(truth[tested], tree.predict(np.zeros((14, 1))).astype(np.int8))
+    for repeat, tested in enumerate(held_out(70, 0.2, 2, 5)):
+        state = int(np.random.default_rng([5, repeat, *b"classifier"]).integers(2**31))
+        tree = DecisionTreeClassifier(random_state=state).fit(x[~tested], truth[~tested])
+        assert found.scores[repeat] == label_scores(truth[tested], tree.predict(x[tested]).astype(np.int8))
+
+
+def test_vectors_that_hold_the_labels_are_read_perfectly_and_random_ones_are_at_the_level_of_their_control() -> None:
+    """Twenty repeats of 100 users: two inputs of the same law; their means over repeats differ with a standard error
+    that repeats on the same users understate, so the bound is 0.06, three times the spread over data seeds (0.02)."""
+    labels = interests(500, 0)
+    users = np.arange(500)
+    noise = np.random.default_rng(1).standard_normal((500, 4)).astype(np.float32)
+    # Sets of labels that nobody taught are not always read right.
+    perfect = predict_labels(labels.astype(np.float32), users, labels, seed=0, repeats=3)
+    assert min(min(scores) for scores in perfect.scores) > 0.98
+    chance = predict_labels(noise, users, labels, seed=0, repeats=20)
+    ours, control = (np.mean(scores, axis=0) for scores in (chance.scores, chance.controls["random"]))
+    assert np.abs(ours - control).max() < 0.06
+    share = labels.mean()
+    # A tree grown on noise gives label l to a share s_l of the users at random, and is right with probability s_l.
+    shares = labels.mean(axis=0)
+    assert abs(control[0] - (shares**2).sum() / shares.sum()) < 0.06
+    everything = np.mean(chance.controls["everything"], axis=0)
+    assert everything == pytest.approx([share, 1, 2 * share / (1 + share)], abs=0.03)
+
+
+def test_a_single_label_is_one_column_of_several() -> None:
+    labels = interests(80, 0)[:, :1]
+    found = predict_labels(np.hstack([labels, labels]) * 1.0, np.arange(80), labels, seed=0)
+    assert set(found.scores) == {(1.0, 1.0, 1.0)}
+
+
+def test_equal_seeds_give_equal_scores_and_unknown_users_and_their_order_change_nothing() -> None:
+    rng = np.random.default_rng(4)
+    vectors, users, labels = rng.standard_normal((60, 5)), rng.permutation(60)[:40], interests(40, 4)
+    found = predict_labels(vectors, users, labels, seed=1)
+    order = rng.permutation(40)
+    changed = vectors.copy()
+    changed[np.setdiff1d(np.arange(60), users)] += 100
+    assert predict_labels(changed, users[order], labels[order], seed=1) == found
+    assert predict_labels(vectors, users, labels, seed=2) != found
+
+    classes = np.full(60, UNKNOWN)
+    classes[users] = labels[:, 0]
+    known = predict_classes(vectors, classes, logistic_regression, seed=1)
+    assert predict_classes(changed, classes, logistic_regression, seed=1) == known
+
+
+def test_attribute_free_vectors_are_judged_on_the_same_splits() -> None:
+    rng = np.random.default_rng(4)
+    vectors, classes = rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
+    found = predict_classes(vectors, classes, decision_tree, seed=1, attribute_free=vectors)
+    assert found.controls["attribute-free"] == found.scores
+    assert len(found.scores) == len(found.controls["majority"]) == len(found.controls["random"]) == 5
+
+
+@pytest.mark.parametrize("classifier", [logistic_regression, decision_tree])
+def test_one_class_alone_and_classes_of_one_member_are_no_failure(classifier) -> None:
+    vectors = np.random.default_rng(0).standard_normal((30, 2))
+    alone = predict_classes(vectors, np.full(30, 2), classifier, seed=0)
+    assert {scores.micro_f1 for scores in alone.scores} == {1.0}
+    classes = np.repeat([0, 1], 15)
+    classes[7] = 2
+    found = predict_classes(np.stack([classes, classes % 2], axis=1) * 1.0, classes, classifier, seed=0, repeats=20)
+    tested = held_out(30, 0.2, 20, 0)[:, 7]
+    assert tested.any()
+    assert not tested.all()
+    # Where the only member is tested, nobody could learn its class; everybody else is told apart.
+    assert all(
+        scores.micro_f1 == pytest.approx(5 / 6 if alone_is_tested else 1)
+        for scores, alone_is_tested in zip(found.scores, tested, strict=True)
+    )
+
+
+def test_splits_test_a_fifth_and_always_leave_somebody_to_learn_from() -> None:
+    assert held_out(101, 0.2, 7, 3).sum(axis=1).tolist() == [20] * 7
+    assert held_out(2, 0.01, 3, 0).sum(axis=1).tolist() == [1] * 3
+    assert held_out(2, 0.99, 3, 0).sum(axis=1).tolist() == [1] * 3
+    assert (held_out(101, 0.2, 7, 3)[:2] == held_out(101, 0.2, 2, 3)).all(), "more repeats change none of the first"
+
+
+def test_nothing_to_learn_from_and_nonsense_are_refused() -> None:
+    vectors = np.ones((5, 2))
+    none = np.empty((0,), int)
+    with pytest.raises(DataError, match="known of 0 users"):
+        predict_labels(vectors, none, np.empty((0, 3), int), seed=0)
+    with pytest.raises(DataError, match="known of 0 users"):
+        predict_classes(vectors, np.full(5, UNKNOWN), decision_tree, seed=0)
+    with pytest.raises(DataError, match="known of 1 users"):
+        predict_classes(vectors, np.array([UNKNOWN, 1, UNKNOWN, UNKNOWN, UNKNOWN]), decision_tree, seed=0)
+    with pytest.raises(DataError, match="neither 0 nor 1"):
+        predict_labels(vectors, np.arange(3), np.full((3, 2), -1), seed=0)
+    with pytest.raises(DataError, match="there twice"):
+        predict_labels(vectors, np.array([1, 1, 2]), np.ones((3, 2), int), seed=0)
+    with pytest.raises(DataError, match="user 5 is none of the 5"):
+        predict_labels(vectors, np.array([1, 5]), np.ones((2, 2), int), seed=0)
+    with pytest.raises(DataError, match="first user 3"):
+        predict_labels(np.where(np.arange(5)[:, None] == 3, np.nan, vectors), np.arange(5), np.ones((5, 1)), seed=0)
+    with pytest.raises(DataError, match="never right"):
+        tmr(0.4, [0.0, 0.0])
+
+
+PRINTED = {  # DP-CroSUE, Tables 3 and 4: precision of interests, gender, occupation; Table 2: TMR
+    ("DeepWalk", "foursquare"): (0.453, 0.508, 0.102, 0.743),
+    ("DeepWalk", "twitter"): (0.413, 0.501, 0.120, 0.665),
+    ("DeepWalk", "weibo1"): (0.215, 0.506, 0.450, 0.225),
+    ("DeepWalk", "weibo2"): (0.247, 0.498, 0.495, 0.249),
+    ("Word2Vec", "foursquare"): (0.463, 0.569, 0.149, 0.645),
+    ("Word2Vec", "twitter"): (0.463, 0.705, 0.158, 0.537),
+    ("Word2Vec", "weibo1"): (0.226, 0.570, 0.524, 0.207),
+    ("Word2Vec", "weibo2"): (0.231, 0.533, 0.508, 0.222),
+}
+
+
+@pytest.mark.parametrize("row", PRINTED)
+def test_tmr_is_the_papers_ratio_of_its_own_precisions(row: tuple[str, str]) -> None:
+    precision, *attacks, printed = PRINTED[row]
+    assert tmr(precision, attacks) == pytest.approx(printed, abs=0.001)
