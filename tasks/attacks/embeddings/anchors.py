@@ -1,0 +1,199 @@
+"""Re-identification: whose account in one network is whose in another, found from what both released.
+
+Source: METHODS sections 6 and 7. DP-CroSUE finds the accounts of a person in two networks, to learn from both. Whoever
+holds both releases can do the same to find out who a pseudonym is, so the precision of an alignment is here the success
+of an attack. An attacker need not name everybody: it names those of whom it is sure. How many users those are when
+nine names of ten are right is `Confident`; a mean over all users hides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+from tasks.attacks.embeddings.links import Estimate
+from tasks.errors import DataError
+from tasks.evaluation.alignment import PairScorer, precision
+from tasks.evaluation.classification import Vectors, check_vectors
+from tasks.evaluation.statistics import clopper_pearson
+
+WANTED = 0.9
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Confident:
+    """The attacker that names only those of whom it is sure.
+
+    share: right names over all anchors, with an exact 95 % interval.
+    precision: right names over names; None where it names nobody. It may fall below what was wanted: the threshold was
+        chosen on other users.
+    names: how many it gives.
+    """
+
+    share: Estimate
+    precision: float | None
+    names: int
+
+
+@dataclass(frozen=True)
+class Reidentified:
+    """at: cut-off k -> share of anchors whose account is among the k nearest, with an exact 95 % interval for other
+        anchors (ties counting what they are worth).
+    chance: cut-off k -> the same of a guess.
+    confident: see there.
+    """
+
+    at: dict[int, Estimate]
+    chance: dict[int, float]
+    confident: Confident
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The nearest account of every source user.
+
+    right: (n_sources,) whether it is their own; never for those who have none.
+    confidence: how sure the attacker can be, name -> (n_sources,): `nearest` (the score) and `margin` (how far ahead
+        of the second).
+    """
+
+    right: NDArray[np.bool_]
+    confidence: dict[str, NDArray[np.float64]]
+
+
+def reidentify(
+    score: PairScorer,
+    anchors: NDArray[np.integer],
+    n_sources: int,
+    *,
+    seed: int,
+    ks: Sequence[int] = (1, 10),
+    wanted: float = WANTED,
+) -> Reidentified:
+    """Attack by nearest accounts; all targets are candidates, and all source users may be named.
+
+    Args:
+        score: see `tasks.evaluation.alignment`; `similar` makes one, of embeddings and a map or of attributes.
+        anchors: (n, 2) source and target of a person, each user once. They judge, and half of them calibrate: an
+            attacker knows some people.
+        n_sources: how many source users there are; those without an account in the other network can only be named
+            wrongly.
+        seed: of halves and ties.
+        wanted: precision of the confident attacker.
+
+    Raises:
+        DataError: no anchors, a user is in two of them or is none of the network, or a score is not a number.
+        ValueError: a cut-off is below 1.
+    """
+    for column, name in enumerate(("source", "target")):
+        users, counts = np.unique(anchors[:, column], return_counts=True)
+        if (counts > 1).any():
+            raise DataError(f"anchors: {name} user {users[counts > 1][0]} is in several; keep one")
+    if len(anchors) and not 0 <= anchors[:, 0].min() <= anchors[:, 0].max() < n_sources:
+        raise DataError(f"anchors: a source user is none of the {n_sources} there are")
+    found = precision(score, anchors, ks, batch=BATCH)
+    n = len(anchors)
+    at = {k: _interval(share * n, n) for k, share in found.at.items()}
+    rng = np.random.default_rng(seed)
+    named = claims(score, anchors, n_sources, rng)
+    return Reidentified(at, found.chance, confident(named, n, wanted, rng))
+
+
+def similar(source: Vectors, target: Vectors, *, cosine: bool = True) -> PairScorer:
+    """Scorer by cosine, or by dot product, of vectors in one space.
+
+    Of bits, as those of SimHash, give them as -1 and 1 and take the dot product: it counts equal bits, without rounding
+    that would tell equally near ones apart.
+
+    Args:
+        source: (n_sources, d), already mapped to the space of the targets (`source @ W`).
+        target: (n_targets, d).
+
+    Raises:
+        DataError: vectors are not finite, or of different length.
+    """
+    check_vectors(source, "source")
+    check_vectors(target, "target")
+    if source.shape[1] != target.shape[1]:
+        raise DataError(f"source and target vectors have {source.shape[1]} and {target.shape[1]} numbers; map one")
+    left, right = (normalize(rows) if cosine else rows for rows in (source, target))
+
+    def score(users: NDArray[np.int64]) -> NDArray[np.floating]:
+        scores: NDArray[np.floating] = left[users] @ right.T
+        return scores
+
+    return score
+
+
+def claims(score: PairScorer, anchors: NDArray[np.integer], n_sources: int, rng: np.random.Generator) -> Claims:
+    """Of every source user the nearest target, a random one of equally near ones.
+
+    Raises:
+        DataError: a score is not a number.
+    """
+    own = np.full(n_sources, -1)
+    own[anchors[:, 0]] = anchors[:, 1]
+    right = np.zeros(n_sources, bool)
+    nearest, margin = np.zeros(n_sources), np.zeros(n_sources)
+    for start in range(0, n_sources, BATCH):
+        users = np.arange(start, min(start + BATCH, n_sources))
+        scores = score(users)
+        if np.isnan(scores).any():
+            raise DataError(f"scores of source users {users[0]} to {users[-1]} are not all numbers; the map diverged")
+        order = rng.permutation(scores.shape[1])  # argmax takes the first of equals: in a random order, a random one
+        best = order[scores[:, order].argmax(axis=1)]
+        right[users] = best == own[users]
+        top = scores[np.arange(len(users)), best]
+        nearest[users] = top
+        if scores.shape[1] > 1:
+            margin[users] = top - np.partition(scores, -2, axis=1)[:, -2]
+    return Claims(right, {"nearest": nearest, "margin": margin})
+
+
+def confident(named: Claims, n_anchors: int, wanted: float, rng: np.random.Generator) -> Confident:
+    """Name those of whom the attacker is surer than its threshold, which it chooses on the other half of the users.
+
+    On that half it also chooses what to go by: the score, or how far it is ahead.
+    """
+    half = np.zeros(len(named.right), bool)
+    half[rng.permutation(len(half))[: len(half) // 2]] = True
+    says = np.zeros(len(half), bool)
+    for taught in (half, ~half):
+        best = 0
+        for confidence in named.confidence.values():
+            threshold, right = choose(confidence[taught], named.right[taught], wanted)
+            if right > best:
+                best = right
+                says[~taught] = confidence[~taught] >= threshold
+    right = int(named.right[says].sum())
+    names = int(says.sum())
+    return Confident(_interval(right, n_anchors), right / names if names else None, names)
+
+
+def choose(confidence: NDArray[np.floating], right: NDArray[np.bool_], wanted: float) -> tuple[float, int]:
+    """The lowest threshold above which names are right with at least the precision `wanted`, and how many are.
+
+    Users of equal confidence are named together, or not at all; (inf, 0) if no threshold will do.
+    """
+    if not len(confidence):
+        return float("inf"), 0
+    order = np.argsort(-confidence, kind="stable")
+    sure, found = confidence[order], right[order].cumsum()
+    fine = np.append(sure[1:] != sure[:-1], True) & (found >= wanted * np.arange(1, len(sure) + 1)) & (found > 0)
+    if not fine.any():
+        return float("inf"), 0
+    last = int(np.flatnonzero(fine)[-1])
+    return float(sure[last]), int(found[last])
+
+
+def _interval(right: float, n: int) -> Estimate:
+    """Of a share; a fraction of a success, from ties, counts down for the lower end and up for the upper."""
+    value = right / n
+    low, _ = clopper_pearson(int(np.floor(right + 1e-9)), n)
+    _, high = clopper_pearson(min(int(np.ceil(right - 1e-9)), n), n)
+    return Estimate(value, low, high)

@@ -1,0 +1,126 @@
+"""Who is recognised, among how many, and how sure the attacker was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks.attacks.embeddings.anchors import Claims, choose, claims, confident, reidentify, similar
+from tasks.errors import DataError
+
+
+def people(n: int, others: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors of two networks and anchors: n people in both, `others` in one alone, in random order."""
+    rng = np.random.default_rng(seed)
+    source, target = (rng.standard_normal((n + others, 12)) for _ in range(2))
+    anchors = np.stack([rng.permutation(n + others)[:n] for _ in range(2)], axis=1)
+    target[anchors[:, 1]] = source[anchors[:, 0]] + noise * target[anchors[:, 1]]
+    return source, target, anchors
+
+
+def test_equal_vectors_identify_everybody_also_among_those_without_an_account() -> None:
+    source, target, anchors = people(60, 20, 0.0, 0)
+    found = reidentify(similar(source, target), anchors, 80, seed=0)
+    assert found.at[1].value == found.at[10].value == 1
+    assert found.at[1].low == pytest.approx(0.025 ** (1 / 60))
+    assert found.chance == {1: 1 / 80, 10: 10 / 80}
+    assert found.confident.share.value > 0.9
+    assert found.confident.precision is not None
+    assert found.confident.precision > 0.8
+
+
+def test_random_vectors_are_at_chance_and_nobody_is_named_with_confidence() -> None:
+    """1,000 anchors among 100 targets each, ten times: hits at 10 are 10 % with a standard error of 0.0095 (anchors of
+    one draw share targets and are nearly independent), within 4 of these (6e-5)."""
+    rng = np.random.default_rng(1)
+    shares, named = [], []
+    for seed in range(10):
+        anchors = np.stack([rng.permutation(100), rng.permutation(100)], axis=1)
+        source, target = rng.standard_normal((2, 100, 20))
+        found = reidentify(similar(source, target), anchors, 100, seed=seed)
+        shares.append(found.at[10].value)
+        named.append(found.confident.share.value)
+    assert np.mean(shares) == pytest.approx(0.1, abs=0.038)
+    assert np.mean(named) < 0.01
+
+
+def test_a_map_and_bits_are_scored_as_a_slow_loop_would() -> None:
+    rng = np.random.default_rng(0)
+    source, target, w = rng.standard_normal((5, 3)), rng.standard_normal((7, 4)), rng.standard_normal((3, 4))
+    scores = similar(source @ w, target)(np.arange(5))
+    for i in range(5):
+        for j in range(7):
+            mapped = source[i] @ w
+            cosine = mapped @ target[j] / np.linalg.norm(mapped) / np.linalg.norm(target[j])
+            assert scores[i, j] == pytest.approx(cosine)
+    left, right = rng.integers(0, 2, (6, 32)), rng.integers(0, 2, (8, 32))
+    equal = (left[:, None] == right).sum(axis=2)
+    dots = similar(2.0 * left - 1, 2.0 * right - 1, cosine=False)(np.arange(6))
+    assert dots == pytest.approx(2 * equal - 32)
+
+
+def test_a_constant_scorer_is_at_chance_and_its_claims_are_spread() -> None:
+    anchors = np.stack([np.arange(400)] * 2, axis=1)
+    found = reidentify(lambda users: np.zeros((len(users), 400)), anchors, 400, seed=0)
+    assert {k: one.value for k, one in found.at.items()} == pytest.approx(found.chance)
+    named = claims(lambda users: np.zeros((len(users), 400)), anchors, 400, np.random.default_rng(0))
+    assert named.right.sum() == 1, "all are equally near to everybody: one account for all of them"
+    assert not named.confidence["margin"].any()
+
+
+def test_the_threshold_is_the_lowest_that_keeps_the_precision() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        confidence, right = rng.integers(0, 9, 40) * 1.0, rng.random(40) < 0.7
+        threshold, found = choose(confidence, right, 0.75)
+        fine = [t for t in range(9) if (confidence >= t).any() and right[confidence >= t].mean() >= 0.75]
+        if fine:
+            assert found == right[confidence >= min(fine)].sum()
+            assert ((confidence >= threshold) == (confidence >= min(fine))).all()
+        else:
+            assert (threshold, found) == (float("inf"), 0)
+
+
+def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> None:
+    """Right with the probability that confidence says, uniform: precision 0.9 is reached above 0.8, a fifth of all.
+    4,000 users: the share of those right above is 0.18; thresholds move it by a few hundredths."""
+    rng = np.random.default_rng(4)
+    sure = rng.random(4000)
+    right = rng.random(4000) < sure
+    found = confident(Claims(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
+    assert found.precision == pytest.approx(0.9, abs=0.03)
+    assert found.share.value == pytest.approx(0.18, abs=0.05)
+    assert found.share.low < found.share.value < found.share.high
+
+
+def test_those_without_an_account_can_only_be_named_wrongly() -> None:
+    source, target, anchors = people(40, 60, 0.1, 2)
+    alone = claims(similar(source, target), anchors, 100, np.random.default_rng(0))
+    assert not alone.right[np.setdiff1d(np.arange(100), anchors[:, 0])].any()
+    assert alone.right.sum() > 30
+
+
+def test_equal_seeds_give_equal_results_and_fractions_of_ties_widen_the_interval() -> None:
+    source, target, anchors = people(40, 10, 1.0, 5)
+    first, again = (reidentify(similar(source, target), anchors, 50, seed=7) for _ in range(2))
+    assert first == again
+    tied = reidentify(lambda users: np.zeros((len(users), 3)), np.array([[0, 0], [1, 1]]), 2, seed=0, ks=(1,))
+    assert tied.at[1].value == pytest.approx(1 / 3)
+    assert tied.at[1].low == 0
+    assert tied.at[1].high > 0.95
+
+
+def test_one_target_no_anchors_and_people_twice() -> None:
+    only = reidentify(lambda users: np.ones((len(users), 1)), np.array([[1, 0]]), 2, seed=0, ks=(1,))
+    assert only.at[1].value == only.chance[1] == 1
+    score = similar(np.ones((3, 2)), np.ones((3, 2)))
+    with pytest.raises(DataError, match="none to judge"):
+        reidentify(score, np.empty((0, 2), int), 3, seed=0)
+    with pytest.raises(DataError, match="target user 2 is in several"):
+        reidentify(score, np.array([[0, 2], [1, 2]]), 3, seed=0)
+    with pytest.raises(DataError, match="none of the 3"):
+        reidentify(score, np.array([[3, 2]]), 3, seed=0)
+    with pytest.raises(DataError, match="2 and 3 numbers"):
+        similar(np.ones((3, 2)), np.ones((3, 3)))
+    with pytest.raises(DataError, match="source: not finite for 1 users"):
+        similar(np.array([[np.inf, 1.0]]), np.ones((3, 2)))
