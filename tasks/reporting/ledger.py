@@ -179,7 +179,9 @@ def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
         audited = shown(line.audit["audited_epsilon"]) if line.audit else ""
         key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason)
         grouped.setdefault(key, []).append(line)
-    return unique([Told(key[0], key[1], _range([line.entry for line in same]), key[2]) for key, same in grouped.items()])
+    return unique(
+        [Told(key[0], key[1], _range([line.entry for line in same]), key[2]) for key, same in grouped.items()]
+    )
 
 
 def _range(entries: Sequence[LedgerEntry]) -> str:
