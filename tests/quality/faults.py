@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import polars as pl
-
-from tests.quality import tables
+from tests.quality import changes, tables
 from tests.quality.changes import Change, added, nobody, none, twice, value, without
 from tests.quality.tables import EPSILON, N_USERS, K, put
 
@@ -27,27 +25,6 @@ class Fault(NamedTuple):
     column: str | None
     kind: str
     rows: list[int]
-
-
-def reported_everything(frame: pl.DataFrame) -> pl.DataFrame:
-    """User 3 gets a value in every feature, where at most 3 of the 4 are sampled."""
-    for column in tables.SCHEMA.columns:
-        frame = put(frame, 3, column, 1.0)
-    return frame
-
-
-def only_tested(frame: pl.DataFrame) -> pl.DataFrame:
-    """All interactions of user 4 are moved to the test."""
-    return frame.with_columns(split=pl.when(pl.col("user") == 4).then(pl.lit("test")).otherwise("split"))
-
-
-def fold_skipped(frame: pl.DataFrame) -> pl.DataFrame:
-    """Folds 0, 1, 2, 3 and 5."""
-    return frame.with_columns(pl.col("fold").replace(4, 5))
-
-
-def one_fold(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(pl.col("fold") * 0)
 
 
 def empty(contract: str, *names: str) -> list[Fault]:
@@ -164,7 +141,7 @@ def processed() -> list[Fault]:
         one(name, "interactions", value(6, "timestamp", IN_MS), "timestamp", "between", 6),
         one(name, "interactions", value(6, "split", "tain"), "split", "in_set", 6),
         one(name, "interactions", twice(6), "user, item", "unique", 6, 72),
-        Fault(name, "interactions", only_tested, "interactions per user", "learnt", "between", [4]),
+        Fault(name, "interactions", changes.only_tested, "interactions per user", "learnt", "between", [4]),
         Fault(name, "interactions", nobody(5), "interactions per user", "learnt", "between", [5]),
         one("processed sequences", "interactions", value(5, "item", 0), "item", "holds", 5),
         *short(name, "users", "user_ids", "item_ids"),
@@ -200,8 +177,8 @@ def folds() -> list[Fault]:
         *missing(name, "folds", 1, "fold", "sensitivity"),
         one(name, "folds", value(1, "sensitivity", 1), "sensitivity", "holds", 1),
         one(name, "folds", value(1, "sensitivity", -0.01), "sensitivity", "holds", 1),
-        Fault(name, "folds", fold_skipped, "folds that occur", "fold", "holds", [4]),
-        Fault(name, "folds", one_fold, "folds that occur", None, "row_count", []),
+        Fault(name, "folds", changes.fold_skipped, "folds that occur", "fold", "holds", [4]),
+        Fault(name, "folds", changes.one_fold, "folds that occur", None, "row_count", []),
     ]
 
 
@@ -273,7 +250,7 @@ def released() -> list[Fault]:
             Fault("perturbed", RELEASE, value(2, column, 0.5), epsilon, column, "in_set", [2])
             for column in tables.SCHEMA.columns[2:]
         ),
-        Fault("perturbed", RELEASE, reported_everything, epsilon, "features_released", "between", [3]),
+        Fault("perturbed", RELEASE, changes.reported_everything, epsilon, "features_released", "between", [3]),
         Fault("perturbed", RELEASE, without(5), f"{epsilon} per user", "rows", "between", [17]),
         Fault("perturbed", RELEASE, twice(5), f"{epsilon} per user", "rows", "between", [17]),
         Fault("perturbed", RELEASE, added("user", N_USERS), epsilon, "user", "between", [12]),
