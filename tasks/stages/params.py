@@ -5,13 +5,14 @@ No field has a default: what decides a number is written in these files and nowh
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -19,12 +20,13 @@ from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import references
 from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack, TrainingAudit
-from tasks.stages.fields import BASE, Cutoffs, Epsilon, Name, Seeds, Strict, distinct, known, model_config
+from tasks.stages.fields import BASE, Cutoffs, Name, Perturbed, Seeds, Strict, known, model_config
 
 PARAMS_FILE = Path("params.yaml")
 SUITES = Path("suites")
 """The folder of the suites' own files, beside `PARAMS_FILE`."""
 _Options = TypeVar("_Options", bound=BaseModel)
+_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(multidimensional|dpcrosue(\.(published|rigorous))?)(?=\.|$)")
 
 
 class Dataset(Strict):
@@ -45,15 +47,6 @@ class Processed(Strict):
     protocol: Annotated[str, known("protocol", lambda: list(PROTOCOLS))]
     options: dict[str, Any]
     """The protocol's own options (its `Options`)."""
-
-
-class Perturbed(Strict):
-    """A processed data set whose user features went through a local mechanism, once per budget and seed."""
-
-    data: str
-    mechanism: Literal["multidimensional"]
-    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)]
-    seeds: Seeds
 
 
 class Embedded(Strict):
@@ -195,7 +188,9 @@ class Params(Strict):
         layer, name = experiment.features.split("/")
         if layer != "perturbed":
             return None
-        return float(config.get("features_epsilon", self.perturbed[name].epsilon[0]))
+        perturbed = self.perturbed[name]
+        base = perturbed.epsilon[0] if perturbed.mechanism == "multidimensional" else perturbed.features_epsilon
+        return float(config.get("features_epsilon", base))
 
 
 class _Loader(yaml.SafeLoader):
@@ -301,6 +296,7 @@ def first_error(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     for kind in ("attribute", "edges", "reconstruction"):  # pydantic names the kind it checks, which is no key
         where = where.replace(f"attack.{kind}", "attack", 1)
+    where = _PERTURBED_KIND.sub(r"\1", where)
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
         message = "unknown key"

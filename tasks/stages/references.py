@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.models import MODELS
 
 if TYPE_CHECKING:
+    from tasks.stages.fields import Perturbed
     from tasks.stages.params import Experiment, Params, Suite
 
 
@@ -20,6 +21,7 @@ def root_problems(params: Params) -> Iterator[str]:
         yield from _unknown(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():
         yield from _unknown(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
+        yield from _perturbed_problems(f"perturbed.{name}", perturbed, params)
     for name, embedded in params.embedded.items():
         yield from _unknown(f"embedded.{name}.data", embedded.data, params.processed, "processed data set")
     for name, suite in params.suites.items():
@@ -47,6 +49,14 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
         yield from _features_problems(where, experiment, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
         yield from _code_problems(where, experiment)
+
+
+def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Iterator[str]:
+    """Networks where a mechanism wants a table of users, or the other way round."""
+    if perturbed.data in params.processed:
+        protocol = params.processed[perturbed.data].protocol
+        if (protocol == "dpcrosue") != (perturbed.mechanism == "dpcrosue"):
+            yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
 
 
 def _task_problems(suite: Suite) -> Iterator[str]:
@@ -105,6 +115,9 @@ def _features_problems(where: str, experiment: Experiment, params: Params) -> It
     perturbed = params.perturbed[name]
     if perturbed.data != experiment.data:
         yield f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}"
+    if perturbed.mechanism != "multidimensional":
+        yield f"{where}.features: {name!r} has perturbed networks, not the features of a table of users"
+        return
     for config in experiment.settings().values():
         if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
             yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"

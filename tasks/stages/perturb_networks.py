@@ -1,0 +1,349 @@
+"""A network of users, or two, as DP-CroSUE's users share it: attributes, friendships and words perturbed.
+
+Writes <setting>/seed-<s>/<network>/ (of a lone network <setting>/seed-<s>/), for each of those that the network has:
+features.parquet (user, then encoded columns), social.parquet (each friendship once, the smaller id first),
+posts.parquet and vocabulary.parquet (words that a post may hold), and schema.json: `tables` names all but the features.
+Beside two networks lies the schema.json of the pair. Nothing else of the processed data is there: labels, anchors,
+vectors of whole texts and published ids are not perturbed, so they are not released.
+
+Where accounting is rigorous, nothing that is made of the data without noise has a part in a release: numbers that
+only the data's own minimum and maximum scale are left out, words that GloVe's file has not are dropped, and of each
+user the words of posts in random order are released up to so many. (Processed posts lie in the order of their texts,
+which would show in how long they are.)
+
+GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: after another one was put there,
+`dvc repro -f perturb@NAME` takes it. words.json says which one was taken.
+
+Source: DP-CroSUE (Ren et al., CIKM 2022), section 4.1; METHODS sections 6 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.contracts import Feature, Schema
+from tasks.datasets import glove
+from tasks.datasets.encoding import encode
+from tasks.datasets.fetch import fetched
+from tasks.errors import ByHandError, DataError
+from tasks.models.networks.skipgram import skipgram_vectors
+from tasks.models.networks.walks import cooccurrences
+from tasks.privacy import edges, multidimensional, words
+from tasks.privacy.ledger import LedgerEntry
+from tasks.stages.common import file_digest, write_json
+from tasks.stages.download import places
+from tasks.stages.fields import Budgets, PublishedNetworks, RigorousNetworks
+from tasks.stages.noise import generator
+
+Options = PublishedNetworks | RigorousNetworks
+
+
+@dataclass(frozen=True)
+class Words:
+    """What words of posts may become.
+
+    names: (n_words,), in the order of their ids.
+    vectors: (n_words, d).
+    diameter: largest distance of two.
+    """
+
+    names: list[str]
+    vectors: NDArray[np.floating]
+    diameter: float
+
+
+@dataclass(frozen=True)
+class Network:
+    """What of a network is perturbed; each part is None where there is none, or it is left out.
+
+    features: those that are released, with their `matrix`: (n_users, n_columns).
+    links: (n_links, 2) int32, each friendship once.
+    posts: `user` and `tokens`, ids of `words`; none without a word.
+    unreleased: of a part that is left out, why.
+    """
+
+    name: str
+    schema: Schema
+    features: tuple[Feature, ...]
+    matrix: NDArray[np.float32] | None
+    links: NDArray[np.int32] | None
+    posts: pl.DataFrame | None
+    words: Words | None
+    unreleased: dict[str, str]
+
+
+def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict[str, Any]]:
+    """Write all releases of the network or pair in `source` below `place`.
+
+    Returns:
+        The ledger: setting, seed, network (empty for a lone one) and the fields of an entry; of texts three entries,
+        for three ways to be neighbours.
+
+    Raises:
+        ByHandError: GloVe's file is needed and not there.
+        DataError: there is nothing to perturb, or no word of the posts is public.
+        ValueError: a mechanism refuses what it is given.
+    """
+    whole = contracts.read_processed(source).schema
+    public = None
+    place.mkdir(parents=True)
+    if isinstance(options, RigorousNetworks) and options.text_epsilon is not None:
+        public, origin = public_words(options)
+        write_json(place / "words.json", origin)
+    networks = [read(source / one, one, options, public) for one in whole.networks or ("",)]
+    records = []
+    for setting, budgets in options.settings().items():
+        for seed in options.seeds:
+            folder = place / setting / f"seed-{seed}"
+            for network in networks:
+                (folder / network.name).mkdir(parents=True)
+                entries = release(network, options, budgets, (name, setting), seed, folder / network.name)
+                of = {"setting": setting, "seed": seed, "network": network.name}
+                records += [of | entry.model_dump(mode="json") for entry in entries]
+            if whole.networks:
+                pair = whole.model_copy(update={"tables": ()})
+                write_json(folder / "schema.json", pair.model_dump(mode="json"))
+    return records
+
+
+def read(folder: Path, name: str, options: Options, public: Words | None) -> Network:
+    """A processed network as it is perturbed: friends without direction, features and words that may be released.
+
+    Raises:
+        DataError: there is nothing to perturb, or no word of the posts is public.
+    """
+    tables = contracts.read_processed(folder)
+    schema, rigorous, unreleased = tables.schema, isinstance(options, RigorousNetworks), {}
+    features = tuple(one for one in schema.features if not rigorous or one.bounds == "public")
+    if fitted := [one.name for one in schema.features if one not in features]:
+        unreleased["feature"] = (
+            f"Left out, since nothing but the data's own minimum and maximum scales them: {', '.join(fitted)}."
+        )
+    matrix = None
+    if features:
+        users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
+        matrix = encode(users, features)
+    links = friendships(tables.scan("social")) if "social" in schema.tables else None
+    posts = vocabulary = None
+    if "vectors" in schema.tables and "posts" not in schema.tables:
+        unreleased["text"] = "Vectors of whole texts are left out: no mechanism here takes them, only words."
+    elif "posts" in schema.tables and options.text_epsilon is None:
+        unreleased["text"] = "Posts are left out: params.yaml gives texts no budget."
+    elif "posts" in schema.tables:
+        posts = contracts.read(folder / "posts.parquet", contracts.POSTS)
+        own = contracts.read(folder / "vocabulary.parquet", contracts.VOCABULARY).sort("id")["word"]
+        if isinstance(options, PublishedNetworks):
+            vocabulary = fitted_words(posts, own.to_list(), options)
+        else:
+            assert public is not None, "read where texts have a budget"
+            posts, vocabulary = known_words(posts, own, public), public
+            if posts.is_empty():
+                raise DataError(
+                    f"{folder}/posts.parquet: no word is among the {len(public.names)} public ones; set text_epsilon "
+                    "to null to leave texts out"
+                )
+    if matrix is None and links is None and posts is None:
+        raise DataError(f"{folder}/schema.json: the network has no features, friends or posts that can be perturbed")
+    return Network(name, schema, features, matrix, links, posts, vocabulary, unreleased)
+
+
+def friendships(social: pl.LazyFrame) -> NDArray[np.int32]:
+    """Each pair of different users of which one follows the other, once: (n_links, 2), in order."""
+    ends = pl.col("source"), pl.col("target")
+    pairs = social.select(source=pl.min_horizontal(*ends), target=pl.max_horizontal(*ends))
+    return pairs.filter(ends[0] != ends[1]).unique().sort(*ends).collect().to_numpy()
+
+
+def fitted_words(posts: pl.DataFrame, names: list[str], options: PublishedNetworks) -> Words:
+    """The network's own vocabulary, with vectors of what is written near what."""
+    how = options.word_vectors
+    lengths, tokens = ragged(posts)
+    counts = cooccurrences(tokens, np.repeat(np.arange(len(lengths)), lengths), len(names), how.window)
+    vectors = skipgram_vectors(counts, how.dimension, how.negatives, np.random.default_rng(how.seed))
+    return Words(names, vectors, words.diameter(vectors))
+
+
+def public_words(options: RigorousNetworks) -> tuple[Words, dict[str, Any]]:
+    """GloVe's first words, and what is said about the file that they are from.
+
+    Raises:
+        ByHandError: the file is neither placed nor in the mirror.
+        DataError: the file is not what it should be.
+    """
+    try:
+        with fetched(glove.FILE, places()) as path:
+            names, vectors = glove.read(path)
+            sha256 = file_digest(path)
+    except ByHandError as error:
+        raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
+    names, vectors = names[: options.public_words], vectors[: options.public_words]
+    about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
+    found = Words(names, vectors, words.diameter(vectors))
+    return found, about | {"words": len(names), "diameter": found.diameter}
+
+
+def known_words(posts: pl.DataFrame, own: pl.Series, public: Words) -> pl.DataFrame:
+    """The posts in ids of public words; other words are dropped, and posts that have none left."""
+    place = pl.DataFrame({"word": public.names}).with_row_index("public")
+    ids = own.rename("word").to_frame().join(place, on="word", how="left", maintain_order="left")["public"]
+    lengths, tokens = ragged(posts)
+    codes = ids.fill_null(len(public.names)).to_numpy().astype(np.int64)[tokens]
+    return written(posts["user"].to_numpy(), lengths, codes, codes < len(public.names))
+
+
+def release(
+    network: Network, options: Options, budgets: Budgets, where: tuple[str, str], seed: int, folder: Path
+) -> Iterator[LedgerEntry]:
+    """Write one release of a network into `folder`; what each kind of its data spent.
+
+    Args:
+        where: the entry of params.yaml and its setting; with the network, the kind of data and the seed they tell its
+            noise from all other.
+    """
+    n_releases = len(options.settings()) * len(options.seeds)
+    n_words, entries = 0, []
+    tables: dict[str, pl.DataFrame] = {}
+
+    def rng(kind: str, epsilon: float) -> np.random.Generator:
+        return generator(seed, epsilon, *where, network.name, kind)
+
+    if network.matrix is not None:
+        epsilon = budgets.features_epsilon
+        noisy = multidimensional.perturb(network.matrix, network.features, epsilon, rng("feature", epsilon))
+        columns = [column for feature in network.features for column in feature.columns]
+        table = pl.DataFrame(noisy, schema=columns)
+        table = table.insert_column(0, pl.Series("user", np.arange(len(noisy), dtype=np.int32)))
+        contracts.write(table, folder / "features.parquet", contracts.features_schema(columns))
+        entry = multidimensional.ledger(network.features, epsilon, n_releases)
+        entries.append(entry.model_copy(update={"accounting": options.accounting}))
+    if network.links is not None:
+        epsilon, count = edge_budgets(budgets.edges_epsilon, options)
+        graph = edges.top_m_filter(
+            network.links, network.schema.n_users, epsilon, count, rng("edge", epsilon), options.accounting
+        )
+        source, target = graph.astype(np.int32).T
+        tables["social"] = pl.DataFrame({"source": source, "target": target}).with_columns(relation=pl.lit("friend"))
+        entry = edges.ledger(epsilon, count, options.accounting, n_releases)
+        direction = "Direction is dropped: one follow, or both of a pair of users, is one friendship."
+        entries.append(entry.model_copy(update={"gaps": (direction, *entry.gaps)}))
+    if network.posts is not None:
+        vocabulary = network.words
+        assert vocabulary is not None, "read with the posts"
+        assert budgets.text_epsilon is not None, "or the posts would be left out"
+        n_words = len(vocabulary.names)
+        tables["posts"], texts = text(
+            network.posts, vocabulary, options, budgets.text_epsilon, rng("text", budgets.text_epsilon), n_releases
+        )
+        ids = pl.int_range(n_words, dtype=pl.Int32, eager=True)
+        tables["vocabulary"] = pl.DataFrame({"id": ids, "word": vocabulary.names})
+        entries += texts
+    schema = network.schema.model_copy(
+        update={
+            "features": network.features, "tables": tuple(tables), "labels": (), "n_words": n_words, "vector_size": 0
+        }
+    )  # fmt: skip
+    for name, table in tables.items():
+        contracts.write(table, folder / f"{name}.parquet", contracts.table_schema(name, schema))
+    write_json(folder / "schema.json", schema.model_dump(mode="json"))
+    return with_remarks(entries, network, options)
+
+
+def edge_budgets(epsilon: float, options: Options) -> tuple[float, float]:
+    """What the cells and their number cost: beside one another where published, together where rigorous."""
+    count = options.count_share * epsilon
+    return (epsilon, count) if options.accounting == "published" else (epsilon - count, count)
+
+
+def text(
+    posts: pl.DataFrame, vocabulary: Words, options: Options, epsilon: float, rng: np.random.Generator, n_releases: int
+) -> tuple[pl.DataFrame, tuple[LedgerEntry, ...]]:
+    """Posts with their words replaced, and what that spent."""
+    longest = posts.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
+    assert isinstance(longest, int)
+    if isinstance(options, RigorousNetworks):
+        posts = first_words(posts, options.words_per_user, rng)
+        longest = options.words_per_user
+        epsilon = words.epsilon_per_distance(epsilon, longest, vocabulary.diameter)
+    lengths, tokens = ragged(posts)
+    replaced = words.substitute(tokens, vocabulary.vectors, epsilon, rng)
+    vectors: words.Vectors = "public" if options.accounting == "rigorous" else "fitted"
+    entries = words.ledger(epsilon, longest, vocabulary.diameter, vectors, options.accounting, n_releases)
+    return written(posts["user"].to_numpy(), lengths, replaced, np.ones(len(replaced), np.bool_)), entries
+
+
+def first_words(posts: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Of each user at most so many words, the first ones of its posts in random order; empty posts are dropped.
+
+    Posts stay in that order, which only the coins decide, so that it tells nothing about their texts.
+    """
+    posts = posts[np.lexsort((rng.random(len(posts)), posts["user"].to_numpy()))]
+    lengths, tokens = ragged(posts)
+    users = posts["user"].to_numpy()
+    of_tokens = np.repeat(users, lengths)
+    before = np.arange(len(tokens)) - np.searchsorted(of_tokens, of_tokens)
+    return written(users, lengths, tokens, before < most)
+
+
+def ragged(posts: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n_posts,) words of each, none of them 0, and (n_tokens,) all ids one after the other."""
+    lengths = posts["tokens"].list.len().to_numpy().astype(np.int64)
+    return lengths, posts["tokens"].explode().to_numpy().astype(np.int64)
+
+
+def written(
+    users: NDArray[np.int32], lengths: NDArray[np.int64], tokens: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> pl.DataFrame:
+    """`user` and `tokens` of the posts that keep a word, in their order.
+
+    Args:
+        users, lengths: (n_posts,).
+        tokens, kept: (n_tokens,).
+    """
+    left = np.bincount(np.repeat(np.arange(len(lengths)), lengths)[kept], minlength=len(lengths))
+    bounds = np.append(0, np.cumsum(left[left > 0]))
+    lists = pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), pa.array(tokens[kept].astype(np.int32)))
+    return pl.DataFrame({"user": users[left > 0], "tokens": pl.Series(lists)})
+
+
+def with_remarks(entries: list[LedgerEntry], network: Network, options: Options) -> Iterator[LedgerEntry]:
+    """The entries with what only the stage knows: what was left out, and that a pair shares users."""
+    gaps: dict[str, list[str]] = {"feature": [], "edge": [], "text": []}
+    if isinstance(options, RigorousNetworks) and network.posts is not None:
+        gaps["text"].append(
+            f"Words that are not among the {options.public_words} public ones, and of each user all beyond "
+            f"{options.words_per_user} (of its posts in random order), are left out."
+        )
+    if network.name:
+        for kind in gaps.values():
+            kind.append("Whoever has an account on both networks spends what both cost.")
+    for entry in entries:
+        reason = " ".join(filter(None, (entry.reason, network.unreleased.get(entry.protects))))
+        yield entry.model_copy(update={"gaps": (*gaps[entry.protects], *entry.gaps), "reason": reason})
+    if "text" in network.unreleased:
+        yield left_out("text", "all texts of one user replaced", network, options)
+    if "feature" in network.unreleased and network.matrix is None:
+        yield left_out("feature", "all features of one user replaced", network, options)
+
+
+def left_out(kind: Any, neighbouring: str, network: Network, options: Options) -> LedgerEntry:
+    """The entry of what the network has and this release has nothing of: it costs nothing."""
+    return LedgerEntry(
+        protects=kind,
+        neighbouring=neighbouring,
+        mechanism="left out",
+        accounting=options.accounting,
+        claimed_epsilon=None,
+        claimed_delta=0.0,
+        accounted_epsilon=0.0,
+        accounted_delta=0.0,
+        reason=network.unreleased[kind],
+    )
