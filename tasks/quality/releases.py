@@ -33,11 +33,21 @@ def perturbed(tables: Mapping[tuple[float, int], pl.DataFrame], schema: Schema) 
     result = []
     for epsilon in dict.fromkeys(epsilon for epsilon, _ in tables):
         of_epsilon = {(seed,): table for (other, seed), table in tables.items() if other == epsilon}
-        result += _perturbed(epsilon, _stack(of_epsilon, ("seed",)), [seed for (seed,) in of_epsilon], schema)
+        releases = pl.DataFrame({"seed": [seed for (seed,) in of_epsilon]})
+        result += perturbed_features(f"epsilon={epsilon:g}", epsilon, _stack(of_epsilon, ("seed",)), releases, schema)
     return result
 
 
-def _perturbed(epsilon: float, frame: pl.DataFrame, seeds: list[int], schema: Schema) -> list[Table]:
+def perturbed_features(
+    name: str, epsilon: float, frame: pl.DataFrame, releases: pl.DataFrame, schema: Schema
+) -> list[Table]:
+    """The rules of `perturbed` for the releases of one budget.
+
+    Args:
+        frame: user and encoded columns, and the columns of `releases`.
+        releases: one row per release.
+    """
+    keys = releases.columns
     n_features = len(schema.features)
     sampled = sampled_features(epsilon, n_features)
     limit = bound(epsilon, n_features) * (1 + FLOAT32_SLACK)
@@ -45,11 +55,11 @@ def _perturbed(epsilon: float, frame: pl.DataFrame, seeds: list[int], schema: Sc
     bits = [column for feature in schema.features if feature.kind == "categorical" for column in feature.columns]
     released = [pl.any_horizontal(pl.col(feature.columns) != 0) for feature in schema.features]
     frame = frame.with_columns(features_released=pl.sum_horizontal(released))
-    per_user = pl.DataFrame({"seed": seeds}).join(everyone(schema.n_users), how="cross")
-    per_user = per_user.with_columns(rows=rows_of(per_user, frame, ["seed", "user"]))
+    per_user = releases.join(everyone(schema.n_users), how="cross")
+    per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*keys, "user"]))
     return [
         Table(
-            f"epsilon={epsilon:g}",
+            name,
             frame,
             (
                 *not_null("user", *schema.columns),
@@ -58,9 +68,9 @@ def _perturbed(epsilon: float, frame: pl.DataFrame, seeds: list[int], schema: Sc
                 *(in_set(column, BITS, "must be 0 or 1") for column in bits),
                 between("features_released", 0, sampled, f"must be {sampled} or less"),
             ),
-            ids=("seed", "user"),
+            ids=(*keys, "user"),
         ),
-        Table(f"epsilon={epsilon:g} per user", per_user, (between("rows", 1, 1),), ids=("seed", "user")),
+        Table(f"{name} per user", per_user, (between("rows", 1, 1),), ids=(*keys, "user")),
     ]
 
 

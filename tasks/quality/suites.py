@@ -11,6 +11,7 @@ from tasks.quality.metrics import (
     rating_metrics,
     reconstruction_metrics,
 )
+from tasks.quality.perturbed_networks import perturbed_network
 from tasks.quality.processed import processed
 from tasks.quality.raw import raw
 from tasks.quality.releases import next_items, perturbed, predictions, recommendations
@@ -24,6 +25,7 @@ __all__ = [
     "next_item_metrics",
     "next_items",
     "perturbed",
+    "perturbed_network",
     "predictions",
     "processed",
     "ranking_metrics",

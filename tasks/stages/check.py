@@ -35,7 +35,7 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.fields import BASE
+from tasks.stages.fields import BASE, PublishedNetworks, RigorousNetworks
 from tasks.stages.params import Experiment, Params, Suite, load
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -182,8 +182,10 @@ def require_types(tables: contracts.ProcessedTables) -> None:
 
 
 def perturbed(key: str, params: Params) -> Subject:
-    """Perturbed features, every budget and seed."""
+    """Perturbed features, every budget and seed, or networks, every setting and seed."""
     release = _known("perturbed", key, params.perturbed)
+    if release.mechanism == "dpcrosue":
+        return _perturbed_networks(PERTURBED / key, release)
     folder = PERTURBED / key
     files = {
         (epsilon, seed): folder / f"epsilon={epsilon:g}" / f"seed-{seed}.parquet"
@@ -197,6 +199,33 @@ def perturbed(key: str, params: Params) -> Subject:
         return suites.perturbed({which: contracts.read(file, columns) for which, file in files.items()}, schema)
 
     return Subject([folder / "schema.json", *files.values()], tables)
+
+
+def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetworks) -> Subject:
+    """Each network of every release beside the processed one."""
+    releases = {
+        (setting, seed): folder / setting / f"seed-{seed}" for setting in release.settings() for seed in release.seeds
+    }
+    source = PROCESSED / release.data
+    expected = [folder / "ledger.json", source / "schema.json", *(place / "schema.json" for place in releases.values())]
+    found = [file for place in (folder, source) for file in sorted(place.rglob("*.parquet"))]
+    budgets = {setting: budget.features_epsilon for setting, budget in release.settings().items()}
+    most = release.words_per_user if release.accounting == "rigorous" else None
+
+    def tables() -> list[Table]:
+        judged: list[Table] = []
+        before = contracts.read_processed(source)
+        read = {which: contracts.read_processed(place) for which, place in releases.items()}
+        for which, pair in read.items():
+            if pair.schema.networks != before.schema.networks:
+                raise DataError(f"{releases[which]}/schema.json: not of the networks of {source}; run perturb again")
+            require_types(pair)
+        for network in before.schema.networks:
+            of_network = {which: pair.network(network) for which, pair in read.items()}
+            judged += suites.perturbed_network(of_network, budgets, most, before.network(network), f"{network}/")
+        return judged or suites.perturbed_network(read, budgets, most, before, "")
+
+    return Subject([*expected, *found], tables)
 
 
 def embedded(key: str, params: Params) -> Subject:

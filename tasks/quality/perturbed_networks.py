@@ -1,0 +1,164 @@
+"""What perturbed networks must hold (DP-CroSUE, METHODS section 6), beside the processed ones they are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from tasks import contracts
+from tasks.contracts import ProcessedTables, Schema
+from tasks.errors import DataError
+from tasks.quality.releases import perturbed_features
+from tasks.quality.rules import Rule, Table, between, holds, not_blank, not_null, row_count, unique
+
+KEYS = ("setting", "seed")
+Release = tuple[str, int]
+"""Setting and seed."""
+
+
+def perturbed_network(
+    releases: Mapping[Release, ProcessedTables],
+    features_epsilon: Mapping[str, float],
+    words_per_user: int | None,
+    before: ProcessedTables,
+    prefix: str,
+) -> list[Table]:
+    """All releases of one network, each kind of table with all settings and seeds in it.
+
+    Features lie within what their mechanism gives (a table per budget). A graph is simple: users of the network, no
+    loop, each friendship once with the smaller id first. Posts have words of the vocabulary; without `words_per_user`
+    every post is there with as many words as before, with it no user has more words than before, and at most so many.
+
+    Args:
+        releases: (setting, seed) -> its tables; `features.parquet` lies beside them where users have features.
+        features_epsilon: setting -> budget of the features.
+        words_per_user: where words were dropped, how many a user may have left.
+        before: the processed network.
+        prefix: what the names of its tables begin with.
+
+    Raises:
+        DataError: the releases are not all of the same tables and words.
+    """
+    first = next(iter(releases.values())).schema
+    for tables in releases.values():
+        if tables.schema != first or first.n_users != before.schema.n_users:
+            raise DataError(f"{tables.folder}/schema.json: not of the users and tables of others; run perturb again")
+    judged = _features(releases, features_epsilon, first, prefix) if first.features else []
+    if "social" in first.tables:
+        judged.append(_social(_scanned(releases, "social"), first, f"{prefix}social"))
+    if "posts" in first.tables:
+        judged.append(_vocabulary(_scanned(releases, "vocabulary"), first, len(releases), f"{prefix}vocabulary"))
+        posts = _scanned(releases, "posts")
+        if words_per_user is None:
+            judged.append(_replaced(posts, first, before, len(releases), f"{prefix}posts"))
+        else:
+            judged += _shortened(posts, first, before, words_per_user, f"{prefix}posts")
+    return judged
+
+
+def _features(
+    releases: Mapping[Release, ProcessedTables], features_epsilon: Mapping[str, float], schema: Schema, prefix: str
+) -> list[Table]:
+    judged = []
+    for epsilon in dict.fromkeys(features_epsilon.values()):
+        chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
+        contract = contracts.features_schema(schema.columns)
+        frame = pl.concat(
+            _named(contracts.read(tables.folder / "features.parquet", contract).lazy(), which)
+            for which, tables in chosen.items()
+        )
+        keys = pl.DataFrame(list(chosen), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+        name = f"{prefix}features epsilon={epsilon:g}"
+        judged += perturbed_features(name, epsilon, frame.collect(), keys, schema)
+    return judged
+
+
+def _social(frame: pl.LazyFrame, schema: Schema, name: str) -> Table:
+    last = schema.n_users - 1
+    rules = (
+        *not_null("source", "target", "relation"),
+        between("source", 0, last),
+        between("target", 0, last),
+        not_blank("relation"),
+        holds(("source", "target"), pl.col("source") < pl.col("target"), "must be two users, the smaller id first"),
+        unique(*KEYS, "source", "target"),
+    )
+    return Table(name, frame, rules, ids=(*KEYS, "source", "target"))
+
+
+def _vocabulary(frame: pl.LazyFrame, schema: Schema, n_releases: int, name: str) -> Table:
+    n_rows = schema.n_words * n_releases
+    rules = (
+        row_count(n_rows, n_rows),
+        *not_null("id", "word"),
+        between("id", 0, schema.n_words - 1),
+        unique(*KEYS, "id"),
+        not_blank("word"),
+        unique(*KEYS, "word"),
+    )
+    return Table(name, frame, rules, ids=(*KEYS, "id"))
+
+
+def _words(schema: Schema) -> tuple[Rule, ...]:
+    """Rules that posts keep whatever was dropped."""
+    tokens = pl.col("tokens")
+    inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
+    whole = tokens.list.drop_nulls().list.len() == tokens.list.len()
+    return (
+        *not_null("user"),
+        between("user", 0, schema.n_users - 1),
+        holds("tokens", tokens.is_not_null(), "must not be missing"),
+        holds("tokens", tokens.list.len() > 0, "must have one word or more"),
+        holds("tokens", inside & whole, f"must be ids of words, from 0 to {schema.n_words - 1}"),
+    )
+
+
+def _replaced(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, n_releases: int, name: str) -> Table:
+    """Row by row the posts there were, each with as many words."""
+    processed = before.scan("posts").with_row_index("row")
+    known = processed.select("row", user_before="user", words_before=pl.col("tokens").list.len())
+    n_rows = known.select(pl.len()).collect().item() * n_releases
+    frame = frame.join(known, on="row", how="left", maintain_order="left")
+    same_user = (pl.col("user") == pl.col("user_before")).fill_null(False)
+    same_length = pl.col("tokens").list.len() == pl.col("words_before")
+    rules = (
+        row_count(n_rows, n_rows),
+        *_words(schema),
+        holds("user", same_user, "must be the user who wrote the post"),
+        holds("tokens", same_length, "must be as many words as before"),
+    )
+    return Table(name, frame, rules, ids=(*KEYS, "user"))
+
+
+def _shortened(
+    frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, words_per_user: int, name: str
+) -> list[Table]:
+    """Posts of which words, or all, were dropped."""
+
+    def per_user(posts: pl.LazyFrame, *keys: str) -> pl.DataFrame:
+        words = pl.col("tokens").list.len().sum().cast(pl.Int64)
+        return posts.group_by(*keys, "user").agg(posts=pl.len(), words=words).sort(*keys, "user").collect()
+
+    left = per_user(frame, *KEYS)
+    known = per_user(before.scan("posts")).rename({"posts": "posts_before", "words": "words_before"})
+    left = left.join(known, on="user", how="left", maintain_order="left")
+    rules = [between("words", 1, words_per_user)]
+    for what in ("posts", "words"):
+        fewer = pl.col(what) <= pl.col(f"{what}_before").fill_null(0)
+        rules.append(holds(what, fewer, "must not be more than before"))
+    return [
+        Table(name, frame, (row_count(1), *_words(schema)), ids=(*KEYS, "user")),
+        Table(f"{name} per user", left, tuple(rules), ids=(*KEYS, "user")),
+    ]
+
+
+def _scanned(releases: Mapping[Release, ProcessedTables], table: str) -> pl.LazyFrame:
+    """A table of all releases below one another."""
+    return pl.concat(_named(tables.scan(table), which) for which, tables in releases.items())
+
+
+def _named(table: pl.LazyFrame, release: Release) -> pl.LazyFrame:
+    """A table with its row numbers, and the setting and seed that it is of."""
+    setting, seed = release
+    return table.with_row_index("row").with_columns(setting=pl.lit(setting), seed=pl.lit(seed, dtype=pl.Int64))
