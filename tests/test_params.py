@@ -19,6 +19,7 @@ from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 ORIGINAL = parameters.read()
+NETWORKS = ("perturbed", "dpcrosue-weibo-twin")
 DEMO = "suites", "demo"
 EMBEDDED = "dpvae-ml-100k"
 Change = Callable[[dict[str, Any]], None]
@@ -142,6 +143,24 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
         (put("perturbed", "gerai-demo", "epsilon", value=[-1.0]), "perturbed.gerai-demo.epsilon.0: .*greater than 0"),
         (put("perturbed", "gerai-demo", "epsilon", value=[float("nan")]), "perturbed.gerai-demo.epsilon.0: .*nan"),
         (put("perturbed", "gerai-demo", "epsilon", value=[float("inf")]), "perturbed.gerai-demo.epsilon.0: .*inf"),
+        (put("perturbed", "gerai-demo", "mechanism", value="laplace"), "perturbed.gerai-demo: .*'multidimensional'"),
+        (put("perturbed", "gerai-demo", "data", value="dpcrosue-weibo-twin"), "perturbed.gerai-demo.mechanism: 'multi"),
+        (put(*NETWORKS, "data", value="demo"), "perturbed.dpcrosue-weibo-twin.mechanism: 'dpcrosue' is not for data"),
+        (put(*NETWORKS, "epsilon", value=[1.0]), "perturbed.dpcrosue-weibo-twin.epsilon: unknown key"),
+        (drop(*NETWORKS, "word_vectors"), "perturbed.dpcrosue-weibo-twin.word_vectors: this key is missing"),
+        (put(*NETWORKS, "count_share", value=1.0), "perturbed.dpcrosue-weibo-twin.count_share: .*less than 1"),
+        (
+            put(*NETWORKS, "sweep", "edges_epsilon", value=[5.0, 10.0]),
+            "perturbed.dpcrosue-weibo-twin: sweep.edges_epsilon: 10.0 is what the base has",
+        ),
+        (
+            put(*NETWORKS, "text_epsilon", value=None),
+            "perturbed.dpcrosue-weibo-twin: sweep.text_epsilon: must be left out where text_epsilon is null",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-gerai", "features", value="perturbed/dpcrosue-weibo-twin"),
+            "suites/demo/params.yaml: experiments.demo-gerai.features: 'dpcrosue-weibo-twin' perturbs 'dpcrosue-weibo",
+        ),
         (
             put(*DEMO, "experiments", "demo-bpr", "seeds", value=[0, 1, 0]),
             "suites/demo/params.yaml: experiments.demo-bpr.seeds: 0 is repeated",
