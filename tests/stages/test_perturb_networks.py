@@ -1,0 +1,353 @@
+"""Stage `perturb` on networks of users: what a release holds, what it must not hold, and what its ledger says."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.contracts import ProcessedTables
+from tasks.datasets import glove
+from tasks.datasets.encoding import encode
+from tasks.errors import ByHandError, DataError
+from tasks.models.networks.base import NetworkData, Posts
+from tasks.privacy.ledger import LedgerEntry
+from tasks.quality.counting import count
+from tasks.stages import check, perturb, perturb_networks
+from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
+from tasks.stages.noise import generator
+from tasks.stages.params import load
+from tests.stages import tiny_networks as tiny
+
+SETTINGS = ("base", "edges_epsilon=5.0", "features_epsilon=20.0")
+TRUE = tiny.tables()
+N_FRIENDS = len({frozenset(pair) for pair in TRUE["left/social"].select("source", "target").iter_rows()})
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+    tiny.build(tmp_path, published=tiny.PUBLISHED, rigorous=tiny.RIGOROUS)
+    monkeypatch.chdir(tmp_path)
+
+
+def folder(name: str, setting: str = "base", seed: int = 0, network: str = "left") -> Path:
+    return PERTURBED / name / setting / f"seed-{seed}" / network
+
+
+def tables(name: str, setting: str = "base", seed: int = 0) -> ProcessedTables:
+    return contracts.read_processed(folder(name, setting, seed))
+
+
+def features(name: str, setting: str = "base", seed: int = 0) -> pl.DataFrame:
+    schema = tables(name, setting, seed).schema
+    contract = contracts.features_schema(schema.columns)
+    return contracts.read(folder(name, setting, seed) / "features.parquet", contract)
+
+
+def ledger(name: str) -> dict[tuple[str, int, str, str], list[LedgerEntry]]:
+    found: dict[tuple[str, int, str, str], list[LedgerEntry]] = {}
+    for record in read_json(PERTURBED / name / "ledger.json"):
+        which = record.pop("setting"), record.pop("seed"), record.pop("network"), record["protects"]
+        found.setdefault(which, []).append(LedgerEntry.model_validate(record))
+    return found
+
+
+def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
+    return posts.group_by("user").agg(n=pl.col("tokens").list.len().sum()).sort("user")
+
+
+@pytest.mark.parametrize("name", ["published", "rigorous"])
+def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
+    perturb.main(name)
+    root = PERTURBED / name
+    own = {
+        f"{setting}/seed-{seed}/{file}"
+        for setting in SETTINGS
+        for seed in (0, 1)
+        for file in (
+            "schema.json", "left/features.parquet", "left/social.parquet", "left/posts.parquet",
+            "left/vocabulary.parquet", "left/schema.json", "right/social.parquet", "right/schema.json",
+        )
+    }  # fmt: skip
+    beside = {"ledger.json"} | ({"words.json"} if name == "rigorous" else set())
+    assert {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()} == own | beside
+    pair = contracts.read_processed(folder(name, network=""))
+    assert pair.schema.networks == ("left", "right")
+    schema = pair.network("left").schema
+    assert schema.labels == ()
+    assert schema.vector_size == 0
+
+
+@pytest.mark.parametrize("name", ["published", "rigorous"])
+def test_models_can_read_a_release(name: str) -> None:
+    """`NetworkData` refuses links twice or to oneself, posts out of order, and words beyond the vocabulary."""
+    perturb.main(name)
+    release = tables(name)
+    posts = release.scan("posts").collect()
+    lengths, tokens = perturb_networks.ragged(posts)
+    data = NetworkData(
+        release.schema.n_users,
+        release.scan("social").select("source", "target").collect().to_numpy(),
+        features(name).select(release.schema.columns).to_numpy(),
+        Posts(
+            posts["user"].to_numpy(),
+            np.append(0, np.cumsum(lengths)),
+            tokens.astype(np.int32),
+            release.scan("vocabulary").collect().height,
+        ),
+    )
+    assert data.kinds() == {"feature", "edge", "text"}
+
+
+@pytest.mark.parametrize("name", ["published", "rigorous"])
+def test_no_column_of_any_attribute_survives(name: str) -> None:
+    """Not one encoded column, sensitive ones included, is that of the true users, whatever the budget."""
+    perturb.main(name)
+    for setting in SETTINGS:
+        for seed in (0, 1):
+            schema, released = tables(name, setting, seed).schema, features(name, setting, seed)
+            assert {"gender", "occupation"} <= {feature.name for feature in schema.features}
+            true = encode(TRUE["left/users"], schema.features)
+            noisy = released.sort("user").select(schema.columns).to_numpy()
+            assert true.shape == noisy.shape
+            unchanged = [c for c, a, b in zip(schema.columns, true.T, noisy.T, strict=True) if (a == b).all()]
+            assert unchanged == []
+    names = {path.name for path in (PERTURBED / name).rglob("*.parquet")}
+    assert "users.parquet" not in names
+
+
+def test_rigorous_features_are_those_that_no_data_scale() -> None:
+    perturb.main("rigorous")
+    assert [feature.name for feature in tables("rigorous").schema.features] == ["hash", "gender", "occupation"]
+    [entry] = ledger("rigorous")["base", 0, "left", "feature"]
+    assert entry.accounted_epsilon == pytest.approx(5)
+    assert "tweets" in entry.reason
+    perturb.main("published")
+    [entry] = ledger("published")["base", 0, "left", "feature"]
+    assert any("tweets" in gap for gap in entry.gaps)
+
+
+def test_friendships_lose_their_direction_and_are_about_as_many() -> None:
+    """The number itself is noisy: with budget 1 by at most 40 but once in 10^17."""
+    perturb.main("published")
+    for setting in SETTINGS:
+        social = tables("published", setting).scan("social").collect()
+        assert (social["source"] < social["target"]).all()
+        assert abs(social.height - N_FRIENDS) <= 40
+        assert not social.equals(TRUE["left/social"])
+
+
+def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> None:
+    perturb.main("published")
+    true, posts = TRUE["left/posts"], tables("published").scan("posts").collect()
+    assert posts["user"].equals(true["user"])
+    assert posts["tokens"].list.len().equals(true["tokens"].list.len())
+    assert not posts["tokens"].equals(true["tokens"])
+    assert tables("published").scan("vocabulary").collect()["word"].to_list() == list(tiny.WORDS)
+
+    perturb.main("rigorous")
+    known = true.explode("tokens").filter(pl.col("tokens") < 5)  # the last two words are not public
+    expected = known.group_by("user").len("n").sort("user").with_columns(n=pl.min_horizontal("n", 3))
+    released = tables("rigorous").scan("posts").collect()
+    assert words_of_users(released).cast({"n": pl.UInt32}).equals(expected.cast({"n": pl.UInt32}))
+    assert tables("rigorous").scan("vocabulary").collect()["word"].to_list() == list(tiny.PUBLIC[:10])
+
+
+def test_known_words_keep_their_names() -> None:
+    perturb.main("rigorous")
+    options = perturb_networks.RigorousNetworks.model_validate(tiny.RIGOROUS)
+    public, _ = perturb_networks.public_words(options)
+    own = pl.Series(tiny.WORDS)
+    left = perturb_networks.known_words(TRUE["left/posts"], own, public)
+    before = [tiny.WORDS[word] for word in TRUE["left/posts"]["tokens"].explode()]
+    after = [public.names[word] for word in left["tokens"].explode()]
+    assert after == [word for word in before if word in tiny.PUBLIC]
+
+
+def test_which_words_of_a_user_come_first_depends_on_coins_alone() -> None:
+    """Posts lie in the order of their texts: kept so, their lengths would tell it. A fair coin, to five deviations."""
+    first = []
+    for seed in range(400):
+        posts = pl.DataFrame({"user": [4, 4], "tokens": [[1], [2, 3, 4]]})
+        kept = perturb_networks.first_words(posts, 2, np.random.default_rng(seed))
+        assert kept["tokens"].list.len().sum() == 2
+        first.append(len(kept["tokens"][0]))
+    assert abs(np.mean(np.array(first) == 1) - 0.5) < 5 * 0.5 / 20
+    lengths = [
+        perturb_networks.first_words(
+            pl.DataFrame({"user": [1, 1, 2], "tokens": tokens}), 3, np.random.default_rng(7)
+        )["tokens"].list.len().to_list()
+        for tokens in ([[1, 2], [3], [4, 4, 4, 4]], [[9, 9], [0], [5, 6, 7, 8]])
+    ]  # fmt: skip
+    assert lengths[0] == lengths[1]
+
+
+def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_what_is_stated() -> None:
+    perturb.main("published")
+    perturb.main("rigorous")
+    published, rigorous = ledger("published"), ledger("rigorous")
+    assert set(published) == set(rigorous) == {
+        (setting, seed, *which)
+        for setting in SETTINGS
+        for seed in (0, 1)
+        for which in [("left", "feature"), ("left", "edge"), ("left", "text"), ("right", "edge"), ("right", "text")]
+    }  # fmt: skip
+    for setting, epsilon in (("base", 10.0), ("edges_epsilon=5.0", 5.0)):
+        [noisy] = published[setting, 1, "left", "edge"]
+        assert (noisy.claimed_epsilon, noisy.accounted_epsilon) == (epsilon, None)
+        [sound] = rigorous[setting, 1, "left", "edge"]
+        assert sound.claimed_epsilon == pytest.approx(epsilon)
+        assert sound.accounted_epsilon == pytest.approx(epsilon)
+        assert any("irection" in gap for gap in sound.gaps)
+    assert {entry.accounted_epsilon for entry in published["base", 0, "left", "text"]} == {None}
+    whole = rigorous["base", 0, "left", "text"][-1]
+    assert whole.neighbouring.startswith("all texts of one user")
+    assert whole.accounted_epsilon == pytest.approx(7.5)
+    for entries in [*published.values(), *rigorous.values()]:
+        assert all(any("both networks" in gap for gap in entry.gaps) for entry in entries if entry.events)
+
+
+def test_vectors_of_whole_texts_are_left_out_and_that_is_said() -> None:
+    perturb.main("published")
+    [entry] = ledger("published")["base", 0, "right", "text"]
+    assert (entry.mechanism, entry.accounted_epsilon, entry.events) == ("left out", 0, ())
+    assert "ectors of whole texts" in entry.reason
+
+
+def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
+    """Also two networks of the same data, two settings with the same budget, and two entries."""
+    streams = [
+        generator(seed, epsilon, *names).random(1000)
+        for seed, epsilon, *names in [
+            (0, 5.0), (1, 5.0), (0, 5.0, "a", "base", "left", "edge"), (0, 5.0, "b", "base", "left", "edge"),
+            (0, 5.0, "a", "other", "left", "edge"), (0, 5.0, "a", "base", "right", "edge"),
+            (0, 5.0, "a", "base", "left", "text"), (1, 5.0, "a", "base", "left", "edge"),
+            (0, 5.5, "a", "base", "left", "edge"), (0, 5.0, "a", "basel", "eft", "edge"),
+        ]
+    ]  # fmt: skip
+    correlations = np.corrcoef(streams)[np.triu_indices(len(streams), 1)]
+    assert np.abs(correlations).max() < 6 / np.sqrt(1000)
+    bits = int(np.float64(5.0).view(np.uint64))
+    assert np.array_equal(streams[0], np.random.default_rng([0, bits]).random(1000))  # what was released before stands
+    perturb.main("published")
+    assert not features("published", "base").equals(features("published", "edges_epsilon=5.0"))
+    shutil.copytree(PROCESSED / "tiny" / "left", tmp_path / "right")
+    shutil.rmtree(PROCESSED / "tiny" / "right")
+    (tmp_path / "right").rename(PROCESSED / "tiny" / "right")
+    perturb.main("published")
+    assert not features("published").equals(
+        contracts.read(
+            folder("published", network="right") / "features.parquet",
+            contracts.features_schema(tables("published").schema.columns),
+        )
+    )
+
+
+@pytest.mark.parametrize("name", ["published", "rigorous"])
+def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(name: str, tmp_path: Path) -> None:
+    perturb.main(name)
+    before = digest(PERTURBED / name), digest(folder(name, "base", 1))
+    perturb.main(name)
+    assert digest(PERTURBED / name) == before[0]
+    other = tmp_path / "other"
+    other.mkdir()
+    entry = {"published": tiny.PUBLISHED, "rigorous": tiny.RIGOROUS}[name]
+    tiny.build(other, **{name: entry | {"sweep": {}, "seeds": [1]}})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(other)
+        perturb.main(name)
+        assert digest(folder(name, "base", 1)) == before[1]
+
+
+def test_a_lone_network_lies_in_the_folder_of_its_seed() -> None:
+    shutil.rmtree(PROCESSED / "tiny" / "right")
+    for path in [*(PROCESSED / "tiny" / "left").iterdir()]:
+        path.replace(PROCESSED / "tiny" / path.name)
+    perturb.main("published")
+    release = contracts.read_processed(folder("published", network=""))
+    assert set(release.schema.tables) == {"social", "posts", "vocabulary"}
+    assert {network for _, _, network, _ in ledger("published")} == {""}
+
+
+def test_texts_without_a_budget_are_left_out_and_words_without_a_vector_refused(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    tiny.build(nowhere, rigorous=tiny.RIGOROUS, mute=tiny.RIGOROUS | {"text_epsilon": None})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(nowhere)
+        (PLACED / glove.FILE.name).write_text("".join(f"word{n} {'0.5 ' * 49}{n}\n" for n in range(9)))
+        with pytest.raises(DataError, match=r"no word is among the 9 public ones; set text_epsilon to null"):
+            perturb.main("rigorous")
+        (PLACED / glove.FILE.name).unlink()
+        with pytest.raises(ByHandError, match="set text_epsilon to null"):
+            perturb.main("rigorous")
+        perturb.main("mute")
+        assert tables("mute").schema.tables == ("social",)
+        [entry] = ledger("mute")["base", 0, "left", "text"]
+        assert entry.mechanism == "left out"
+
+
+def broken(name: str) -> set[tuple[str, str | None]]:
+    """Tables and columns that break a rule of the check."""
+    judged = check.perturbed(name, load()).tables()
+    return {
+        (table.name, rule.column)
+        for table in judged
+        for rule, n in zip(table.rules, count(table).broken, strict=True)
+        if n
+    }
+
+
+def test_a_release_passes_its_check() -> None:
+    perturb.main("published")
+    check.main("perturbed/published")
+    verdict = read_json(QUALITY / "perturbed" / "published.json")
+    assert verdict["success"]
+    assert (folder("published") / "posts.parquet").as_posix() in verdict["checked"]
+
+
+@pytest.mark.parametrize("name", ["published", "rigorous"])
+def test_a_wrong_release_is_found(name: str) -> None:
+    perturb.main(name)
+    assert broken(name) == set()
+    where = folder(name, "edges_epsilon=5.0", 1)
+    schema = tables(name).schema
+    posts, social, noisy, known = (
+        pl.read_parquet(where / f"{table}.parquet") for table in ("posts", "social", "features", "vocabulary")
+    )
+    longer = posts.with_columns(tokens=pl.concat_list("tokens", "tokens", "tokens", "tokens"))
+    beyond = posts.with_columns(tokens=pl.col("tokens").list.eval(pl.element() + schema.n_words))
+    lengths = {("left/posts", "tokens")}
+    if name == "rigorous":
+        lengths = {("left/posts per user", "words")}
+    friends, features_ = "left/social", "left/features epsilon=5"
+    faults = (
+        ("social", social.with_columns(source="target").unique(), {(friends, "source, target")}),
+        ("social", pl.concat([social, social[:1]]), {(friends, "setting, seed, source, target")}),
+        ("social", social.with_columns(target=pl.lit(200, pl.Int32)).unique(), {(friends, "target")}),
+        ("posts", beyond, {("left/posts", "tokens")}),
+        ("posts", longer, lengths),
+        ("vocabulary", known.with_columns(word=pl.lit("cat")), {("left/vocabulary", "setting, seed, word")}),
+        ("features", noisy.with_columns(pl.lit(0.5, pl.Float32).alias("gender=0")), None),
+        ("features", noisy.with_columns(hash=pl.lit(99, pl.Float32)), None),
+        ("features", noisy[:-1], {(f"{features_} per user", "rows")}),
+    )
+    for table, wrong, expected in faults:
+        right = (where / f"{table}.parquet").read_bytes()
+        columns = contracts.features_schema(schema.columns)
+        contract = columns if table == "features" else contracts.table_schema(table, schema)
+        contracts.write(wrong, where / f"{table}.parquet", contract)
+        found = broken(name)
+        if expected is None:  # a column out of range also makes its feature one of those released
+            assert found - {(features_, "features_released")} <= {(features_, "gender=0"), (features_, "hash")}
+            assert found
+        else:
+            assert found == expected
+        (where / f"{table}.parquet").write_bytes(right)
+    pair = contracts.read_schema(where.parent / "schema.json")
+    write_json(where.parent / "schema.json", pair.model_copy(update={"networks": ("left",)}).model_dump(mode="json"))
+    with pytest.raises(DataError, match="not of the networks"):
+        broken(name)
