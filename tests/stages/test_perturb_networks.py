@@ -131,7 +131,7 @@ def test_rigorous_features_are_those_that_no_data_scale() -> None:
 
 
 def test_friendships_lose_their_direction_and_are_about_as_many() -> None:
-    """The number itself is noisy: with budget 1 by at most 40 but once in 10^17."""
+    """The number itself is noisy: by at most 40 but once in 10^8."""
     perturb.main("published")
     for setting in SETTINGS:
         social = tables("published", setting).scan("social").collect()
