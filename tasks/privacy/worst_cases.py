@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.contracts import Feature
-from tasks.privacy import laplace, multidimensional, objective, piecewise, unary
+from tasks.privacy import edges, laplace, multidimensional, objective, piecewise, unary, words
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.keyed import normals
 from tasks.privacy.shared_noise import SharedNoise
@@ -23,6 +23,8 @@ DRAWS = 5_000_000
 """Most noisy counts, or components of item vectors, that one audit draws per input."""
 SUBMITTED = 30_000_000
 """Most noisy numbers that an audit of submissions draws per input, over all iterations."""
+CROWD = 15
+"""Words at one place in the audit of their replacement, times e^(ε/2): the likelihoods differ by ε - 0.065 then."""
 ROUNDING = 1e-9
 """Relative error, or more, of a float64 output. Without it, an input that comes out unchanged (at 1 or -1, where the
 pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
@@ -189,3 +191,49 @@ def submissions_samples(
         return np.round(ratios / ROUNDING) * ROUNDING
 
     return outputs(moved), outputs(0.0)
+
+
+def cells_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """A cell of a graph that is an edge, and one that is none, through the top-m filter towards a public number.
+
+    The graph is so sparse that the threshold is 1 or more, where the likelihoods differ most. Cells pass or not by
+    themselves, so one release has many samples: n edges, and n cells without one.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number, or so large that no graph of 64-bit pairs is sparse enough.
+    """
+    check_epsilon(epsilon)
+    n_nodes = int(np.ceil(np.sqrt(2 * n * (np.exp(epsilon) + 2)))) + 1
+    step, first = np.divmod(np.arange(2 * n, dtype=np.int64), n_nodes)
+    second = (first + step + 1) % n_nodes
+    cells = np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
+    true, others = cells[:n], cells[n:]
+    released = edges.filter_towards(true, n_nodes, n, epsilon, rng, "rigorous")
+    theta = edges.threshold(n, edges.n_cells(n_nodes), epsilon)
+    passes, false = edges.pass_probabilities(theta, epsilon)
+    ratio = np.log([(1 - passes) / (1 - false), passes / false])
+    keys = released @ np.array([n_nodes, 1])
+    passed, added = (np.isin(asked @ np.array([n_nodes, 1]), keys).astype(np.int64) for asked in (true, others))
+    return ratio[passed], ratio[added]
+
+
+def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """Two words at a distance of 1, all others of the vocabulary being where the first one is.
+
+    So the first is hardly ever replaced by the second, and the second keeps close company with itself: with many others
+    the likelihoods differ by nearly ε, with none by half of it.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+    check_epsilon(epsilon)
+    apart = int(np.ceil(CROWD * np.exp(epsilon / 2)))
+    vectors = np.zeros((apart + 1, 1))
+    vectors[apart] = 1.0
+    law = np.log(words.probabilities(np.array([0, apart]), vectors, epsilon))
+
+    def outputs(word: int) -> NDArray[np.float64]:
+        replaced = words.substitute(np.full(n, word), vectors, epsilon, rng)
+        return law[1, replaced] - law[0, replaced]
+
+    return outputs(apart), outputs(0)

@@ -43,6 +43,15 @@ def test_sound_mechanisms_are_consistent_and_the_bound_is_close(epsilon: float) 
         assert verdict(result, epsilon) == "consistent"
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
+def test_cells_and_words_are_consistent(epsilon: float) -> None:
+    """Each of the 8 audits accuses a sound mechanism with probability 1e-3 or less. Words next to words: the event that
+    tells most is rare, so half the budget is what so many samples show."""
+    rng = np.random.default_rng(1)
+    for samples in (worst_cases.cells_samples(epsilon, N, rng), worst_cases.words_samples(epsilon, N, rng)):
+        assert 0.5 * epsilon < audit(*samples, CONFIDENCE).epsilon <= epsilon
+
+
 def test_more_counts_per_user_stay_within_the_budget() -> None:
     result = audit(*worst_cases.counts_samples(2.0, 20, N, np.random.default_rng(2)), CONFIDENCE)
     assert 0 < result.epsilon <= 2
@@ -64,6 +73,16 @@ def test_noise_that_is_off_is_caught(epsilon: float, monkeypatch: pytest.MonkeyP
         result = audit(*samples, CONFIDENCE)
         assert result.epsilon == pytest.approx(result.provable)
         assert verdict(result, epsilon) == "refuted"
+
+
+def test_a_threshold_for_a_larger_budget_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells that pass as if with 2ε, and words that are drawn as if with 2ε."""
+    drop, substitute = worst_cases.edges.tail, worst_cases.words.substitute
+    monkeypatch.setattr(worst_cases.edges, "tail", lambda value, epsilon: drop(value, 2 * epsilon))
+    monkeypatch.setattr(worst_cases.words, "substitute", lambda w, v, epsilon, rng: substitute(w, v, 2 * epsilon, rng))
+    rng = np.random.default_rng(11)
+    for samples in (worst_cases.cells_samples(1.0, N, rng), worst_cases.words_samples(1.0, N, rng)):
+        assert verdict(audit(*samples, CONFIDENCE), 1.0) == "refuted"
 
 
 def test_a_budget_spent_on_every_feature_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
