@@ -56,6 +56,21 @@ MODELS = {
     "dpmf-ratings": "tasks.models.social.baselines:DPMF",
     "privsr": "tasks.models.social.privsr:PrivSR",
     "privsr-rigorous": "tasks.models.social.privsr:PrivSR",
+    "attributes": "tasks.models.networks.controls:Attributes",
+    "degree": "tasks.models.networks.controls:Degree",
+    "random": "tasks.models.networks.controls:Random",
+    "word2vec": "tasks.models.networks.word2vec:Word2Vec",
+    "santext": "tasks.models.networks.word2vec:Word2Vec",
+    "deepwalk": "tasks.models.networks.deepwalk:DeepWalk",
+    "sne": "tasks.models.networks.sne:SNE",
+    "udmf": "tasks.models.networks.udmf:UDMF",
+    "rgcn": "tasks.models.networks.rgcn:RGCN",
+    "rgcn-attribute-free": "tasks.models.networks.rgcn:RGCN",
+    "dp-rgcn": "tasks.models.networks.rgcn:RGCN",
+    "crosue": "tasks.models.networks.crosue:CroGCN",
+    "dp-crosue": "tasks.models.networks.crosue:CroGCN",
+    "crogcn-nh": "tasks.models.networks.crosue:CroGCN",
+    "crogcn-na": "tasks.models.networks.crosue:CroGCN",
 }
 
 
