@@ -57,8 +57,8 @@ class Screen:
             self._bar.reset(self._task, total=epochs, description=self._name)
 
     def epoch(self, done: int, loss: float, valid: str, seconds_left: float) -> None:
-        """An epoch ended; `seconds_left` is for this run."""
-        figures = f"loss {loss:.4f}  valid {valid}"
+        """An epoch ended; `valid` is empty where nothing validates, `seconds_left` is for this run."""
+        figures = f"loss {loss:.4f}  valid {valid}" if valid else f"loss {loss:.4f}"
         if self._bar:
             self._bar.update(self._task, completed=done, description=f"{self._name}  {figures}")
         elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._epochs:
@@ -70,14 +70,17 @@ class Screen:
 class Monitor:
     """The `Progress` of one training run: resumable, and ending at the epoch that validation likes best.
 
+    Where nothing validates, every epoch is run and the last one is the end.
+
     The checkpoint is one folder that is replaced whole after every epoch: the model's state, the best weights so
     far, and the history. A run that was cut off goes on from it and ends with the same numbers as an unbroken one.
     """
 
     def __init__(
-        self, folder: Path, validate: Callable[[Any], float], screen: Screen, patience: int, metric: str
+        self, folder: Path, validate: Callable[[Any], float] | None, screen: Screen, patience: int, metric: str
     ) -> None:
-        """validate: `metric` on validation data, higher is better; patience: epochs without a new best."""
+        """validate: `metric` on validation data, higher is better; None where nothing validates. patience: epochs
+        without a new best."""
         self._folder = folder
         self._validate = validate
         self._screen = screen
@@ -87,7 +90,7 @@ class Monitor:
         self._best_epoch = 0
         self._started = time.monotonic()
         self.history: list[dict[str, Any]] = []
-        """One record per epoch: epoch, loss, valid, seconds, and the model's own diagnostics."""
+        """One record per epoch: epoch, loss, valid where anything validates, seconds, the model's own diagnostics."""
 
     def restore(self, model: EpochModel) -> bool:
         """Go on from the checkpoint, if a readable one is there."""
@@ -103,16 +106,19 @@ class Monitor:
 
     def epoch(self, model: EpochModel, loss: float) -> bool:
         """Validate, remember the best weights, write the checkpoint, show progress."""
-        valid = self._validate(model)
+        valid = self._validate(model) if self._validate else None
         now = time.monotonic()
-        record = {"epoch": model.epochs_done, "loss": loss, "valid": valid, "seconds": round(now - self._started, 3)}
+        seconds = round(now - self._started, 3)
         self._started = now
+        measured = {} if valid is None else {"valid": valid}
+        record: dict[str, Any] = {"epoch": model.epochs_done, "loss": loss} | measured | {"seconds": seconds}
         self.history.append(record | model.diagnostics())
-        if not self._best or valid > self.history[self._best_epoch - 1]["valid"]:
+        if valid is None or not self._best or valid > self.history[self._best_epoch - 1]["valid"]:
             self._best, self._best_epoch = model.weights(), model.epochs_done
         self._write(model)
         left = model.config.epochs - model.epochs_done
-        self._screen.epoch(model.epochs_done, loss, f"{self._metric} {valid:.4f}", left * record["seconds"])
+        told = "" if valid is None else f"{self._metric} {valid:.4f}"
+        self._screen.epoch(model.epochs_done, loss, told, left * seconds)
         return self._going(model)
 
     def finish(self, model: EpochModel) -> None:
