@@ -54,12 +54,11 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Prediction:
-    """Scores of the vectors and, on the same splits, of controls; one for each repeat.
+    """Scores of the vectors and, on the same splits, of guesses that need none; one for each repeat.
 
     controls: name -> scores. `majority`: what is most frequent among the labelled users, for everybody (of interests,
         each label that most of them have: what a tree learns of a constant input); `everything`: every label for
-        everybody (interests alone); `random`: the same classifier on standard normal vectors of the same size;
-        `attribute-free`: on the vectors that were given as such.
+        everybody (interests alone).
     """
 
     scores: tuple[Scores, ...]
@@ -72,7 +71,6 @@ def predict_labels(
     labels: NDArray[np.integer] | NDArray[np.bool_],
     *,
     seed: int,
-    attribute_free: Vectors | None = None,
     test_share: float = TEST_SHARE,
     repeats: int = REPEATS,
 ) -> Prediction:
@@ -82,8 +80,8 @@ def predict_labels(
         vectors: (n_users, d).
         users: (n_labelled,) whose labels are known, each once. Their order does not matter.
         labels: (n_labelled, n_labels) 0 or 1.
-        seed: of splits, trees and random vectors. Equal seeds give equal splits, whatever the vectors.
-        attribute_free: (n_users, any) of the same users, learnt without the attributes.
+        seed: of splits and trees. Equal seeds give equal splits, whatever the vectors: other vectors of the same users,
+            such as random ones or such as were learnt without attributes, are controls if they get the same seed.
         test_share: of the labelled users.
 
     Raises:
@@ -102,8 +100,8 @@ def predict_labels(
         majority = np.broadcast_to(2 * train.sum(axis=0, dtype=np.int64) > len(train), (n, truth.shape[1]))
         return {"majority": majority.astype(np.int8), "everything": np.ones((n, truth.shape[1]), np.int8)}
 
-    inputs = _inputs(vectors, known, attribute_free, seed)
-    return _predict(inputs, truth, decision_tree, label_scores, constant, seed, test_share, repeats)
+    rows = _of_labelled(vectors, known)
+    return _predict(rows, truth, decision_tree, label_scores, constant, seed, test_share, repeats)
 
 
 def predict_classes(
@@ -112,7 +110,6 @@ def predict_classes(
     classifier: Classifier,
     *,
     seed: int,
-    attribute_free: Vectors | None = None,
     test_share: float = TEST_SHARE,
     repeats: int = REPEATS,
 ) -> Prediction:
@@ -120,7 +117,7 @@ def predict_classes(
 
     Args:
         classes: (n_users,) from 0, or `UNKNOWN`. Users of several occupations have a class of their own.
-        vectors, seed, attribute_free, test_share, repeats: as in `predict_labels`.
+        vectors, seed, test_share, repeats: as in `predict_labels`.
 
     Raises:
         DataError: as there.
@@ -133,8 +130,8 @@ def predict_classes(
     def constant(train: NDArray[np.integer], n: int) -> Mapping[str, NDArray[np.integer]]:
         return {"majority": np.full(n, np.bincount(train).argmax())}
 
-    inputs = _inputs(vectors, known, attribute_free, seed)
-    return _predict(inputs, truth, classifier, class_scores, constant, seed, test_share, repeats)
+    rows = _of_labelled(vectors, known)
+    return _predict(rows, truth, classifier, class_scores, constant, seed, test_share, repeats)
 
 
 def held_out(n: int, test_share: float, repeats: int, seed: int) -> NDArray[np.bool_]:
@@ -220,25 +217,18 @@ def check_vectors(vectors: Vectors, name: str = "vectors") -> None:
         raise DataError(f"{name}: not finite for {wrong.sum()} users, first user {wrong.argmax()}; training diverged")
 
 
-def _inputs(
-    vectors: Vectors, known: NDArray[np.int64], attribute_free: Vectors | None, seed: int
-) -> dict[str, Vectors]:
-    """Vectors of the labelled users, the real ones under the empty name."""
-    given = {"": vectors} | ({} if attribute_free is None else {"attribute-free": attribute_free})
+def _of_labelled(vectors: Vectors, known: NDArray[np.int64]) -> Vectors:
+    """Vectors of the labelled users, whose numbers ascend."""
     if len(known) and ((known[1:] == known[:-1]).any() or known[0] < 0):
         raise DataError("labels: a user is there twice or has no number from 0")
-    for name, rows in given.items():
-        check_vectors(rows, name or "vectors")
-        if len(known) and known[-1] >= len(rows):
-            raise DataError(f"labels: user {known[-1]} is none of the {len(rows)} {name or 'users'} with a vector")
-    inputs = {name: rows[known] for name, rows in given.items()}
-    shape = (len(known), vectors.shape[1])
-    inputs["random"] = np.random.default_rng([seed, *b"random"]).standard_normal(shape, np.float32)
-    return inputs
+    check_vectors(vectors)
+    if len(known) and known[-1] >= len(vectors):
+        raise DataError(f"labels: user {known[-1]} is none of the {len(vectors)} users with a vector")
+    return vectors[known]
 
 
 def _predict(
-    inputs: Mapping[str, Vectors],
+    rows: Vectors,
     truth: NDArray[np.integer],
     classifier: Classifier,
     score: Callable[[NDArray[np.integer], NDArray[np.integer]], Scores],
@@ -247,19 +237,18 @@ def _predict(
     test_share: float,
     repeats: int,
 ) -> Prediction:
-    """Every input, and every guess that needs none, on the same splits."""
-    found: dict[str, list[Scores]] = {}
+    """The vectors, and every guess that needs none, on the same splits."""
+    scores: list[Scores] = []
+    controls: dict[str, list[Scores]] = {}
     for repeat, tested in enumerate(held_out(len(truth), test_share, repeats, seed)):
         taught = truth[~tested]
-        guesses = dict(constant(taught, int(tested.sum())))
-        for name, rows in inputs.items():
-            rng = np.random.default_rng([seed, repeat, *b"classifier"])
-            # Scikit-learn forgets that a single label was a column.
-            guesses[name] = classifier(rows[~tested], taught, rows[tested], rng).reshape(truth[tested].shape)
-        for name, guess in guesses.items():
-            found.setdefault(name, []).append(score(truth[tested], guess))
-    of_vectors = tuple(found.pop(""))
-    return Prediction(of_vectors, {name: tuple(scores) for name, scores in found.items()})
+        rng = np.random.default_rng([seed, repeat, *b"classifier"])
+        # Scikit-learn forgets that a single label was a column.
+        guess = classifier(rows[~tested], taught, rows[tested], rng).reshape(truth[tested].shape)
+        scores.append(score(truth[tested], guess))
+        for name, without in constant(taught, int(tested.sum())).items():
+            controls.setdefault(name, []).append(score(truth[tested], without))
+    return Prediction(tuple(scores), {name: tuple(found) for name, found in controls.items()})
 
 
 def _ratio(part: int, whole: int) -> float:
