@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 import polars as pl
 
+from tasks.contracts import Schema
 from tasks.quality.counting import rows_of
 from tasks.quality.rules import Table, between, finite, in_set, not_null, row_count, unique
 
@@ -15,6 +16,8 @@ RANGES = {
     "advantage": (-1, 1),
 }
 """Range of a metric by the last part of its name (METHODS §8; advantage = F1 - majority, §7)."""
+SHARES = ("precision", "precision-swapped", "micro-f1", "tpr", "share")
+"""The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
 AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
 """The same for errors of ratings and for what training takes: from 0, without an upper end."""
 
@@ -28,7 +31,9 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
     """
     keys = ["experiment", "setting", "seed", "metric", "k"]
     kind = pl.col("metric").str.split("/").list.last()
-    rates = [name for name, limits in RANGES.items() if limits == (0, 1)]
+    # Kinds that only some suites have are no part of the rules of others.
+    shares = SHARES if frame.select(kind.is_in(SHARES).any()).item() else ()
+    rates = [*(name for name, limits in RANGES.items() if limits == (0, 1)), *shares]
     amounts = frame.select(kind.is_in(AMOUNTS).any()).item()
     frame = frame.with_columns(
         kind=kind,
@@ -44,7 +49,7 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
             (
                 row_count(1),
                 *not_null("value"),
-                in_set("kind", (*RANGES, *AMOUNTS) if amounts else RANGES),
+                in_set("kind", (*RANGES, *shares, *(AMOUNTS if amounts else ()))),
                 between("rate", 0, 1),
                 between("advantage", -1, 1),
                 *([between("amount", 0, None), finite("amount")] if amounts else []),
@@ -92,6 +97,47 @@ def reconstruction_metrics(sensitive_share: float) -> list[tuple[str, int | None
     There is something to reconstruct, and something to go by, where a share of the ratings is sensitive and not all.
     """
     return [("reconstruction/public/mae", None)] * (0 < sensitive_share < 1)
+
+
+def embedding_metrics(networks: Mapping[str, Schema]) -> list[tuple[str, int | None]]:
+    """(metric, k) that training measures of every system that embeds users (METHODS §6), none with a cut-off.
+
+    networks: those whose users are embedded, by name; interests are predicted where there are labels.
+    """
+    return [
+        (f"{network}/interests/{name}", None)
+        for network, schema in networks.items()
+        if schema.labels
+        for name in _with_controls("majority", "everything")
+    ]
+
+
+def embedding_attack_metrics(
+    networks: Mapping[str, Schema], ks: Sequence[int], joint: bool
+) -> list[tuple[str, int | None]]:
+    """(metric, k) that attacks on embeddings measure of every system (METHODS §7).
+
+    What the confident attacker's names are worth is not among them: it may give none.
+
+    Args:
+        networks: as for `embedding_metrics`; all have friendships.
+        ks: lengths of the lists of accounts.
+        joint: whether the system embeds the users of both networks in one space.
+    """
+    found: list[tuple[str, int | None]] = []
+    for network, schema in networks.items():
+        names = [f"{feature.name}/{name}" for feature in schema.sensitive for name in _with_controls("majority")]
+        names += [f"links/{attacker}/{kind}" for attacker in ("cosine", "dot", "hadamard") for kind in ("auc", "tpr")]
+        found += [(f"{network}/{name}", None) for name in names]
+    if joint and len(networks) == 2:
+        found += [*(("anchors/precision", k) for k in ks), ("anchors/confident/share", None)]
+    return found
+
+
+def _with_controls(*controls: str) -> list[str]:
+    """Scores of a prediction, and of guesses that need no embedding on the same splits."""
+    scores = ("precision", "precision-swapped", "micro-f1")
+    return [*scores, *(f"{control}/{score}" for control in controls for score in scores)]
 
 
 def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant") -> list[tuple[str, int]]:

@@ -1,9 +1,12 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
 from tasks.quality.embedded import embedded
+from tasks.quality.embedding_releases import embedding_releases
 from tasks.quality.files import files
 from tasks.quality.metrics import (
     attack_metrics,
+    embedding_attack_metrics,
+    embedding_metrics,
     measurements,
     metrics,
     next_item_metrics,
@@ -19,6 +22,9 @@ from tasks.quality.releases import next_items, perturbed, predictions, recommend
 __all__ = [
     "attack_metrics",
     "embedded",
+    "embedding_attack_metrics",
+    "embedding_metrics",
+    "embedding_releases",
     "files",
     "measurements",
     "metrics",

@@ -1,0 +1,84 @@
+"""What the released embeddings of a network's users must hold (DP-CroSUE, METHODS section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from tasks.contracts import Schema
+from tasks.errors import DataError
+from tasks.quality.counting import everyone, rows_of
+from tasks.quality.rules import Table, between, holds, not_null, row_count, unique
+
+KEYS = ("setting", "seed")
+
+
+def embedding_releases(
+    released: Mapping[tuple[str, int], pl.LazyFrame | pl.DataFrame], schema: Schema, prefix: str
+) -> list[Table]:
+    """Embeddings of one network that one experiment released, all settings and seeds in one table.
+
+    Every user has one row of finite numbers, and within a setting all rows are equally long. A second table has one row
+    per setting, seed and user, and finds users without a row or with several. Vectors are not kept: of each row the
+    table has its `width` and how many numbers are not finite (`infinite`).
+
+    Args:
+        released: (setting, seed) -> node and vector (`contracts.embeddings_schema`), scanned or in memory.
+        schema: of the network, whose users are the nodes.
+        prefix: what the names of its tables begin with, such as `foursquare/`.
+
+    Raises:
+        DataError: a table does not have just these columns, or vectors that are no arrays of 32-bit numbers.
+    """
+    frame = pl.concat(_summed_up(table.lazy(), which) for which, table in released.items()).collect(engine="streaming")
+    widths = frame.group_by("setting").agg(pl.col("width").first().alias("first_width"))
+    frame = frame.join(widths, on="setting", how="left", maintain_order="left")
+    runs = pl.DataFrame(list(released), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+    per_user = runs.join(everyone(schema.n_users), how="cross").rename({"user": "node"})
+    per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*KEYS, "node"]))
+    name = f"{prefix}embeddings"
+    return [
+        Table(
+            name,
+            frame,
+            (
+                row_count(1),
+                *not_null("node", "infinite"),
+                between("node", 0, schema.n_users - 1),
+                between("infinite", 0, 0, "must be 0: all numbers of a vector are finite"),
+                between("width", 1, None, "must be 1 or more: a vector has numbers"),
+                holds("width", pl.col("width") == pl.col("first_width"), "must be the same in all rows of a setting"),
+                unique(*KEYS, "node"),
+            ),
+            ids=(*KEYS, "node"),
+        ),
+        Table(
+            f"{name} per user",
+            per_user,
+            (row_count(1), between("rows", 1, 1, "must be 1: every user has one vector")),
+            ids=(*KEYS, "node"),
+        ),
+    ]
+
+
+def _summed_up(table: pl.LazyFrame, which: tuple[str, int]) -> pl.LazyFrame:
+    """Row number, setting, seed, node, and of each vector its width and how many of its numbers are not finite."""
+    setting, seed = which
+    kinds = table.collect_schema()
+    kind = kinds.get("vector")
+    if kinds.names() != ["node", "vector"] or not isinstance(kind, pl.Array) or kind.inner != pl.Float32:
+        raise DataError(
+            f"embeddings of {setting} seed {seed}: columns {dict(kinds)} are not nodes and arrays of 32-bit numbers; "
+            "run train again"
+        )
+    finite = pl.element().is_finite().fill_null(False)
+    infinite = pl.col("vector").arr.eval(~finite).arr.sum().cast(pl.Int64) if kind.size else pl.lit(0, pl.Int64)
+    return table.with_row_index("row").select(
+        "row",
+        "node",
+        setting=pl.lit(setting),
+        seed=pl.lit(seed, dtype=pl.Int64),
+        width=pl.lit(kind.size, dtype=pl.Int64),
+        infinite=infinite,
+    )
