@@ -78,6 +78,23 @@ class ReconstructionAttack(Strict):
     """Made-up average ratings that the means of the control are shrunk by."""
 
 
+class EmbeddingAttack(Strict):
+    """Attacks on released embeddings of users: on sensitive attributes, on friendships and, where the users of two
+    networks are in one space, on who is who."""
+
+    kind: Literal["embeddings"]
+    pairs: Annotated[int, Field(ge=4)]
+    """Friendships drawn, and as many pairs of users who are no friends (fewer where there are fewer)."""
+    known_share: Share
+    """Share of both that the attacker knows; the others are to be told apart."""
+    wanted_precision: Annotated[float, Field(gt=0, le=1)]
+    """Of the names that the attacker gives who names only those of whom it is sure."""
+    k: Annotated[Cutoffs, Field(min_length=1)]
+    """Lengths of the lists of accounts in which somebody's own is looked for."""
+    seed: Annotated[int, Field(ge=0)]
+    """With the run's: of splits, pairs and halves, the same for all systems."""
+
+
 class AuditedRuns(Strict):
     """Which settings of an experiment are audited, and how it trains without noise."""
 

@@ -1,0 +1,118 @@
+"""Interests predicted from embeddings: by what names, on which splits; and which networks are embedded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.contracts import Schema
+from tasks.errors import DataError
+from tasks.evaluation.classification import predict_labels
+from tasks.quality import suites
+from tasks.stages.common import write_json
+from tasks.stages.judging_embeddings import embedded, interests, read_embedding, split_seed
+from tests.stages import tiny_networks
+
+N, LABELS = 120, ("art", "music", "sport")
+
+
+def labels() -> pl.DataFrame:
+    """Of every second user, in random order; of one of them a label is not known."""
+    rng = np.random.default_rng(0)
+    users = rng.permutation(N)[: N // 2].astype(np.int32)
+    table = pl.DataFrame({"user": users} | {label: rng.integers(0, 2, len(users)) for label in LABELS})
+    return table.with_columns(music=pl.when(pl.col("user") == users[5]).then(None).otherwise(pl.col("music")))
+
+
+def vectors(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((N, 4)).astype(np.float32)
+
+
+def values(rows: np.ndarray, table: pl.DataFrame, seed: int = 3) -> dict[str, float]:
+    return {one["metric"]: one["value"] for one in interests("left", rows, table, seed=seed)}
+
+
+def test_metrics_are_those_that_the_check_expects_and_means_over_the_splits() -> None:
+    found = interests("left", vectors(), labels(), seed=3)
+    schema = tiny_networks.LEFT.model_copy(update={"labels": LABELS})
+    assert [(one["metric"], one["k"]) for one in found] == suites.embedding_metrics({"left": schema})
+    known = labels().drop_nulls()
+    assert len(known) == N // 2 - 1
+    expected = predict_labels(vectors(), known["user"].to_numpy(), known.select(LABELS).to_numpy(), seed=3)
+    means = np.mean(expected.scores, axis=0)
+    own = values(vectors(), labels())
+    names = ("precision", "precision-swapped", "micro-f1")
+    assert [own[f"left/interests/{score}"] for score in names] == pytest.approx(means, rel=1e-12)
+    everything = np.mean(expected.controls["everything"], axis=0)
+    assert [own[f"left/interests/everything/{score}"] for score in names] == pytest.approx(everything, rel=1e-12)
+
+
+def test_networks_without_labels_have_no_interests() -> None:
+    assert suites.embedding_metrics({"right": tiny_networks.RIGHT}) == []
+
+
+def test_vectors_that_hold_the_interests_predict_them() -> None:
+    known = labels().drop_nulls()
+    told = vectors()
+    told[known["user"].to_numpy(), :3] = known.select(LABELS).to_numpy()
+    assert (
+        values(told, labels())["left/interests/micro-f1"] == 1 > values(vectors(), labels())["left/interests/micro-f1"]
+    )
+
+
+def test_equal_seeds_judge_all_systems_on_the_same_users() -> None:
+    one, other, later = values(vectors(0), labels()), values(vectors(1), labels()), values(vectors(0), labels(), seed=4)
+    controls = [metric for metric in one if metric.count("/") == 3]
+    assert len(controls) == 6
+    assert [one[metric] for metric in controls] == [other[metric] for metric in controls]
+    assert [one[metric] for metric in controls] != [later[metric] for metric in controls]
+    assert one != other
+
+
+def test_seeds_of_splits_depend_on_both_seeds_and_not_on_their_sum() -> None:
+    found = {split_seed(seed, run) for seed in range(20) for run in range(20)}
+    assert len(found) == 400
+    assert split_seed(3, 5) == split_seed(3, 5)
+
+
+def test_embeddings_are_read_in_the_order_of_users(tmp_path: Path) -> None:
+    path = tmp_path / "seed-0.parquet"
+    table = pl.DataFrame({"node": np.arange(N, dtype=np.int32), "vector": vectors()})
+    contracts.write(table.sample(fraction=1, shuffle=True, seed=1), path, contracts.embeddings_schema(4))
+    assert np.array_equal(read_embedding(path, N), vectors())
+    with pytest.raises(DataError, match=r"seed-0\.parquet: does not hold the 121 users' vectors once each"):
+        read_embedding(path, N + 1)
+    with pytest.raises(DataError, match=r"seed-1\.parquet: no such table"):
+        read_embedding(tmp_path / "seed-1.parquet", N)
+
+
+def pair(root: Path, friends: dict[str, bool]) -> contracts.ProcessedTables:
+    """A processed pair of networks without users, some with a table of friendships."""
+    about = {"dataset": "tiny", "protocol": "dpcrosue", "synthetic": True, "n_users": 0, "n_items": 0, "features": ()}
+    whole = Schema(**about, tables=(), networks=tuple(friends))
+    write_json(root / "schema.json", whole.model_dump(mode="json"))
+    for name, there in friends.items():
+        (root / name).mkdir()
+        one = Schema(**about, tables=("social",) * there)
+        write_json(root / name / "schema.json", one.model_dump(mode="json"))
+        if there:
+            empty = pl.from_arrow(contracts.SOCIAL.empty_table())
+            assert isinstance(empty, pl.DataFrame)
+            contracts.write(empty, root / name / "social.parquet", contracts.SOCIAL)
+    return contracts.read_processed(root)
+
+
+def test_networks_with_friendships_are_embedded_in_the_order_of_the_pair(tmp_path: Path) -> None:
+    for number, (friends, expected) in enumerate(
+        [({"b": True, "a": True}, ["b", "a"]), ({"b": False, "a": True}, ["a"])]
+    ):
+        root = tmp_path / str(number)
+        root.mkdir()
+        assert list(embedded(pair(root, friends))) == expected
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match="has no network with friendships"):
+        embedded(pair(tmp_path / "none", {"a": False, "b": False}))
