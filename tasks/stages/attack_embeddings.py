@@ -1,0 +1,335 @@
+"""Stage `attack-embeddings`: what the released embeddings of one experiment give away about the users.
+
+Reads what a deployed system exposes, data/runs/<suite>/<experiment>/released/SETTING/NETWORK/seed-S.parquet, and of the
+processed data what the attacker knows and is judged on: classes of a part of the users, some pairs, some people's
+accounts in both networks. Sensitive attributes are guessed by logistic regression where there are two classes and by a
+decision tree where there are more (DP-CroSUE, section 5.3); friendships are stolen; where the users of two networks are
+in one space, accounts are matched. The true friendships count, whatever the embeddings were learnt from. What a network
+has not is not attacked.
+
+Splits, pairs and halves depend on the suite's seed and the run's alone, so systems are compared pair by pair; the
+controls (the attributes, the numbers of friends, random vectors) are experiments like all others. Writes
+data/runs/<suite>/<experiment>/attack/. Every finished unit, one network of one setting and seed or both together, is
+kept under data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
+from tasks import contracts
+from tasks.attacks.embeddings.anchors import reidentify, similar
+from tasks.attacks.embeddings.links import steal
+from tasks.contracts import Feature, ProcessedTables
+from tasks.datasets.encoding import UNKNOWN, classes
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.classification import (
+    Classifier,
+    Vectors,
+    decision_tree,
+    logistic_regression,
+    predict_classes,
+)
+from tasks.models import model_class
+from tasks.models.networks.base import PairEmbedder
+from tasks.stages.attack_params import EmbeddingAttack
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PROCESSED,
+    RUNS,
+    code_digest,
+    digest,
+    file_digest,
+    read_json,
+    remove,
+    require_passed,
+    run_stage,
+    text_digest,
+    whole,
+    write_json,
+)
+from tasks.stages.judging_embeddings import Record, embedded, read_embedding, record, scores, split_seed
+from tasks.stages.params import Experiment, load
+from tasks.stages.provenance import provenance
+
+PREFIX = "attack-"
+"""What the names of this stage's checkpoints begin with; those of training lie beside them."""
+BOTH = "both"
+"""The part of a release that is attacked when the accounts of both networks are matched."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the attacker of one network knows of a part of its users and pairs, and is judged on by the others."""
+
+    network: ProcessedTables
+
+    @property
+    def files(self) -> list[Path]:
+        """Of the processed network, those that are read."""
+        tables = ["social"] + ["users"] * bool(self.network.schema.sensitive)
+        return [self.network.folder / name for name in ("schema.json", *(f"{table}.parquet" for table in tables))]
+
+    @cached_property
+    def classes(self) -> dict[str, NDArray[np.int64]]:
+        """Sensitive attribute -> (n_users,) class or `UNKNOWN`.
+
+        Raises:
+            DataError: the table is not what its contract says; an attribute is a number or known of fewer than two.
+        """
+        schema = self.network.schema
+        if not schema.sensitive:
+            return {}
+        path = self.network.folder / "users.parquet"
+        found = classes(contracts.read(path, contracts.users_schema(schema.features)), schema.sensitive)
+        for name, of in found.items():
+            if (known := np.count_nonzero(of != UNKNOWN)) < 2:
+                raise DataError(
+                    f"{path}: {name!r} is known of {known} users, and guessing it takes one to learn from and one to "
+                    "test; make it no sensitive attribute, or take more users"
+                )
+        return found
+
+    @cached_property
+    def friends(self) -> NDArray[np.int32]:
+        """(n_links, 2) true friendships or follows."""
+        social = contracts.read(self.network.folder / "social.parquet", contracts.SOCIAL)
+        return social.select("source", "target").to_numpy()
+
+
+@dataclass(frozen=True)
+class Released:
+    """The embeddings of one experiment, and the processed pair of networks that they are of."""
+
+    folder: Path
+    pair: ProcessedTables
+    joint: bool
+    """Whether the users of both networks are in one space."""
+
+    @cached_property
+    def known(self) -> dict[str, Known]:
+        """Of each network whose users are embedded."""
+        return {name: Known(network) for name, network in embedded(self.pair).items()}
+
+    @property
+    def parts(self) -> list[str]:
+        """What is attacked at a time: each network, and both together."""
+        return [*self.known, *([BOTH] if self.joint and len(self.known) == 2 else [])]
+
+    @property
+    def anchors_file(self) -> Path:
+        return self.pair.folder / "anchors.parquet"
+
+    @cached_property
+    def anchors(self) -> NDArray[np.int32]:
+        """(n_anchors, 2) accounts of the same people in the first and in the second network."""
+        return contracts.read(self.anchors_file, contracts.ANCHORS).select("source", "target").to_numpy()
+
+    @cached_property
+    def truth(self) -> dict[str, str]:
+        """Part -> fingerprint of all that its attackers know and are judged on."""
+        found = {name: digest(*known.files) for name, known in self.known.items()}
+        return found | ({BOTH: digest(self.anchors_file)} if BOTH in self.parts else {})
+
+    def paths(self, setting: str, seed: int, part: str) -> dict[str, Path]:
+        """Network -> the embedding that a part is about."""
+        names = self.known if part == BOTH else (part,)
+        return {name: self.folder / setting / name / f"seed-{seed}.parquet" for name in names}
+
+    def counts(self) -> dict[str, int]:
+        """How much there is to guess: users of known class, friendships or follows, and anchors."""
+        found: dict[str, int] = {}
+        for name, known in self.known.items():
+            found |= {f"{name}/{one}": int(np.count_nonzero(of != UNKNOWN)) for one, of in known.classes.items()}
+            found[f"{name}/links"] = len(known.friends)
+        return found | ({"anchors": len(self.anchors)} if BOTH in self.parts else {})
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is attacked and kept at a time: one part of one setting and seed."""
+
+    setting: str
+    seed: int
+    part: str
+    checkpoint: Path
+
+    @property
+    def title(self) -> str:
+        return f"{self.setting} seed {self.seed}, {self.part}"
+
+
+def main(name: str) -> None:
+    """Attack experiment `name`."""
+    started = time.monotonic()
+    params = load()
+    if name not in params.experiments:
+        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
+    experiment = params.experiments[name]
+    attack = params.suites[experiment.suite].attack
+    if not isinstance(attack, EmbeddingAttack):
+        where = f"suites/{experiment.suite}/params.yaml"
+        raise ConfigurationError(f"{where}: attack: is not of kind embeddings; there are no embeddings to attack")
+    checks = [require_passed("recommendations", name, experiment.suite)]
+    pair = contracts.read_processed(PROCESSED / experiment.data)
+    joint = issubclass(model_class(experiment.model), PairEmbedder)
+    released = Released(RUNS / experiment.suite / name / "released", pair, joint)
+    units = plan(name, experiment, attack, released)
+    complete(name, units, attack, released)
+    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
+    rows = [
+        about | {"setting": unit.setting, "seed": unit.seed} | found
+        for unit in units
+        for found in read_json(unit.checkpoint)
+    ]
+    with whole(RUNS / experiment.suite / name / "attack") as place:
+        place.mkdir()
+        contracts.write(metrics_table(rows), place / "metrics.parquet", contracts.METRICS)
+        run = provenance(
+            "attack-embeddings",
+            name,
+            parameters=attack.model_dump(mode="json"),
+            seeds=experiment.seeds,
+            checks=checks,
+            dataset=experiment.data,
+            synthetic=pair.schema.synthetic,
+            started=started,
+        )
+        write_json(place / "run.json", run | {"known": released.counts()})
+    kept = {unit.checkpoint for unit in units}
+    for file in (CHECKPOINTS / experiment.suite / name).glob(f"{PREFIX}*"):
+        if file not in kept:
+            remove(file)
+
+
+def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: Released) -> list[Unit]:
+    """Every part of every setting and seed, each with a checkpoint named by all that decides its result.
+
+    Raises:
+        DataError: an embedding is not there.
+    """
+    folder, code = CHECKPOINTS / experiment.suite / name, code_digest()
+    units = []
+    for setting in experiment.settings():
+        for seed in experiment.seeds:
+            for part in released.parts:
+                files = released.paths(setting, seed, part).values()
+                if missing := [file for file in files if not file.is_file()]:
+                    raise DataError(f"{missing[0]}: no such table; run train again")
+                seen = [file_digest(file) for file in files]
+                decides = [seen, released.truth[part], attack.model_dump(mode="json"), seed, part, code]
+                key = text_digest(json.dumps(decides, sort_keys=True))[:16]
+                file = folder / f"{PREFIX}{setting}-seed-{seed}-{part}-{key}.json"
+                units.append(Unit(setting, seed, part, file))
+    return units
+
+
+def complete(name: str, units: list[Unit], attack: EmbeddingAttack, released: Released) -> None:
+    """Attack what has no checkpoint yet, with a bar on a terminal and a line for each elsewhere.
+
+    Raises:
+        DataError: a release or the truth is not what it should be (says which).
+    """
+    missing = [unit for unit in units if not unit.checkpoint.exists()]
+    bar = sys.stderr.isatty()
+    started = time.monotonic()
+    steps = track(missing, f"attack-embeddings {name}", console=Console(stderr=True), disable=not bar)
+    for number, unit in enumerate(steps, start=1):
+        try:
+            found = attacked(unit, attack, released)
+        except DataError as error:
+            raise DataError(f"{unit.title}: {error}") from error
+        with whole(unit.checkpoint) as place:
+            write_json(place, found)
+        if not bar:
+            left = (time.monotonic() - started) / number * (len(missing) - number)
+            line = f"attack-embeddings {name}: {unit.title} ({number}/{len(missing)}), {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+
+def attacked(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Record]:
+    """Every attack that a part gives something to."""
+    seed = split_seed(attack.seed, unit.seed)
+    vectors = {
+        network: read_embedding(path, released.known[network].network.schema.n_users)
+        for network, path in released.paths(unit.setting, unit.seed, unit.part).items()
+    }
+    if unit.part == BOTH:
+        first, second = vectors.values()
+        return matched(first, second, released.anchors, attack, seed)
+    known, rows = released.known[unit.part], vectors[unit.part]
+    found = stolen(unit.part, rows, known.friends, attack, seed)
+    for feature in known.network.schema.sensitive:
+        found += guesses(unit.part, rows, feature, known.classes[feature.name], seed)
+    return found
+
+
+def guesses(network: str, vectors: Vectors, feature: Feature, of: NDArray[np.int64], seed: int) -> list[Record]:
+    """How well a sensitive attribute is guessed from the vectors: metrics NET/ATTRIBUTE/...
+
+    Args:
+        of: (n_users,) class or `UNKNOWN`; users of unknown class are neither taught nor tested.
+    """
+    return scores(f"{network}/{feature.name}", predict_classes(vectors, of, classifier(feature), seed=seed))
+
+
+def classifier(feature: Feature) -> Classifier:
+    """Who guesses an attribute in DP-CroSUE: logistic regression one of two classes, a decision tree one of several."""
+    n_classes = len(feature.categories) - (feature.unknown is not None)
+    return logistic_regression if n_classes <= 2 else decision_tree
+
+
+def stolen(
+    network: str, vectors: Vectors, friends: NDArray[np.int32], attack: EmbeddingAttack, seed: int
+) -> list[Record]:
+    """How well friends are told from others: metrics NET/links/ATTACKER/{auc, tpr}."""
+    found = steal(vectors, friends, pairs=attack.pairs, known_share=attack.known_share, seed=seed)
+    return [
+        record(f"{network}/links/{theft.attacker}/{kind}", getattr(theft, kind).value)
+        for theft in found
+        for kind in ("auc", "tpr")
+    ]
+
+
+def matched(
+    first: Vectors, second: Vectors, anchors: NDArray[np.int32], attack: EmbeddingAttack, seed: int
+) -> list[Record]:
+    """How well accounts of one person are matched by the cosine of their vectors: metrics anchors/...
+
+    anchors/confident/precision is absent where the confident attacker names nobody.
+    """
+    found = reidentify(
+        similar(first, second), anchors, len(first), seed=seed, ks=attack.k, wanted=attack.wanted_precision
+    )
+    metrics = [record("anchors/precision", of.value, k) for k, of in found.at.items()]
+    metrics.append(record("anchors/confident/share", found.confident.share.value))
+    if found.confident.precision is not None:
+        metrics.append(record("anchors/confident/precision", found.confident.precision))
+    return metrics
+
+
+def metrics_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """METRICS of these; there may be none, or none with a cut-off."""
+    empty = pl.from_arrow(contracts.METRICS.empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    return pl.DataFrame(rows, empty.schema)
+
+
+if __name__ == "__main__":
+    run_stage(main)

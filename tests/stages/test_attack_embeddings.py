@@ -1,0 +1,284 @@
+"""The attack on embeddings: what it finds, that systems are compared pair by pair, and what it refuses."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from tasks import contracts
+from tasks.contracts import Feature
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.classification import decision_tree, logistic_regression
+from tasks.quality import suites
+from tasks.stages import attack_embeddings
+from tasks.stages.attack_embeddings import classifier, guesses
+from tasks.stages.common import CHECKPOINTS, RUNS, read_json
+from tests.stages import tiny_embeddings, tiny_networks
+from tests.stages.test_interrupted import interrupted, leftovers
+from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
+
+Key = tuple[str, int, str, int | None]
+FRIENDS = {f"links/{attacker}/{kind}" for attacker in ("cosine", "dot", "hadamard") for kind in ("auc", "tpr")}
+METRICS = Path("attack/metrics.parquet")
+TELLING, NOISE, JOINT = EXPERIMENTS
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace with all its systems attacked."""
+    place = tmp_path_factory.mktemp("embeddings")
+    tiny_embeddings.build(place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        for name in EXPERIMENTS:
+            attack_embeddings.main(name)
+    return place
+
+
+@pytest.fixture
+def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(attacked)
+    return attacked
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of one's own, in which nothing was attacked."""
+    monkeypatch.chdir(tmp_path)
+    tiny_embeddings.build(tmp_path)
+    return tmp_path
+
+
+def measured(name: str) -> dict[Key, float]:
+    """(setting, seed, metric, k) -> value."""
+    table = contracts.read(RUNS / "tiny" / name / METRICS, contracts.METRICS)
+    assert set(table.select("suite", "experiment", "dataset", "model").iter_rows()) == {
+        ("tiny", name, "tiny", EXPERIMENTS[name]["model"])
+    }
+    return {row[:4]: row[4] for row in table.select("setting", "seed", "metric", "k", "value").iter_rows()}
+
+
+def of_run(name: str, seed: int, setting: str = "base") -> dict[str, float]:
+    """Metrics without a cut-off."""
+    return {
+        metric: value
+        for (where, run, metric, k), value in measured(name).items()
+        if (where, run, k) == (setting, seed, None)
+    }
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_run_has_the_metrics_that_the_check_expects_and_no_others(name: str) -> None:
+    """The second network has neither attributes nor labels; accounts are matched only where one space has both."""
+    schemas = {"left": tiny_networks.LEFT, "right": tiny_networks.RIGHT}
+    expected = set(suites.embedding_attack_metrics(schemas, ATTACK["k"], joint=name == JOINT))
+    runs = {(setting, seed) for setting in tiny_embeddings.settings(name) for seed in SEEDS}
+    found = [key for key in measured(name) if key[2] != "anchors/confident/precision"]
+    assert {key[:2] for key in found} == runs
+    for run in runs:
+        assert {key[2:] for key in found if key[:2] == run} == expected
+    of_right = {metric.removeprefix("right/") for metric, _ in expected if metric.startswith("right/")}
+    assert of_right == FRIENDS
+    assert ("anchors/precision" in {metric for metric, _ in expected}) == (name == JOINT)
+    table = contracts.read(RUNS / "tiny" / name / METRICS, contracts.METRICS)
+    assert table["value"].is_between(0, 1).all()
+
+
+@pytest.mark.usefixtures("inside")
+def test_what_is_known_is_in_the_record_of_the_run() -> None:
+    users = tiny_networks.tables()["left/users"]
+    run = read_json(RUNS / "tiny" / JOINT / "attack/run.json")
+    assert (run["stage"], run["name"], run["seeds"], run["synthetic"]) == ("attack-embeddings", JOINT, [0, 2], True)
+    assert run["known"] == {
+        "left/gender": int((users["gender"] != "unknown").sum()),
+        "left/occupation": tiny_networks.N_USERS,
+        "left/links": len(tiny_networks.tables()["left/social"]),
+        "right/links": tiny_networks.RIGHT.n_users - 1,
+        "anchors": 9,
+    }
+    assert "anchors" not in read_json(RUNS / "tiny" / NOISE / "attack/run.json")["known"]
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_vectors_that_hold_attributes_and_friendships_give_them_away(seed: int) -> None:
+    found = of_run(TELLING, seed)
+    for attribute in ("gender", "occupation"):
+        for score in ("precision", "precision-swapped", "micro-f1"):
+            assert found[f"left/{attribute}/{score}"] == 1
+            assert found[f"left/{attribute}/majority/{score}"] < 0.7
+    assert found["right/links/cosine/auc"] == found["right/links/cosine/tpr"] == 1
+
+
+@pytest.mark.parametrize(("attribute", "shares"), [("gender", [0.7, 0.3]), ("occupation", [0.6, 0.3, 0.1])])
+def test_random_vectors_do_not_beat_the_majority_beyond_their_error(attribute: str, shares: list[float]) -> None:
+    """Twenty draws of vectors and splits: the mean gain in micro-F1 is no further above 0 than Student's t is with a
+    probability of 0.1 % (random guesses are right less often than the most frequent class); what tells is far above.
+    Classes of equal shares would not do: who is frequent among the taught is rare among the tested then."""
+    feature = next(one for one in tiny_networks.FEATURES if one.name == attribute)
+    of = np.random.default_rng(1).permutation(
+        np.repeat(np.arange(len(shares)), (200 * np.array(shares)).round(0).astype(int))
+    )
+
+    def gain(told: float, seed: int) -> float:
+        vectors = np.random.default_rng(seed).standard_normal((len(of), 6))
+        vectors[:, 0] += told * of
+        found = {one["metric"]: one["value"] for one in guesses("left", vectors, feature, of, seed)}
+        return found[f"left/{attribute}/micro-f1"] - found[f"left/{attribute}/majority/micro-f1"]
+
+    limit = stats.t.ppf(0.999, 19)
+    nothing, much = (np.array([gain(told, seed) for seed in range(20)]) for told in (0, 3))
+    assert nothing.mean() <= limit * nothing.std(ddof=1) / np.sqrt(20)
+    assert much.mean() > limit * much.std(ddof=1) / np.sqrt(20)
+
+
+@pytest.mark.parametrize(
+    ("categories", "unknown", "expected"),
+    [
+        (("a", "b"), None, logistic_regression),
+        (("a", "b", "?"), "?", logistic_regression),
+        (("a", "b", "c"), None, decision_tree),
+        (("a", "b", "c", "?"), "?", decision_tree),
+    ],
+)
+def test_one_of_two_classes_is_guessed_by_logistic_regression_and_one_of_several_by_a_tree(
+    categories: tuple[str, ...], unknown: str | None, expected: object
+) -> None:
+    feature = Feature(name="x", kind="categorical", categories=categories, sensitive=True, unknown=unknown)
+    assert classifier(feature) is expected
+
+
+@pytest.mark.usefixtures("inside")
+def test_accounts_with_nearly_equal_vectors_are_matched() -> None:
+    found = measured(JOINT)
+    for setting in tiny_embeddings.settings(JOINT):
+        for seed in SEEDS:
+            assert found[setting, seed, "anchors/precision", 1] == found[setting, seed, "anchors/precision", 10] == 1
+            assert found[setting, seed, "anchors/confident/precision", None] >= ATTACK["wanted_precision"]
+            assert 0.5 < found[setting, seed, "anchors/confident/share", None] <= 1
+
+
+@pytest.mark.usefixtures("inside")
+def test_two_systems_are_attacked_on_the_same_users_and_pairs_and_two_runs_on_others() -> None:
+    """Two of the systems released the same vectors of the first network, so only other pairs could tell them apart;
+    and what needs no vectors is the same for all."""
+    runs = {(name, seed): of_run(name, seed) for name in EXPERIMENTS for seed in SEEDS}
+    for seed in SEEDS:
+        noise, joint, telling = (runs[name, seed] for name in (NOISE, JOINT, TELLING))
+        of_left = {metric: value for metric, value in noise.items() if metric.startswith("left/")}
+        assert of_left.items() <= joint.items()
+        without = {metric: value for metric, value in noise.items() if "/majority/" in metric}
+        assert len(without) == 6
+        assert without.items() <= telling.items()
+    first, second = (
+        {metric: value for metric, value in runs[TELLING, seed].items() if "/majority/" in metric} for seed in SEEDS
+    )
+    assert first != second
+
+
+def test_equal_vectors_in_two_runs_are_asked_about_other_pairs(fresh: Path) -> None:
+    rows = tiny_embeddings.vectors(NOISE, "base", SEEDS[0])["left"]
+    for seed in SEEDS:
+        tiny_embeddings.release(fresh, NOISE, "base", seed, "left", rows)
+    tiny_embeddings.passed(fresh, NOISE)
+    attack_embeddings.main(NOISE)
+    first, second = (of_run(NOISE, seed)["left/links/cosine/auc"] for seed in SEEDS)
+    assert first != second
+
+
+@pytest.mark.parametrize("nth", [1, 3, 12])
+def test_a_rerun_after_ctrl_c_goes_on_and_gives_the_same_bytes(
+    nth: int, fresh: Path, attacked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupted(lambda: attack_embeddings.main(JOINT), attack_embeddings, "attacked", nth)
+    assert not (RUNS / "tiny" / JOINT / "attack").exists()
+    assert not leftovers()
+    assert len(list((CHECKPOINTS / "tiny").glob(f"{JOINT}/*"))) == nth - 1
+    capsys.readouterr()
+    attack_embeddings.main(JOINT)
+    assert len(capsys.readouterr().err.splitlines()) == 12 - (nth - 1), "a line for each unit that was missing"
+    path = RUNS / "tiny" / JOINT / METRICS
+    assert (fresh / path).read_bytes() == (attacked / path).read_bytes()
+
+
+def redone(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What is attacked when JOINT is attacked again."""
+    capsys.readouterr()
+    attack_embeddings.main(JOINT)
+    lines = capsys.readouterr().err.splitlines()
+    return [line.removeprefix(f"attack-embeddings {JOINT}: ").partition(" (")[0] for line in lines]
+
+
+def test_only_what_changed_is_attacked_again_and_old_checkpoints_are_removed(
+    fresh: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attack_embeddings.main(JOINT)
+    of_training = CHECKPOINTS / "tiny" / JOINT / "base-seed-0-0123456789abcdef"
+    of_training.mkdir()
+    assert redone(capsys) == []
+    rows = tiny_embeddings.vectors(JOINT, "base", 2)["right"]
+    tiny_embeddings.release(fresh, JOINT, "base", 2, "right", 2 * rows)
+    tiny_embeddings.passed(fresh, JOINT)
+    before = set((CHECKPOINTS / "tiny" / JOINT).iterdir())
+    assert redone(capsys) == ["base seed 2, right", "base seed 2, both"]
+    after = set((CHECKPOINTS / "tiny" / JOINT).iterdir())
+    assert len(after) == len(before) == 13
+    assert len(after - before) == 2
+    assert of_training in after
+    friends = contracts.read(processed("right/social"), contracts.SOCIAL)
+    contracts.write(friends[1:], processed("right/social"), contracts.SOCIAL)
+    assert redone(capsys) == [f"{setting} seed {seed}, right" for setting in ("base", "alpha=1.0") for seed in SEEDS]
+
+
+def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: Path) -> None:
+    with pytest.raises(ConfigurationError, match="experiments: unknown 'other'; known: tiny-joint"):
+        attack_embeddings.main("other")
+    shutil.rmtree(fresh / "data")
+    tiny_embeddings.build(fresh, attack=None)
+    with pytest.raises(
+        ConfigurationError,
+        match=r"suites/tiny/params\.yaml: attack: is not of kind embeddings; there are no embeddings",
+    ):
+        attack_embeddings.main(NOISE)
+    assert not (RUNS / "tiny" / NOISE / "attack").exists()
+
+
+def test_a_release_that_was_not_checked_is_refused(fresh: Path) -> None:
+    rows = tiny_embeddings.vectors(NOISE, "base", 0)["left"]
+    tiny_embeddings.release(fresh, NOISE, "base", 0, "left", 2 * rows)
+    with pytest.raises(DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dvc repro"):
+        attack_embeddings.main(NOISE)
+    tiny_embeddings.path(NOISE, "base", 0, "left").unlink()
+    tiny_embeddings.passed(fresh, NOISE)
+    with pytest.raises(DataError, match=r"left/seed-0\.parquet: no such table; run train again"):
+        attack_embeddings.main(NOISE)
+
+
+def test_embeddings_that_are_none_are_refused_with_their_setting_and_seed(fresh: Path) -> None:
+    rows = tiny_embeddings.vectors(NOISE, "base", 2)["left"]
+    broken = rows.copy()
+    broken[7, 1] = np.nan
+    for wrong, message in ((broken, "not finite for 1 users, first user 7"), (rows[1:], "the 200 users' vectors once")):
+        tiny_embeddings.release(fresh, NOISE, "base", 2, "left", wrong)
+        tiny_embeddings.passed(fresh, NOISE)
+        with pytest.raises(DataError, match=f"base seed 2, left: .*{message}"):
+            attack_embeddings.main(NOISE)
+    tiny_embeddings.path(NOISE, "base", 2, "left").write_bytes(b"no table")
+    tiny_embeddings.passed(fresh, NOISE)
+    with pytest.raises(DataError, match=r"left/seed-2\.parquet: not a table of vectors"):
+        attack_embeddings.main(NOISE)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_an_attribute_that_only_one_user_tells_is_refused() -> None:
+    users = tiny_networks.tables()["left/users"]
+    alone = users.with_columns(gender=pl.when(pl.col("user") == 3).then(pl.lit("1")).otherwise(pl.lit("unknown")))
+    contracts.write(alone, processed("left/users"), contracts.users_schema(tiny_networks.FEATURES))
+    with pytest.raises(DataError, match=r"left/users\.parquet: 'gender' is known of 1 users"):
+        attack_embeddings.main(NOISE)
