@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
+from tasks.evaluation.alignment import PairScorer
 from tasks.evaluation.ranking import tie_order
 from tasks.models.alignment.normalisation import normalised
 
@@ -82,28 +83,46 @@ class Csls:
         return result
 
     def mutual_neighbours(self, tie_seed: int) -> Matches:
-        """Pairs who are each other's nearest, by descending score.
+        """Pairs who are each other's nearest, by descending score; see `mutual`.
 
-        Of users who are equally near comes first who is first in a fixed random order of the network: the order of
-        ids may know who is who. There is always a pair, for the highest score of all is one.
+        There is always a pair, for the highest score of all is one.
         """
         n_sources, n_targets = len(self.source), len(self.target)
-        order, target_order = tie_order(n_sources, tie_seed), tie_order(n_targets, tie_seed + 1)
-        best_target, best = np.empty(n_sources, np.int64), np.full(n_targets, -np.inf, np.float32)
-        best_source = np.zeros(n_targets, np.int64)
-        for rows in _blocks(n_sources, n_targets):
-            scores = self.scores(order[rows])[:, target_order]
-            best_target[rows] = scores.argmax(axis=1)
-            highest = scores.argmax(axis=0)
-            value = scores[highest, np.arange(n_targets)]
-            better = value > best
-            best[better], best_source[better] = value[better], highest[better] + rows.start
-        mutual = np.flatnonzero(best_source[best_target] == np.arange(n_sources))
-        found = best_target[mutual]
-        pairs, values = np.stack([order[mutual], target_order[found]], axis=1), best[found]
-        descending = np.argsort(-values, kind="stable")
-        cosines = (self.source[order] * self.target[target_order[best_target]]).sum(axis=1, dtype=np.float64)
-        return Matches(pairs[descending], values[descending], float(cosines.mean()))
+        pairs, values, nearest = mutual(self.scores, n_sources, n_targets, tie_seed)
+        order = tie_order(n_sources, tie_seed)
+        cosines = (self.source[order] * self.target[nearest[order]]).sum(axis=1, dtype=np.float64)
+        return Matches(pairs, values, float(cosines.mean()))
+
+
+def mutual(
+    score: PairScorer, n_sources: int, n_targets: int, tie_seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+    """Users who are each other's nearest, by any score.
+
+    Of users who are equally near comes first who is first in a fixed random order of the network: the order of ids may
+    know who is who.
+
+    Returns:
+        (n, 2) source and target of each pair, by descending score; (n,) these scores; (n_sources,) the target that is
+        nearest to each source.
+    """
+    order, target_order = tie_order(n_sources, tie_seed), tie_order(n_targets, tie_seed + 1)
+    best_target, best = np.empty(n_sources, np.int64), np.full(n_targets, -np.inf, np.float32)
+    best_source = np.zeros(n_targets, np.int64)
+    for rows in _blocks(n_sources, n_targets):
+        scores = score(order[rows])[:, target_order]
+        best_target[rows] = scores.argmax(axis=1)
+        highest = scores.argmax(axis=0)
+        value = scores[highest, np.arange(n_targets)]
+        better = value > best
+        best[better], best_source[better] = value[better], highest[better] + rows.start
+    matched = np.flatnonzero(best_source[best_target] == np.arange(n_sources))
+    found = best_target[matched]
+    pairs, values = np.stack([order[matched], target_order[found]], axis=1), best[found]
+    nearest = np.empty(n_sources, np.int64)
+    nearest[order] = target_order[best_target]
+    descending = np.argsort(-values, kind="stable")
+    return pairs[descending], values[descending], nearest
 
 
 def _density(queries: NDArray[np.float32], keys: NDArray[np.float32], neighbours: int) -> NDArray[np.float32]:
