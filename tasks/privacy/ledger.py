@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Protected = Literal["feature", "interaction", "edge", "rating", "text", "label"]
+Protected = Literal["feature", "interaction", "edge", "rating", "text", "label", "anchor"]
+"""Kinds of private data; `anchor`: who of one network is whom in another."""
 Accounting = Literal["published", "rigorous"]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=0, lt=1)]
