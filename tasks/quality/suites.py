@@ -1,5 +1,6 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
+from tasks.quality.alignments import aligned, alignment_metrics
 from tasks.quality.embedded import embedded
 from tasks.quality.embedding_releases import embedding_releases
 from tasks.quality.files import files
@@ -20,6 +21,8 @@ from tasks.quality.raw import raw
 from tasks.quality.releases import next_items, perturbed, predictions, recommendations
 
 __all__ = [
+    "aligned",
+    "alignment_metrics",
     "attack_metrics",
     "embedded",
     "embedding_attack_metrics",

@@ -1,0 +1,98 @@
+"""What an alignment of two networks must hold: the pairs that it hands on, and its metrics (DP-CroSUE, METHODS §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from tasks.quality.counting import rows_of
+from tasks.quality.rules import Table, between, finite, in_set, not_null, row_count, unique
+
+KEYS = ("setting", "seed")
+RATES = ("chance", "precision", "share")
+"""Metrics from 0 to 1, by the last part of their name."""
+KINDS = (*RATES, "found", "criterion")
+
+
+def aligned(
+    anchors: Mapping[tuple[str, int], pl.DataFrame],
+    metrics: pl.DataFrame,
+    sizes: tuple[int, int],
+    expected: pl.DataFrame,
+) -> list[Table]:
+    """Pairs of users of the two networks, each user in one pair at most; there may be no pair.
+
+    All settings and seeds are in one table. Metrics lie in the range of their kind; none is missing, none repeated.
+
+    Args:
+        anchors: (setting, seed) -> ANCHORS.
+        metrics: METRICS.
+        sizes: users of the first and of the second network.
+        expected: setting, seed, metric, k of everything that had to be measured (see `alignment_metrics`).
+    """
+    pairs = pl.concat(
+        table.with_row_index("row").with_columns(setting=pl.lit(setting), seed=pl.lit(seed, dtype=pl.Int64))
+        for (setting, seed), table in anchors.items()
+    )
+    measured = [*KEYS, "metric", "k"]
+    kind = pl.col("metric").str.split("/").list.last()
+    numbers = metrics.with_columns(
+        kind=kind,
+        rate=pl.when(kind.is_in(RATES)).then("value"),
+        pairs=pl.when(kind == "found").then("value"),
+        criterion=pl.when(kind == "criterion").then("value"),
+    )
+    expected = expected.with_columns(rows=rows_of(expected, metrics, measured))
+    return [
+        Table(
+            "anchors",
+            pairs,
+            (
+                *not_null("source", "target"),
+                between("source", 0, sizes[0] - 1),
+                between("target", 0, sizes[1] - 1),
+                unique(*KEYS, "source"),
+                unique(*KEYS, "target"),
+            ),
+            ids=(*KEYS, "source", "target"),
+        ),
+        Table(
+            "metrics",
+            numbers,
+            (
+                row_count(1),
+                *not_null("value"),
+                finite("value"),
+                in_set("kind", KINDS),
+                between("rate", 0, 1),
+                between("pairs", 0, min(sizes)),
+                between("criterion", -1, 1),
+                unique(*measured),
+            ),
+            ids=tuple(measured),
+        ),
+        Table(
+            "metrics expected",
+            expected,
+            (row_count(1), between("rows", 1, None, "must be 1 or more: the metric was measured")),
+            ids=tuple(measured),
+        ),
+    ]
+
+
+def alignment_metrics(units: Sequence[tuple[str, int]], ways: Sequence[str], ks: Sequence[int]) -> pl.DataFrame:
+    """setting, seed, metric and k of what an alignment measures whatever it finds.
+
+    Args:
+        units: settings and seeds.
+    """
+    names: list[tuple[str, int | None]] = [("alignment/chance", k) for k in ks]
+    for way in ways:
+        names += [(f"alignment/{way}/precision", k) for k in ks]
+        names += [(f"alignment/{way}/{name}", None) for name in ("confident/share", "found", "criterion")]
+    return pl.DataFrame(
+        [(*unit, *name) for unit in units for name in names],
+        schema={"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32},
+        orient="row",
+    )
