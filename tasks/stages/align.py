@@ -1,0 +1,263 @@
+"""Stage `align`: the two networks of a pair aligned in several ways, all settings and seeds of their embeddings.
+
+Writes data/aligned/<name>/: <setting>/seed-<S>/anchors.parquet (who is whom, as the way named in params.yaml finds it;
+systems that learn from both networks read it), metrics.parquet (what every way is worth, judged on anchors that none is
+given), history.json (how maps were found) and run.json. Every seed has one adversarial start of its own, good or bad.
+Finished settings and seeds, and every epoch of an adversarial start, are kept under data/checkpoints/aligned/.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.models.alignment.adversarial import AdversarialStart
+from tasks.models.alignment.aligner import Aligner, AlignmentConfig
+from tasks.stages.align_inputs import ALIGNED, Anchors, Inputs, locate
+from tasks.stages.align_ways import (
+    Found,
+    by_attributes,
+    finite,
+    from_anchors,
+    from_attributes,
+    from_start,
+    guessed,
+    judged,
+)
+from tasks.stages.common import (
+    CHECKPOINTS,
+    code_digest,
+    read_json,
+    remove,
+    require_passed,
+    run_stage,
+    text_digest,
+    whole,
+    write_json,
+)
+from tasks.stages.monitor import Screen
+from tasks.stages.network_params import Alignment
+from tasks.stages.params import Params, load, options
+from tasks.stages.provenance import provenance
+
+KEPT = CHECKPOINTS / "aligned"
+STREAM = 0xA119
+"""Of the adversarial start's randomness: the embeddings' own seeds its generator with the seed alone."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One setting with one seed: what is aligned, checkpointed and judged at a time."""
+
+    setting: str
+    seed: int
+    inputs: Inputs
+    folder: Path
+
+    @property
+    def done(self) -> Path:
+        """Results, once the unit is complete."""
+        return self.folder / "done"
+
+    @property
+    def progress(self) -> Path:
+        """The adversarial start after its last epoch."""
+        return self.folder / "progress"
+
+
+def main(name: str) -> None:
+    """Align entry `name` of `aligned`.
+
+    Raises:
+        ConfigurationError: params.yaml has no such name, or asks for what cannot be done.
+        DataError: an input is missing, did not pass its check, or is not what its contract says.
+    """
+    started = time.monotonic()
+    torch.set_num_threads(1)
+    params = load()
+    if name not in params.aligned:
+        raise ConfigurationError(f"params.yaml: aligned has no {name!r}; known: {', '.join(sorted(params.aligned))}")
+    entry = params.aligned[name]
+    inputs = locate(name, entry, params)
+    config = options(AlignmentConfig, entry.config, f"aligned.{name}.config")
+    layers = [("processed", entry.data)]
+    if entry.embeddings is not None:
+        layers.append(("embeddings", entry.embeddings))
+    if entry.attributes is not None:
+        layer, _, key = entry.attributes.partition("/")
+        layers.append((layer, key))
+    checks = [require_passed(*layer) for layer in dict.fromkeys(layers)]
+    units = plan(name, entry, inputs)
+    with Screen(f"align {name}", len(units)) as screen:
+        for unit in units:
+            if unit.done.is_dir():
+                screen.skip()
+            else:
+                complete(unit, entry, config, screen)
+    assemble(name, entry, params, units, checks, started)
+    for folder in (KEPT / name).iterdir():
+        if folder not in {unit.folder for unit in units}:
+            remove(folder)
+
+
+def plan(name: str, entry: Alignment, inputs: dict[tuple[str, int], Inputs]) -> list[Unit]:
+    """Every setting and seed of an entry, each with a folder named by all that decides its result.
+
+    Raises:
+        DataError: an input is missing.
+    """
+    units, code = [], code_digest()
+    for (setting, seed), read in inputs.items():
+        decides = [entry.model_dump(exclude={"seeds"}), seed, read.digest, code]
+        key = text_digest(json.dumps(decides, sort_keys=True))[:16]
+        units.append(Unit(setting, seed, read, KEPT / name / f"{setting}-seed-{seed}-{key}"))
+    return units
+
+
+def complete(unit: Unit, entry: Alignment, config: AlignmentConfig, screen: Screen) -> None:
+    """Align one setting and seed in every way, judge it, and keep the results."""
+    anchors = unit.inputs.anchors(entry)
+    found = attempts(unit, entry, config, anchors, screen)
+    pairs = anchors.known if entry.anchors == "truth" else found[entry.anchors].pairs
+    sizes = unit.inputs.sizes
+    rows = guessed(entry.k, sizes[1])
+    for way, one in found.items():
+        rows += judged(way, one, anchors, sizes, entry.k, unit.seed)
+    with whole(unit.done) as place:
+        place.mkdir()
+        table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
+        contracts.write(table, place / "anchors.parquet", contracts.ANCHORS)
+        write_json(place / "metrics.json", rows)
+        write_json(place / "history.json", {way: one.history for way, one in found.items()})
+    remove(unit.progress)
+
+
+def attempts(
+    unit: Unit, entry: Alignment, config: AlignmentConfig, anchors: Anchors, screen: Screen
+) -> dict[str, Found]:
+    """What every way finds: by its name. Of the anchors they are given none that judges."""
+    found: dict[str, Found] = {}
+    if {"attributes", "attribute-start"} & set(entry.ways):
+        by = by_attributes(*unit.inputs.read_attributes(), config.tie_seed)
+        if "attributes" in entry.ways:
+            found["attributes"] = by
+    if entry.embeddings is None or not set(entry.all_ways) - {"attributes"}:
+        screen.skip()
+        return found
+    source, target = unit.inputs.read_embeddings()
+    aligner = Aligner(config, source, target)
+    if "adversarial" in entry.ways:
+        screen.begin(f"{unit.setting} seed {unit.seed}", config.adversarial.epochs)
+        start = aligner.start(np.random.default_rng([unit.seed, STREAM]))
+        resume(start, unit.progress)
+        start.train(after_epoch(unit.progress, screen))
+        found["adversarial"] = from_start(aligner, source, target, start)
+    else:
+        screen.skip()
+    if "attribute-start" in entry.ways:
+        found["attribute-start"] = from_attributes(aligner, source, target, by)
+    n_anchors = len(anchors.judged) + len(anchors.known)
+    for way, share in entry.shares.items():
+        found[way] = from_anchors(aligner, source, target, anchors.known[: round(share * n_anchors)])
+    return found
+
+
+def resume(start: AdversarialStart, folder: Path) -> None:
+    """Go on from the checkpoint, if a readable one is there."""
+    try:
+        tensors, rest = load_file(folder / "state.safetensors"), read_json(folder / "state.json")
+    except (OSError, SafetensorError, DataError):
+        return
+    for name, diverged in (("criteria", -np.inf), ("losses", np.nan)):
+        rest[name] = [diverged if one is None else one for one in rest[name]]
+    start.load_state(tensors, rest)
+
+
+def after_epoch(folder: Path, screen: Screen) -> Callable[[AdversarialStart], bool]:
+    """What is done after every epoch of an adversarial start: its state is kept, and it is shown."""
+    before = time.monotonic()
+
+    def keep(start: AdversarialStart) -> bool:
+        nonlocal before
+        tensors, rest = start.state()
+        rest |= {name: finite(rest[name]) for name in ("criteria", "losses")}
+        with whole(folder) as place:
+            place.mkdir()
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
+            write_json(place / "state.json", rest)
+        done, now = len(start.criteria), time.monotonic()
+        left = (start.config.epochs - done) * (now - before)
+        screen.epoch(done, start.losses[-1], f"criterion {start.criteria[-1]:.4f}", left)
+        before = now
+        return True
+
+    return keep
+
+
+def assemble(
+    name: str, entry: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]], started: float
+) -> None:
+    """Put the finished units together as the stage's output."""
+    rows: list[dict[str, Any]] = []
+    history: dict[str, dict[str, Any]] = {}
+    data = units[0].inputs.data
+    with whole(ALIGNED / name) as place:
+        place.mkdir()
+        for unit in units:
+            folder = place / unit.setting / f"seed-{unit.seed}"
+            folder.mkdir(parents=True)
+            shutil.copy(unit.done / "anchors.parquet", folder)
+            rows += [
+                {"setting": unit.setting, "seed": unit.seed} | row for row in read_json(unit.done / "metrics.json")
+            ]
+            history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
+        table = pl.DataFrame(rows, schema_overrides={"k": pl.Int32}).with_columns(
+            suite=pl.lit(entry.data),
+            experiment=pl.lit(name),
+            dataset=pl.lit(entry.data),
+            model=pl.lit("attributes" if entry.embeddings is None else params.embeddings[entry.embeddings].model),
+        )
+        contracts.write(table, place / "metrics.parquet", contracts.METRICS)
+        write_json(place / "history.json", history)
+        record = provenance(
+            "align",
+            name,
+            parameters=entry.model_dump(mode="json"),
+            seeds=entry.seeds,
+            checks=checks,
+            dataset=entry.data,
+            synthetic=data.network(data.schema.networks[0]).schema.synthetic,
+            started=started,
+        )
+        write_json(place / "run.json", record | {"anchors": about(units[0].inputs.anchors(entry))})
+
+
+def about(anchors: Anchors) -> dict[str, int]:
+    """How many anchors there are, judge, may be given to ways, or are left out because a user is in several."""
+    return {
+        "true": len(anchors.true),
+        "judging": len(anchors.judged),
+        "known": len(anchors.known),
+        "left_out": anchors.several,
+    }
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,259 @@
+"""What an alignment reads: two networks' embeddings, the attributes that both have, and the anchors, split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.contracts import ProcessedTables
+from tasks.datasets.encoding import encode
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest
+from tasks.stages.fields import BASE
+from tasks.stages.network_params import Alignment
+from tasks.stages.params import PARAMS_FILE, Params
+
+EMBEDDINGS = DATA / "embeddings"
+ALIGNED = DATA / "aligned"
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Who of the first network is whom in the second.
+
+    judged: (n_judged, 2) source and target; no way is given any of these.
+    known: (n_known, 2) the others, in random order.
+    true: (n, 2) all there are, those included that are neither judged nor known.
+    several: how many are neither, because one of their users is in another one, too.
+    """
+
+    judged: NDArray[np.int64]
+    known: NDArray[np.int64]
+    true: NDArray[np.int64]
+    several: int
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the inputs of one setting and seed lie; nothing is read before it is asked for.
+
+    data: the processed pair.
+    embeddings: of each network a table; None where nothing is embedded.
+    attributes: of each network the folder with its schema and its users, or their perturbed attributes; None likewise.
+    """
+
+    data: ProcessedTables
+    embeddings: tuple[Path, ...] | None
+    attributes: tuple[Path, ...] | None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many users each network has."""
+        first, second = (self.data.network(name).schema.n_users for name in self.data.schema.networks)
+        return first, second
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of all files read here.
+
+        Raises:
+            DataError: one is not there.
+        """
+        folder = self.data.folder
+        files = [folder / "anchors.parquet", *(folder / name / "schema.json" for name in self.data.schema.networks)]
+        files += self.embeddings or ()
+        for place in self.attributes or ():
+            perturbed = PERTURBED in place.parents
+            files += [place / "schema.json", place / ("features.parquet" if perturbed else "users.parquet")]
+        if missing := [file for file in files if not file.is_file()]:
+            raise DataError(f"{missing[0]}: no such file; run the stage that writes it (dprec check shows which)")
+        return digest(*files)
+
+    def read_embeddings(self) -> tuple[Vectors, Vectors]:
+        """(n_users, d) vectors of each network.
+
+        Raises:
+            DataError: a table is not one of embeddings, or not of its network's users.
+        """
+        assert self.embeddings is not None, "params.yaml has ways that need a map only where something is embedded"
+        first, second = (_embeddings(path, n_users) for path, n_users in zip(self.embeddings, self.sizes, strict=True))
+        return first, second
+
+    def read_attributes(self) -> tuple[Vectors, Vectors]:
+        """(n_users, n_shared) the encoded attributes that both networks have under one name.
+
+        Raises:
+            ConfigurationError: there are none.
+            DataError: a table is not what its schema says, or not of its network's users.
+        """
+        assert self.attributes is not None, "params.yaml has ways that read attributes only where it has these"
+        tables = [_attributes(place, n) for place, n in zip(self.attributes, self.sizes, strict=True)]
+        shared = [column for column in tables[0].columns if column in tables[1].columns]
+        if not shared:
+            raise ConfigurationError(
+                f"{PARAMS_FILE}: users of {self.attributes[0]} and {self.attributes[1]} have no attribute of one name; "
+                "leave out the ways of `aligned` that read attributes"
+            )
+        first, second = (table.select(shared).to_numpy().astype(np.float32) for table in tables)
+        return first, second
+
+    def anchors(self, options: Alignment) -> Anchors:
+        """Read the anchors and split them by `options.split_seed`.
+
+        An anchor of whose users one is in another anchor, too, is left out: one of them is wrong, and nobody knows
+        which.
+
+        Raises:
+            ConfigurationError: there are too few for the shares that are wanted.
+        """
+        table = contracts.read(self.data.folder / "anchors.parquet", contracts.ANCHORS)
+        true = table.select("source", "target").to_numpy().astype(np.int64)
+        alone = (
+            table.select(
+                pl.col("source").is_unique() & pl.col("target").is_unique(),
+            )
+            .to_series()
+            .to_numpy()
+        )
+        usable = true[alone]
+        order = np.random.default_rng(options.split_seed).permutation(len(usable))
+        n_judged = round(options.test_share * len(usable))
+        for share in (options.test_share, *options.anchor_shares):
+            if not round(share * len(usable)):
+                raise ConfigurationError(
+                    f"{PARAMS_FILE}: a share of {share:g} of the {len(usable)} anchors of {options.data} is none; "
+                    "raise test_share or anchor_shares of `aligned`"
+                )
+        judged, known = usable[order[:n_judged]], usable[order[n_judged:]]
+        return Anchors(judged, known, true, len(true) - len(usable))
+
+
+def locate(name: str, options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
+    """(setting, seed) -> where the inputs lie, of every one that entry `name` of `aligned` aligns.
+
+    Raises:
+        ConfigurationError: the entry names what is not there, or what does not fit together.
+        DataError: the processed pair is not there.
+    """
+    where = f"{PARAMS_FILE}: aligned.{name}"
+    if options.data not in params.processed:
+        raise ConfigurationError(f"{where}.data: unknown processed data set {options.data!r}")
+    data = contracts.read_processed(PROCESSED / options.data)
+    if len(data.schema.networks) != 2 or "anchors" not in data.schema.tables:
+        raise ConfigurationError(f"{where}.data: {options.data!r} is not a pair of networks with anchors")
+    embedded = _settings(f"{where}.embeddings", options.embeddings, options, data, params)
+    attributed = _attribute_settings(f"{where}.attributes", options, params)
+    settings = attributed if embedded is None else embedded
+    assert settings is not None, "an entry of params.yaml has one of the two"
+    found = {}
+    for setting in settings:
+        for seed in options.seeds:
+            tables = folders = None
+            if options.embeddings is not None:
+                place = EMBEDDINGS / options.embeddings / setting
+                tables = tuple(place / network / f"seed-{seed}.parquet" for network in data.schema.networks)
+            if options.attributes is not None:
+                layer, _, key = options.attributes.partition("/")
+                folder = DATA / layer / key
+                if layer == "perturbed":
+                    if setting not in (attributed or ()):
+                        raise ConfigurationError(f"{where}.attributes: {options.attributes} has no setting {setting!r}")
+                    folder = folder / setting / f"seed-{seed}"
+                folders = tuple(folder / network for network in data.schema.networks)
+            found[setting, seed] = Inputs(data, tables, folders)
+    return found
+
+
+def _settings(
+    where: str, name: str | None, options: Alignment, data: ProcessedTables, params: Params
+) -> list[str] | None:
+    """Settings of the embeddings."""
+    if name is None:
+        return None
+    if name not in params.embeddings:
+        raise ConfigurationError(f"{where}: unknown embeddings {name!r}; known: {', '.join(sorted(params.embeddings))}")
+    entry = params.embeddings[name]
+    if entry.data != options.data:
+        raise ConfigurationError(f"{where}: {name!r} embeds {entry.data!r}, not {options.data!r}")
+    for network in data.schema.networks:
+        if "social" not in data.network(network).schema.tables:
+            raise ConfigurationError(
+                f"{where}: network {network!r} of {options.data} has no friendships and is not embedded; "
+                "set embeddings to null"
+            )
+    _seeds(where, options.seeds, entry.seeds, name)
+    return _settings_of(entry.networks, params)
+
+
+def _attribute_settings(where: str, options: Alignment, params: Params) -> list[str] | None:
+    if options.attributes is None:
+        return None
+    layer, _, key = options.attributes.partition("/")
+    if layer == "processed":
+        if key != options.data:
+            raise ConfigurationError(f"{where}: {key!r} is not the entry's data {options.data!r}")
+        return [BASE]
+    if key not in params.perturbed:
+        raise ConfigurationError(f"{where}: unknown perturbed data {key!r}")
+    release = params.perturbed[key]
+    if release.data != options.data or release.mechanism != "dpcrosue":
+        raise ConfigurationError(f"{where}: {key!r} does not perturb the networks of {options.data!r}")
+    _seeds(where, options.seeds, release.seeds, key)
+    return _settings_of(options.attributes, params)
+
+
+def _settings_of(networks: str, params: Params) -> list[str]:
+    """Settings of true or perturbed networks."""
+    layer, _, key = networks.partition("/")
+    if layer == "processed":
+        return [BASE]
+    if key not in params.perturbed or (release := params.perturbed[key]).mechanism != "dpcrosue":
+        raise ConfigurationError(f"{PARAMS_FILE}: perturbed.{key} has no networks")
+    return list(release.settings())
+
+
+def _seeds(where: str, wanted: list[int], there: list[int], name: str) -> None:
+    if missing := sorted(set(wanted) - set(there)):
+        raise ConfigurationError(f"{where}: seed {missing[0]} is not among those of {name!r}")
+
+
+def _embeddings(path: Path, n_users: int) -> Vectors:
+    try:
+        kind = pq.read_schema(path).field("vector").type
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such table; run the stage that writes it (dprec check shows which)") from None
+    except (pa.ArrowInvalid, KeyError, OSError) as error:
+        raise DataError(f"{path}: not a table of embeddings ({error}); delete it and run its stage again") from error
+    size = getattr(kind, "list_size", 0)
+    table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
+    _require_users(path, table["node"], n_users)
+    return table["vector"].to_numpy().reshape(n_users, size)
+
+
+def _attributes(place: Path, n_users: int) -> pl.DataFrame:
+    """The encoded columns, a row per user in the order of ids."""
+    schema = contracts.read_schema(place / "schema.json")
+    if PERTURBED in place.parents:
+        path = place / "features.parquet"
+        table = contracts.read(path, contracts.features_schema(schema.columns)).sort("user")
+        _require_users(path, table["user"], n_users)
+        return table.select(schema.columns)
+    path = place / "users.parquet"
+    users = contracts.read(path, contracts.users_schema(schema.features))
+    _require_users(path, users["user"].sort(), n_users)
+    return pl.DataFrame(encode(users, schema.features), schema=schema.columns)
+
+
+def _require_users(path: Path, users: pl.Series, n_users: int) -> None:
+    """Every user once, in the order of ids."""
+    if len(users) != n_users or (users.to_numpy() != np.arange(n_users)).any():
+        raise DataError(f"{path}: {len(users)} rows are not those of users 0..{n_users - 1}; run its stage again")
