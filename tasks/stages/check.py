@@ -19,6 +19,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
+from tasks.stages.align_inputs import ALIGNED, locate
 from tasks.stages.attack_params import AttributeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
@@ -242,6 +243,22 @@ def embedded(key: str, params: Params) -> Subject:
     return Subject([folder / "schema.json", folder / "words.json", file], tables)
 
 
+def aligned(key: str, params: Params) -> Subject:
+    """The pairs that an alignment hands on, every setting and seed, and its metrics."""
+    entry = _known("aligned", key, params.aligned)
+    folder, data = ALIGNED / key, PROCESSED / entry.data
+    units = locate(key, entry, params)
+    files = {(setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet" for setting, seed in units}
+
+    def tables() -> list[Table]:
+        found = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
+        measured = contracts.read(folder / "metrics.parquet", contracts.METRICS)
+        expected = suites.alignment_metrics(list(units), entry.all_ways, entry.k)
+        return suites.aligned(found, measured, next(iter(units.values())).sizes, expected)
+
+    return Subject([*files.values(), folder / "metrics.parquet", data / "schema.json"], tables)
+
+
 def recommendations(key: str, params: Params) -> Subject:
     """What an experiment released, every setting and seed, beside the data it learnt from."""
     experiment: Experiment = _known("experiments", key, params.experiments)
@@ -323,6 +340,7 @@ LAYERS: dict[str, Callable[[str, Params], Subject]] = {
     "processed": processed,
     "perturbed": perturbed,
     "embedded": embedded,
+    "aligned": aligned,
     "recommendations": recommendations,
     "metrics": metrics,
 }
