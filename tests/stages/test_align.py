@@ -1,0 +1,347 @@
+"""Stage `align`: what each way finds, that judging anchors reach none, and that an interrupted run ends as another."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.models.alignment.aligner import Aligner, AlignmentConfig
+from tasks.stages import align, check, perturb
+from tasks.stages.align_inputs import ALIGNED, EMBEDDINGS, Anchors, locate
+from tasks.stages.align_ways import Found, judged
+from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, digest, read_json, write_json
+from tasks.stages.params import load
+from tests.stages import tiny_pair as tiny
+from tests.stages.test_interrupted import interrupted, leftovers
+
+OUT = ALIGNED / "tiny"
+RESULTS = ("base", "metrics.parquet", "history.json")
+MAPS = ["adversarial", "attribute-start", "anchors-5%", "anchors-50%"]
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny.build(tmp_path)
+
+
+def metrics(name: str, k: int | None = None, setting: str = "base") -> list[float]:
+    """The values of a metric, by seed."""
+    table = contracts.read(OUT / "metrics.parquet", contracts.METRICS)
+    chosen = table.filter(metric=name, setting=setting).filter(pl.col("k").eq_missing(k)).sort("seed")
+    return chosen["value"].to_list()
+
+
+def found(seed: int = 0, setting: str = "base") -> np.ndarray:
+    return contracts.read(OUT / setting / f"seed-{seed}" / "anchors.parquet", contracts.ANCHORS).to_numpy()
+
+
+def split() -> Anchors:
+    params = load()
+    return locate("tiny", params.aligned["tiny"], params)["base", 0].anchors(params.aligned["tiny"])
+
+
+def results() -> str:
+    return digest(*(OUT / name for name in RESULTS))
+
+
+def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
+    align.main("tiny")
+    assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
+    assert metrics("alignment/attribute-start/precision", 1) == [1, 1]
+    assert min(metrics("alignment/attributes/precision", 10)) > 0.9
+    assert metrics("alignment/chance", 10) == [10 / tiny.N_RIGHT] * 2
+    true = {tuple(pair) for pair in tiny.anchors().tolist()}
+    for seed in (0, 1):
+        pairs = [tuple(pair) for pair in found(seed).tolist()]
+        right = sum(pair in true for pair in pairs)
+        assert metrics("alignment/attribute-start/found")[seed] == len(pairs)
+        assert metrics("alignment/attribute-start/found/precision")[seed] == pytest.approx(right / len(pairs))
+        assert right == tiny.PEOPLE
+    assert read_json(OUT / "run.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
+
+
+def test_unrelated_vectors_align_by_chance() -> None:
+    """24 people are among 10 of 70: 0.14, and four standard errors (0.07) above it are 0.43."""
+    rng = np.random.default_rng(0)
+    for seed in (0, 1):
+        tiny.write_vectors("right", seed, rng.standard_normal((tiny.N_RIGHT, tiny.WIDTH)).astype(np.float32))
+    align.main("tiny")
+    for way in MAPS:
+        assert max(metrics(f"alignment/{way}/precision", 10)) < 0.43
+
+
+def test_judging_anchors_change_no_map_and_no_found_pair() -> None:
+    align.main("tiny")
+    before = digest(OUT / "base"), digest(OUT / "history.json")
+    assert min(metrics("alignment/anchors-50%/precision", 1)) == 1
+    pairs, judging = tiny.anchors(), {tuple(pair) for pair in split().judged.tolist()}
+    rows = np.array([tuple(pair) in judging for pair in pairs.tolist()])
+    pairs[rows, 1] = np.roll(pairs[rows, 1], 1)
+    tiny.write_anchors(pairs)
+    align.main("tiny")
+    assert (digest(OUT / "base"), digest(OUT / "history.json")) == before
+    assert max(metrics("alignment/anchors-50%/precision", 1)) < 0.2, "they do judge"
+
+
+def test_true_anchors_that_are_handed_on_are_those_that_judge_nobody() -> None:
+    tiny.parameters(Path(), {"anchors": "truth"})
+    align.main("tiny")
+    known = split().known
+    assert found().tolist() == known[np.argsort(known[:, 0])].tolist()
+    assert len(known) == 36
+    assert not set(known[:, 0]) & set(split().judged[:, 0])
+
+
+def test_every_seed_starts_from_its_own_random_map() -> None:
+    for network, rows in tiny.vectors(0).items():
+        tiny.write_vectors(network, 1, rows)
+    align.main("tiny")
+    first, second = (read_json(OUT / "history.json")["base"][seed] for seed in ("0", "1"))
+    assert first["adversarial"]["epochs"] != second["adversarial"]["epochs"]
+    assert len(first["adversarial"]["epochs"]["criteria"]) == 3
+    assert first["anchors-50%"] == second["anchors-50%"]
+
+
+@pytest.mark.parametrize("nth", [1, 2, 4, 8])
+def test_an_interrupted_run_ends_as_an_unbroken_one(nth: int) -> None:
+    """JSON is written after every epoch of a unit, three times; then two files of its results."""
+    align.main("tiny")
+    unbroken = results()
+    shutil.rmtree(ALIGNED)
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: align.main("tiny"), align, "write_json", nth)
+    assert not OUT.exists()
+    assert not leftovers()
+    align.main("tiny")
+    assert results() == unbroken
+    assert all((folder / "done").is_dir() for folder in (CHECKPOINTS / "aligned" / "tiny").iterdir())
+
+
+def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged_one() -> None:
+    align.main("tiny")
+    unbroken = results()
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: align.main("tiny"), align, "write_json", 3)
+    [progress] = CHECKPOINTS.rglob("progress")
+    aligner = Aligner(AlignmentConfig.model_validate(tiny.CONFIG), *tiny.vectors(0).values())
+    start = aligner.start(np.random.default_rng(0))
+    align.resume(start, progress)
+    assert len(start.criteria) == 2
+    (progress / "state.safetensors").write_bytes(b"cut off")
+    align.main("tiny")
+    assert results() == unbroken
+
+
+def test_a_map_that_diverges_is_shown_and_harms_no_other_way() -> None:
+    wild = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"learning_rate": 1e30}}
+    tiny.parameters(Path(), {"config": wild})
+    align.main("tiny")
+    epochs = read_json(OUT / "history.json")["base"]["0"]["adversarial"]["epochs"]
+    assert None in epochs["criteria"]
+    assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
+    check.main("aligned/tiny")
+    assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
+
+
+def test_another_seed_repeats_no_finished_one() -> None:
+    tiny.parameters(Path(), {"seeds": [0]})
+    align.main("tiny")
+    [first] = (CHECKPOINTS / "aligned" / "tiny").iterdir()
+    time = first.stat().st_mtime_ns
+    tiny.parameters(Path())
+    align.main("tiny")
+    assert first.stat().st_mtime_ns == time
+    assert len(list((CHECKPOINTS / "aligned" / "tiny").iterdir())) == 2
+
+
+def test_users_in_several_anchors_neither_judge_nor_help() -> None:
+    pairs = tiny.anchors()
+    twice = np.concatenate([pairs, [[pairs[0, 0], pairs[1, 1]]]]).astype(np.int32)
+    tiny.write_anchors(twice)
+    align.main("tiny")
+    assert read_json(OUT / "run.json")["anchors"] == {"true": 61, "judging": 23, "known": 35, "left_out": 3}
+    used = np.concatenate([split().judged, split().known])
+    assert not np.isin(used[:, 0], pairs[:2, 0]).any()
+    assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
+
+
+def test_nobody_is_found_for_users_whose_vectors_are_zero() -> None:
+    """Not even one another: by lengths alone, they are each other's nearest."""
+    tiny.parameters(Path(), {"config": tiny.CONFIG | {"normalise": ["unit"]}})
+    silent = dict(zip(tiny.NETWORKS, tiny.anchors()[:5].T, strict=True))
+    for network, rows in tiny.vectors(0).items():
+        rows[silent[network]] = 0
+        tiny.write_vectors(network, 0, rows)
+    align.main("tiny")
+    assert len(found()) > 40
+    assert not np.isin(found()[:, 0], silent["left"]).any()
+    assert not np.isin(found()[:, 1], silent["right"]).any()
+
+
+def test_without_mutual_neighbours_nothing_is_found_and_the_start_stays() -> None:
+    """Half-way between both bounds every attribute is encoded as 0."""
+    for network, n in tiny.SIZES.items():
+        tiny.write_users(network, np.full((n, tiny.BITS), 0.5, np.float32))
+    align.main("tiny")
+    assert len(found()) == 0
+    for way in ("attributes", "attribute-start"):
+        assert metrics(f"alignment/{way}/found") == [0, 0]
+        assert metrics(f"alignment/{way}/found/precision") == []
+    assert metrics("alignment/attributes/precision", 10) == pytest.approx([10 / tiny.N_RIGHT] * 2)
+    assert read_json(OUT / "history.json")["base"]["0"]["attribute-start"]["start"] == "identity"
+    check.main("aligned/tiny")
+    assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
+
+
+def test_networks_of_very_different_size_are_aligned() -> None:
+    schema = contracts.read_schema(PROCESSED / "tiny" / "right" / "schema.json")
+    few = np.arange(6)
+    tiny.write_pair(PROCESSED / "tiny" / "right", schema.model_copy(update={"n_users": len(few)}))
+    tiny.write_users("right", tiny.bits()["right"][few])
+    for seed in (0, 1):
+        tiny.write_vectors("right", seed, tiny.vectors(seed)["right"][few])
+    pairs = tiny.anchors()
+    tiny.write_anchors(pairs[np.isin(pairs[:, 1], few)])
+    tiny.parameters(Path(), {"anchor_shares": [0.5]})
+    align.main("tiny")
+    assert metrics("alignment/anchors-50%/precision", 10) == [1, 1]
+    assert max(metrics("alignment/attributes/found")) <= 6
+
+
+def test_perturbed_attributes_alone_are_aligned_at_every_setting() -> None:
+    """A budget of 5 releases two attributes of a user, one of 80 all of them."""
+    perturb.main("tiny")
+    entry = {"embeddings": None, "attributes": "perturbed/tiny", "ways": ["attributes"], "anchors": "attributes"}
+    tiny.parameters(Path(), entry | {"anchor_shares": []})
+    align.main("tiny")
+    weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
+    assert len(weak) == len(strong) == 2
+    assert np.mean(strong) > np.mean(weak)
+    assert len(found(1, "features_epsilon=80.0")) > 0
+    table = contracts.read(OUT / "metrics.parquet", contracts.METRICS)
+    assert table["model"].unique().to_list() == ["attributes"]
+
+
+def test_embeddings_of_a_release_have_its_settings_and_true_attributes_at_each() -> None:
+    for setting in ("base", "features_epsilon=80.0"):
+        for seed in (0, 1):
+            for network, rows in tiny.vectors(seed).items():
+                tiny.write_vectors(network, seed, rows, setting=setting)
+    tiny.parameters(Path(), networks="perturbed/tiny")
+    align.main("tiny")
+    assert metrics("alignment/anchors-50%/precision", 1, "features_epsilon=80.0") == [1, 1]
+    assert found(0, "features_epsilon=80.0").tolist() == found(0).tolist()
+
+
+def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:
+    """Everybody is their own nearest: naming the 48 whom a way may know would be no mistake."""
+    pairs = np.stack([np.arange(60)] * 2, axis=1)
+    anchors = Anchors(pairs[:12], pairs[12:], pairs, 0)
+    eye = np.eye(60)
+    way = Found(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
+    rows = {(one["metric"], one["k"]): one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
+    assert rows["alignment/way/confident/precision", None] == 1
+    assert rows["alignment/way/confident/share", None] == 1
+    assert rows["alignment/way/found", None] == 60
+    assert rows["alignment/way/found/precision", None] == 1
+
+
+def test_given_anchors_are_no_finds() -> None:
+    """A way that is given 48 pairs finds them again, and a wrong one: nothing that is new is right."""
+    pairs = np.stack([np.arange(60)] * 2, axis=1)
+    anchors = Anchors(pairs[:12], pairs[12:], pairs, 0)
+    eye = np.eye(60)
+    way = Found(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
+    rows = {one["metric"]: one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
+    assert rows["alignment/way/found"] == 49
+    assert rows["alignment/way/found/precision"] == 0
+
+
+def no_bits() -> None:
+    for network in tiny.NETWORKS:
+        schema = contracts.read_schema(PROCESSED / "tiny" / network / "schema.json")
+        features = tuple(one for one in schema.features if "bit" not in one.name)
+        tiny.write_pair(PROCESSED / "tiny" / network, schema.model_copy(update={"features": features}))
+        path = PROCESSED / "tiny" / network / "users.parquet"
+        users = pl.read_parquet(path).select("user", *(one.name for one in features))
+        contracts.write(users, path, contracts.users_schema(features))
+
+
+def no_friendships() -> None:
+    schema = contracts.read_schema(PROCESSED / "tiny" / "right" / "schema.json")
+    tiny.write_pair(PROCESSED / "tiny" / "right", schema.model_copy(update={"tables": ("users", "user_ids")}))
+
+
+def entry(**changes: Any) -> Any:
+    return lambda: tiny.parameters(Path(), changes)
+
+
+def vectors(rows: np.ndarray) -> Any:
+    return lambda: tiny.write_vectors("right", 0, rows.astype(np.float32))
+
+
+def failed_check() -> None:
+    verdict = {"contract": "embeddings", "name": "tiny", "success": False, "evaluated": 9, "failed": 1, "checked": {}}
+    write_json(QUALITY / "embeddings" / "tiny.json", verdict)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (no_bits, ConfigurationError, "no attribute of one name"),
+        (no_friendships, ConfigurationError, "'right' of tiny has no friendships"),
+        (lambda: tiny.write_anchors(tiny.anchors()[:8]), ConfigurationError, "0.05 of the 8 anchors of tiny is none"),
+        (lambda: tiny.write_anchors(tiny.anchors()[:0]), ConfigurationError, "0.4 of the 0 anchors of tiny is none"),
+        (entry(seeds=[0, 7]), ConfigurationError, "seed 7 is not among those of 'tiny'"),
+        (entry(embeddings="none"), ConfigurationError, "unknown embeddings 'none'; known: tiny"),
+        (entry(attributes="perturbed/none"), ConfigurationError, "unknown perturbed data 'none'"),
+        (entry(attributes="processed/other"), ConfigurationError, "'other' is not the entry's data"),
+        (
+            entry(config=tiny.CONFIG | {"neighbors": 3}),
+            ConfigurationError,
+            r"aligned\.tiny\.config\.neighbors: unknown",
+        ),
+        (lambda: tiny.parameters(Path(), data="other"), ConfigurationError, "'tiny' embeds 'other', not 'tiny'"),
+        (vectors(np.ones((9, tiny.WIDTH))), DataError, "9 rows are not those of users 0..69"),
+        (vectors(np.ones((tiny.N_RIGHT, 3))), DataError, "widths differ"),
+        (vectors(np.full((tiny.N_RIGHT, tiny.WIDTH), np.inf)), DataError, "not finite"),
+        (lambda: shutil.rmtree(EMBEDDINGS / "tiny" / "base" / "left"), DataError, "left/seed-0.parquet: no such file"),
+        (failed_check, DataError, "failed their check"),
+    ],
+)
+def test_what_cannot_be_aligned_is_refused_in_one_line(change: Any, error: type[Exception], message: str) -> None:
+    change()
+    with pytest.raises(error, match=message) as refusal:
+        align.main("tiny")
+    assert "\n" not in str(refusal.value)
+    assert not OUT.exists()
+
+
+def test_an_unknown_entry_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="aligned has no 'none'; known: tiny"):
+        align.main("none")
+
+
+def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None:
+    align.main("tiny")
+    check.main("aligned/tiny")
+    path = OUT / "base" / "seed-1" / "anchors.parquet"
+    pairs = contracts.read(path, contracts.ANCHORS)
+    doubled = pl.concat([pairs, pairs.head(1).with_columns(target=pl.lit(69, pl.Int32))])
+    contracts.write(doubled, path, contracts.ANCHORS)
+    with pytest.raises(DataError, match="table anchors, column setting, seed, source must be unique together"):
+        check.main("aligned/tiny")
+    contracts.write(pairs, path, contracts.ANCHORS)
+    table = contracts.read(OUT / "metrics.parquet", contracts.METRICS)
+    gone = table.filter(pl.col("metric") != "alignment/anchors-5%/found")
+    contracts.write(gone, OUT / "metrics.parquet", contracts.METRICS)
+    with pytest.raises(DataError, match="metric was measured"):
+        check.main("aligned/tiny")

@@ -1,0 +1,69 @@
+"""Entries of params.yaml about networks: what no key says alone, and what their anchors cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.stages.anchor_ledger import anchors_entry
+from tasks.stages.network_params import Alignment, NetworkEmbeddings
+from tests.stages.tiny_pair import ENTRY
+
+EMBEDDINGS = {
+    "data": "pair", "networks": "perturbed/pair", "model": "rgcn", "config": {}, "attributes": True,
+    "text": {"dimension": 8, "window": 2, "negatives": 1.0}, "seeds": [0],
+}  # fmt: skip
+ATTRIBUTES = {"embeddings": None, "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"}
+
+
+def test_ways_have_the_names_of_their_metrics() -> None:
+    options = Alignment.model_validate(ENTRY | {"anchor_shares": [0.01, 0.05, 0.07, 0.5]})
+    named = ["anchors-1%", "anchors-5%", "anchors-7%", "anchors-50%"]
+    assert options.all_ways == ["adversarial", "attributes", "attribute-start", *named]
+    assert options.shares["anchors-7%"] == 0.07
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ways": ["attributes", "attributes"]}, "attributes is repeated"),
+        ({"ways": ["guess"]}, "'adversarial'"),
+        ({"anchors": "anchors-5%"}, "'truth'"),
+        ({"ways": ["adversarial"]}, "anchors: 'attribute-start' is not among ways"),
+        ({"embeddings": None}, "embeddings: must not be null where ways or anchor_shares have 'adversarial'"),
+        (ATTRIBUTES | {"anchor_shares": [0.5]}, "embeddings: must not be null .* 'anchors-50%'"),
+        ({"attributes": None}, "attributes: must not be null where ways has 'attributes'"),
+        ({"attributes": None, "embeddings": None}, "nothing to align by"),
+        ({"attributes": "embedded/pair"}, "attributes"),
+        ({"anchor_shares": [0.61]}, "0.61 of the anchors are not there beside test_share"),
+        ({"anchor_shares": [0.1, 0.1 + 1e-12]}, "two have one name"),
+        ({"test_share": 1.0}, "test_share"),
+        ({"k": []}, "k"),
+        ({"seeds": [1, 1]}, "1 is repeated"),
+    ],
+)
+def test_an_alignment_that_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Alignment.model_validate(ENTRY | changes)
+
+
+def test_attributes_alone_and_all_anchors_but_those_that_judge_are_fine() -> None:
+    assert Alignment.model_validate(ENTRY | ATTRIBUTES).all_ways == ["attributes"]
+    assert Alignment.model_validate(ENTRY | {"anchor_shares": [0.8], "test_share": 0.2}).shares == {"anchors-80%": 0.8}
+
+
+@pytest.mark.parametrize("changes", [{"networks": "embedded/pair"}, {"model": "gcn"}, {"text": {"dimension": 8}}])
+def test_embeddings_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
+    assert NetworkEmbeddings.model_validate(EMBEDDINGS).seeds == [0]
+    with pytest.raises(ValidationError):
+        NetworkEmbeddings.model_validate(EMBEDDINGS | changes)
+
+
+def test_only_true_anchors_cost_something_and_no_finite_budget_follows_from_them() -> None:
+    for anchors in ("adversarial", "attributes", "attribute-start"):
+        assert anchors_entry(Alignment.model_validate(ENTRY | {"anchors": anchors})) is None
+    entry = anchors_entry(Alignment.model_validate(ENTRY | {"anchors": "truth"}))
+    assert entry is not None
+    assert (entry.protects, entry.accounted_epsilon, entry.mechanism) == ("anchor", None, "none")
