@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", "experiments")
+OF_ENTRIES = ("experiments", "embeddings", "aligned")
+"""Sections whose entries name their suite."""
+OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", *OF_ENTRIES)
 """What stands in a suite's own file."""
 
 

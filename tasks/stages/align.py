@@ -1,9 +1,10 @@
 """Stage `align`: the two networks of a pair aligned in several ways, all settings and seeds of their embeddings.
 
-Writes data/aligned/<name>/: <setting>/seed-<S>/anchors.parquet (who is whom, as the way named in params.yaml finds it;
-systems that learn from both networks read it), metrics.parquet (what every way is worth, judged on anchors that none is
-given), history.json (how maps were found) and run.json. Every seed has one adversarial start of its own, good or bad.
-Finished settings and seeds, and every epoch of an adversarial start, are kept under data/checkpoints/aligned/.
+Writes data/aligned/<name>/<setting>/seed-<S>/anchors.parquet (who is whom, as the way named in the suite's params.yaml
+finds it; systems that learn from both networks read it) and data/runs/<suite>/alignments/<name>/: metrics.parquet (what
+every way is worth, judged on anchors that none is given), history.json (how maps were found) and run.json. Every seed
+has one adversarial start of its own, good or bad. Finished settings and seeds, and every epoch of an adversarial start,
+are kept under data/checkpoints/aligned/.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.stages.align_inputs import ALIGNED, Anchors, Inputs, locate
+from tasks.stages.align_inputs import Anchors, Inputs, locate
 from tasks.stages.align_ways import (
     Found,
     by_attributes,
@@ -43,6 +44,7 @@ from tasks.stages.align_ways import (
 )
 from tasks.stages.common import (
     CHECKPOINTS,
+    RUNS,
     code_digest,
     read_json,
     remove,
@@ -53,8 +55,9 @@ from tasks.stages.common import (
     write_json,
 )
 from tasks.stages.monitor import Screen
+from tasks.stages.network_files import ALIGNED
 from tasks.stages.network_params import Alignment
-from tasks.stages.params import Params, load, options
+from tasks.stages.params import Params, load, options, own_file
 from tasks.stages.provenance import provenance
 
 KEPT = CHECKPOINTS / "aligned"
@@ -93,17 +96,16 @@ def main(name: str) -> None:
     torch.set_num_threads(1)
     params = load()
     if name not in params.aligned:
-        raise ConfigurationError(f"params.yaml: aligned has no {name!r}; known: {', '.join(sorted(params.aligned))}")
+        raise ConfigurationError(
+            f"suites/*/params.yaml: aligned has no {name!r}; known: {', '.join(sorted(params.aligned))}"
+        )
     entry = params.aligned[name]
-    inputs = locate(name, entry, params)
-    config = options(AlignmentConfig, entry.config, f"aligned.{name}.config")
-    layers = [("processed", entry.data)]
-    if entry.embeddings is not None:
-        layers.append(("embeddings", entry.embeddings))
-    if entry.attributes is not None:
-        layer, _, key = entry.attributes.partition("/")
-        layers.append((layer, key))
-    checks = [require_passed(*layer) for layer in dict.fromkeys(layers)]
+    inputs = locate(entry, params)
+    config = options(AlignmentConfig, entry.config, f"aligned.{name}.config", own_file(entry.suite))
+    layer, _, key = entry.of.partition("/")
+    checks = [require_passed("processed", entry.data)]
+    if layer != "processed":
+        checks.append(require_passed(layer, key, entry.suite if layer == "embeddings" else None))
     units = plan(name, entry, inputs)
     with Screen(f"align {name}", len(units)) as screen:
         for unit in units:
@@ -228,8 +230,10 @@ def assemble(
                 {"setting": unit.setting, "seed": unit.seed} | row for row in read_json(unit.done / "metrics.json")
             ]
             history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
+    with whole(RUNS / entry.suite / "alignments" / name) as place:
+        place.mkdir()
         table = pl.DataFrame(rows, schema_overrides={"k": pl.Int32}).with_columns(
-            suite=pl.lit(entry.data),
+            suite=pl.lit(entry.suite),
             experiment=pl.lit(name),
             dataset=pl.lit(entry.data),
             model=pl.lit("attributes" if entry.embeddings is None else params.embeddings[entry.embeddings].model),

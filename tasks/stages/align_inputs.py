@@ -8,21 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest
-from tasks.stages.fields import BASE
+from tasks.stages.common import PERTURBED, PROCESSED, digest
+from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_vectors
 from tasks.stages.network_params import Alignment
 from tasks.stages.params import PARAMS_FILE, Params
 
-EMBEDDINGS = DATA / "embeddings"
-ALIGNED = DATA / "aligned"
 Vectors = NDArray[np.float32]
 
 
@@ -85,7 +81,8 @@ class Inputs:
             DataError: a table is not one of embeddings, or not of its network's users.
         """
         assert self.embeddings is not None, "params.yaml has ways that need a map only where something is embedded"
-        first, second = (_embeddings(path, n_users) for path, n_users in zip(self.embeddings, self.sizes, strict=True))
+        tables = zip(self.embeddings, self.sizes, strict=True)
+        first, second = (read_vectors(path, n_users) for path, n_users in tables)
         return first, second
 
     def read_attributes(self) -> tuple[Vectors, Vectors]:
@@ -137,106 +134,36 @@ class Inputs:
         return Anchors(judged, known, true, len(true) - len(usable))
 
 
-def locate(name: str, options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
-    """(setting, seed) -> where the inputs lie, of every one that entry `name` of `aligned` aligns.
+def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
+    """(setting, seed) -> where the inputs lie, of every one that an entry of `aligned` aligns.
 
     Raises:
-        ConfigurationError: the entry names what is not there, or what does not fit together.
+        ConfigurationError: the data are not a pair of networks with anchors, or a network that is to be aligned by its
+            embedding has no friendships.
         DataError: the processed pair is not there.
     """
-    where = f"{PARAMS_FILE}: aligned.{name}"
-    if options.data not in params.processed:
-        raise ConfigurationError(f"{where}.data: unknown processed data set {options.data!r}")
     data = contracts.read_processed(PROCESSED / options.data)
     if len(data.schema.networks) != 2 or "anchors" not in data.schema.tables:
-        raise ConfigurationError(f"{where}.data: {options.data!r} is not a pair of networks with anchors")
-    embedded = _settings(f"{where}.embeddings", options.embeddings, options, data, params)
-    attributed = _attribute_settings(f"{where}.attributes", options, params)
-    settings = attributed if embedded is None else embedded
-    assert settings is not None, "an entry of params.yaml has one of the two"
+        raise ConfigurationError(f"{PARAMS_FILE}: {options.data!r} in `aligned` is not a pair of networks with anchors")
+    for network in data.schema.networks if options.embeddings is not None else ():
+        if "social" not in data.network(network).schema.tables:
+            raise ConfigurationError(
+                f"{PARAMS_FILE}: network {network!r} of {options.data} has no friendships and is not embedded; align "
+                "its attributes alone"
+            )
+    networks = params.networks_of(options)
+    source = Source.of(options.data, networks)
     found = {}
-    for setting in settings:
+    for setting in params.networks_settings(networks):
         for seed in options.seeds:
             tables = folders = None
             if options.embeddings is not None:
-                place = EMBEDDINGS / options.embeddings / setting
-                tables = tuple(place / network / f"seed-{seed}.parquet" for network in data.schema.networks)
-            if options.attributes is not None:
-                layer, _, key = options.attributes.partition("/")
-                folder = DATA / layer / key
-                if layer == "perturbed":
-                    if setting not in (attributed or ()):
-                        raise ConfigurationError(f"{where}.attributes: {options.attributes} has no setting {setting!r}")
-                    folder = folder / setting / f"seed-{seed}"
-                folders = tuple(folder / network for network in data.schema.networks)
+                place = EMBEDDINGS / options.embeddings
+                tables = tuple(embedding_file(place, setting, one, seed) for one in data.schema.networks)
+            if options.reads_attributes:
+                folders = tuple(source.folder(network, setting, seed) for network in data.schema.networks)
             found[setting, seed] = Inputs(data, tables, folders)
     return found
-
-
-def _settings(
-    where: str, name: str | None, options: Alignment, data: ProcessedTables, params: Params
-) -> list[str] | None:
-    """Settings of the embeddings."""
-    if name is None:
-        return None
-    if name not in params.embeddings:
-        raise ConfigurationError(f"{where}: unknown embeddings {name!r}; known: {', '.join(sorted(params.embeddings))}")
-    entry = params.embeddings[name]
-    if entry.data != options.data:
-        raise ConfigurationError(f"{where}: {name!r} embeds {entry.data!r}, not {options.data!r}")
-    for network in data.schema.networks:
-        if "social" not in data.network(network).schema.tables:
-            raise ConfigurationError(
-                f"{where}: network {network!r} of {options.data} has no friendships and is not embedded; "
-                "set embeddings to null"
-            )
-    _seeds(where, options.seeds, entry.seeds, name)
-    return _settings_of(entry.networks, params)
-
-
-def _attribute_settings(where: str, options: Alignment, params: Params) -> list[str] | None:
-    if options.attributes is None:
-        return None
-    layer, _, key = options.attributes.partition("/")
-    if layer == "processed":
-        if key != options.data:
-            raise ConfigurationError(f"{where}: {key!r} is not the entry's data {options.data!r}")
-        return [BASE]
-    if key not in params.perturbed:
-        raise ConfigurationError(f"{where}: unknown perturbed data {key!r}")
-    release = params.perturbed[key]
-    if release.data != options.data or release.mechanism != "dpcrosue":
-        raise ConfigurationError(f"{where}: {key!r} does not perturb the networks of {options.data!r}")
-    _seeds(where, options.seeds, release.seeds, key)
-    return _settings_of(options.attributes, params)
-
-
-def _settings_of(networks: str, params: Params) -> list[str]:
-    """Settings of true or perturbed networks."""
-    layer, _, key = networks.partition("/")
-    if layer == "processed":
-        return [BASE]
-    if key not in params.perturbed or (release := params.perturbed[key]).mechanism != "dpcrosue":
-        raise ConfigurationError(f"{PARAMS_FILE}: perturbed.{key} has no networks")
-    return list(release.settings())
-
-
-def _seeds(where: str, wanted: list[int], there: list[int], name: str) -> None:
-    if missing := sorted(set(wanted) - set(there)):
-        raise ConfigurationError(f"{where}: seed {missing[0]} is not among those of {name!r}")
-
-
-def _embeddings(path: Path, n_users: int) -> Vectors:
-    try:
-        kind = pq.read_schema(path).field("vector").type
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such table; run the stage that writes it (dprec check shows which)") from None
-    except (pa.ArrowInvalid, KeyError, OSError) as error:
-        raise DataError(f"{path}: not a table of embeddings ({error}); delete it and run its stage again") from error
-    size = getattr(kind, "list_size", 0)
-    table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
-    _require_users(path, table["node"], n_users)
-    return table["vector"].to_numpy().reshape(n_users, size)
 
 
 def _attributes(place: Path, n_users: int) -> pl.DataFrame:

@@ -64,7 +64,8 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.judging_embeddings import Record, embedded, read_embedding, record, scores, split_seed
+from tasks.stages.judging_embeddings import Record, record, scores, split_seed
+from tasks.stages.network_files import embedded, embedding_file, read_vectors
 from tasks.stages.params import Experiment, load
 from tasks.stages.provenance import provenance
 
@@ -150,7 +151,7 @@ class Released:
     def paths(self, setting: str, seed: int, part: str) -> dict[str, Path]:
         """Network -> the embedding that a part is about."""
         names = self.known if part == BOTH else (part,)
-        return {name: self.folder / setting / name / f"seed-{seed}.parquet" for name in names}
+        return {name: embedding_file(self.folder, setting, name, seed) for name in names}
 
     def counts(self) -> dict[str, int]:
         """How much there is to guess: users of known class, friendships or follows, and anchors."""
@@ -267,7 +268,7 @@ def attacked(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Re
     """Every attack that a part gives something to."""
     seed = split_seed(attack.seed, unit.seed)
     vectors = {
-        network: read_embedding(path, released.known[network].network.schema.n_users)
+        network: read_vectors(path, released.known[network].network.schema.n_users)
         for network, path in released.paths(unit.setting, unit.seed, unit.part).items()
     }
     if unit.part == BOTH:

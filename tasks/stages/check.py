@@ -2,13 +2,13 @@
 
 Writes data/quality/<layer>/<name>.json (the verdict) and data/quality/<layer>/<name>/ (browsable data docs), also when
 the check fails; it then ends with exit code 1, so that DVC runs nothing that depends on the data. Recommendations that
-pass leave a summary in data/runs/<suite>/<name>/checked.json: it is what makes the suite's report wait for them.
+pass leave a summary in data/runs/<suite>/<name>/checked.json, alignments in data/runs/<suite>/alignments/<name>.json:
+it is what makes the suite's report wait for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
-from tasks.stages.align_inputs import ALIGNED, locate
+from tasks.stages import check_networks
 from tasks.stages.attack_params import AttributeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
@@ -38,21 +38,10 @@ from tasks.stages.common import (
 )
 from tasks.stages.fields import BASE, PublishedNetworks, RigorousNetworks
 from tasks.stages.params import Experiment, Params, Suite, load
+from tasks.stages.subjects import Subject, known
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a check looks at.
-
-    files: all files it reads; each must be there.
-    tables: reads them and gives the tables with their rules; DataError if a file is not what it should be.
-    """
-
-    files: list[Path]
-    tables: Callable[[], list[Table]]
 
 
 def main(name: str) -> None:
@@ -85,7 +74,7 @@ def main(name: str) -> None:
             problems |= unreadable(subject.files, error)
             verdict = run(layer, key, [suites.files(problems)], checked, place)
         write_json(verdict_file, verdict)
-    passed = RUNS / params.experiments[key].suite / key / "checked.json" if layer == "recommendations" else None
+    passed = passed_file(layer, key, params)
     if not verdict["success"]:
         if passed:
             remove(passed)
@@ -93,6 +82,15 @@ def main(name: str) -> None:
     if passed:
         with whole(passed) as place:
             write_json(place, {name: verdict[name] for name in SUMMARY})
+
+
+def passed_file(layer: str, key: str, params: Params) -> Path | None:
+    """Where the summary of a check lies that passed, for layers that a suite's report waits for."""
+    if layer == "recommendations":
+        return RUNS / params.experiments[key].suite / key / "checked.json"
+    if layer == "aligned":
+        return RUNS / params.aligned[key].suite / "alignments" / f"{key}.json"
+    return None
 
 
 def read(subject: Subject, name: str) -> tuple[dict[str, str | None], list[Table]]:
@@ -144,7 +142,7 @@ def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> s
 
 def raw(key: str, params: Params) -> Subject:
     """Raw tables of a data set."""
-    _known("datasets", key, params.datasets)
+    known("datasets", key, params.datasets)
     folder = INTERIM / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
     return Subject(files, lambda: suites.raw(read_raw(folder)))
@@ -152,7 +150,7 @@ def raw(key: str, params: Params) -> Subject:
 
 def processed(key: str, params: Params) -> Subject:
     """Tables of a data set under a protocol."""
-    _known("processed", key, params.processed)
+    known("processed", key, params.processed)
     folder = PROCESSED / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
 
@@ -184,7 +182,7 @@ def require_types(tables: contracts.ProcessedTables) -> None:
 
 def perturbed(key: str, params: Params) -> Subject:
     """Perturbed features, every budget and seed, or networks, every setting and seed."""
-    release = _known("perturbed", key, params.perturbed)
+    release = known("perturbed", key, params.perturbed)
     if release.mechanism == "dpcrosue":
         return _perturbed_networks(PERTURBED / key, release)
     folder = PERTURBED / key
@@ -231,7 +229,7 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
 
 def embedded(key: str, params: Params) -> Subject:
     """User features as word vectors."""
-    embedding = _known("embedded", key, params.embedded)
+    embedding = known("embedded", key, params.embedded)
     folder = DATA / "embedded" / key
     file = folder / "features.parquet"
 
@@ -243,26 +241,13 @@ def embedded(key: str, params: Params) -> Subject:
     return Subject([folder / "schema.json", folder / "words.json", file], tables)
 
 
-def aligned(key: str, params: Params) -> Subject:
-    """The pairs that an alignment hands on, every setting and seed, and its metrics."""
-    entry = _known("aligned", key, params.aligned)
-    folder, data = ALIGNED / key, PROCESSED / entry.data
-    units = locate(key, entry, params)
-    files = {(setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet" for setting, seed in units}
-
-    def tables() -> list[Table]:
-        found = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
-        measured = contracts.read(folder / "metrics.parquet", contracts.METRICS)
-        expected = suites.alignment_metrics(list(units), entry.all_ways, entry.k)
-        return suites.aligned(found, measured, next(iter(units.values())).sizes, expected)
-
-    return Subject([*files.values(), folder / "metrics.parquet", data / "schema.json"], tables)
-
-
 def recommendations(key: str, params: Params) -> Subject:
     """What an experiment released, every setting and seed, beside the data it learnt from."""
-    experiment: Experiment = _known("experiments", key, params.experiments)
+    experiment: Experiment = known("experiments", key, params.experiments)
     suite = params.suites[experiment.suite]
+    if suite.task == "embedding":
+        folder = RUNS / experiment.suite / key / "released"
+        return check_networks.released_vectors(folder, experiment.data, list(experiment.settings()), experiment.seeds)
     data = PROCESSED / experiment.data
     released = RUNS / experiment.suite / key / "released"
     files = {
@@ -291,7 +276,9 @@ def recommendations(key: str, params: Params) -> Subject:
 
 def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
-    suite: Suite = _known("suites", key, params.suites)
+    suite: Suite = known("suites", key, params.suites)
+    if suite.task == "embedding":
+        return check_networks.metrics(key, suite)
     stages = ("train", "attack") if isinstance(suite.attack, AttributeAttack | ReconstructionAttack) else ("train",)
     files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
     schema_file = PROCESSED / suite.data / "schema.json"
@@ -340,17 +327,11 @@ LAYERS: dict[str, Callable[[str, Params], Subject]] = {
     "processed": processed,
     "perturbed": perturbed,
     "embedded": embedded,
-    "aligned": aligned,
+    "embeddings": check_networks.embeddings,
+    "aligned": check_networks.aligned,
     "recommendations": recommendations,
     "metrics": metrics,
 }
-
-
-def _known(section: str, key: str, table: dict[str, Any]) -> Any:
-    if key not in table:
-        file = "suites/*/params.yaml" if section == "experiments" else "params.yaml"
-        raise ConfigurationError(f"{file}: {section} has no {key!r}; known: {', '.join(sorted(table))}")
-    return table[key]
 
 
 if __name__ == "__main__":

@@ -129,7 +129,8 @@ def code_digest() -> str:
 
     Left out is what only validates or records: the parameters' types (they hold no defaults) and provenance.
     """
-    passive = {f"tasks.stages.{name}" for name in ("attack_params", "fields", "params", "references", "provenance")}
+    types = ("attack_params", "fields", "network_params", "network_references", "params", "references")
+    passive = {f"tasks.stages.{name}" for name in (*types, "provenance")}
     specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
     # by spec: the stage that runs is called `__main__` in sys.modules
     files = {spec.origin for spec in specs if spec and spec.name.startswith("tasks.") and spec.name not in passive}

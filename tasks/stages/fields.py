@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
-OF_DATA = ("features_epsilon", "sensitive_share")
+OF_DATA = ("features_epsilon", "edges_epsilon", "text_epsilon", "sensitive_share")
 """Keys of a setting that choose its data; all others are the model's own configuration."""
 
 

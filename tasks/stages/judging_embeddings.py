@@ -6,35 +6,15 @@ of.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from tasks import contracts
-from tasks.contracts import ProcessedTables
-from tasks.errors import DataError
 from tasks.evaluation.classification import Prediction, Vectors, predict_labels
 
 Record = dict[str, Any]
 """A metric without what it is of: `metric`, `k` (None where it has no cut-off) and `value`."""
-
-
-def embedded(pair: ProcessedTables) -> dict[str, ProcessedTables]:
-    """Of a pair of networks those whose users are embedded, by name: those with friendships.
-
-    Raises:
-        DataError: there is none, or a table is not what its contract says.
-    """
-    networks = {name: pair.network(name) for name in pair.schema.networks}
-    found = {name: network for name, network in networks.items() if "social" in network.schema.tables}
-    if not found:
-        raise DataError(f"{pair.folder}/schema.json: has no network with friendships, so there is nobody to embed")
-    return found
 
 
 def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int) -> list[Record]:
@@ -79,21 +59,3 @@ def split_seed(seed: int, run: int) -> int:
     So two systems meet the same splits and pairs in their runs of one seed, and other ones in those of another.
     """
     return int(np.random.SeedSequence([seed, run]).generate_state(1)[0])
-
-
-def read_embedding(path: Path, n_users: int) -> NDArray[np.float32]:
-    """A released embedding: (n_users, d), row i of user i.
-
-    Raises:
-        DataError: it is not there, is no table of vectors, or does not have every user once.
-    """
-    try:
-        size = int(pq.read_schema(path).field("vector").type.list_size)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such table; run train first") from None
-    except (pa.ArrowInvalid, KeyError, AttributeError, OSError) as error:
-        raise DataError(f"{path}: not a table of vectors ({error}); delete it and run train again") from error
-    table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
-    if not np.array_equal(table["node"].to_numpy(), np.arange(n_users)):
-        raise DataError(f"{path}: does not hold the {n_users} users' vectors once each; run train again")
-    return table["vector"].to_numpy()

@@ -1,4 +1,4 @@
-"""Types of params.yaml about networks of users (DP-CroSUE): each one's embeddings, and the alignment of two."""
+"""What a suite's own file says of networks that are embedded alone and of pairs that are aligned, as types."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tasks.stages.fields import Cutoffs, Name, Seeds, Share, Strict, distinct
 
-Layer = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
+Networks = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
+Way = Literal["adversarial", "attributes", "attribute-start"]
+OF_ATTRIBUTES = ("attributes", "attribute-start")
+"""Ways that read attributes."""
 ROUNDING = 1e-9
 """Of shares that add up to 1."""
 
 
-class TextVectors(Strict):
-    """How a network's words become vectors (`tasks.models.networks.skipgram`)."""
+class Words(Strict):
+    """How vectors of the words of posts are learnt from the posts themselves (`Word2VecConfig`)."""
 
     dimension: Annotated[int, Field(ge=1)]
     window: Annotated[int, Field(ge=1)]
@@ -23,46 +26,83 @@ class TextVectors(Strict):
 
 
 class NetworkEmbeddings(Strict):
-    """Embeddings of every network of a pair that has friendships, each learnt alone, once per setting and seed."""
+    """Networks, each embedded alone, once per setting of their release and seed."""
 
-    data: Name
-    networks: Layer
-    """What is embedded: the true networks, or a release of perturbed ones with all its settings."""
+    suite: Name
+    data: str
+    """The processed pair; its networks with friendships are embedded."""
+    networks: Networks
+    """Where they are read: as they are, or as one release has them."""
     model: Literal["rgcn", "deepwalk"]
+    code: str
+    """The source of the model, so that DVC embeds again when it changes."""
     config: dict[str, Any]
     """The model's own configuration."""
-    attributes: bool
-    """Whether the model reads the users' attributes."""
-    text: TextVectors | None
-    """How the model reads what users wrote; null: it does not."""
+    reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(distinct)]
+    """The kinds of data that the model is shown."""
+    text: Words | None
+    """How words of posts become vectors; null: there are no posts, or the model is not shown them."""
     seeds: Seeds
+    """Of a release those that it has."""
+
+    @model_validator(mode="after")
+    def _friendships_are_read(self) -> Self:
+        if "edge" not in self.reads:
+            raise ValueError("reads: without 'edge' there is nothing to learn from")
+        if self.text is not None and "text" not in self.reads:
+            raise ValueError("text: must be null where 'text' is not read")
+        return self
 
 
 class Alignment(Strict):
-    """Two networks aligned in several ways, all judged on the same people, whom no way is given."""
+    """Two networks aligned, once per setting and seed of their embeddings, in several ways."""
 
-    data: Name
-    embeddings: Name | None
-    """The entry of `embeddings` whose two networks are aligned; null: by attributes alone."""
-    attributes: Layer | None
-    """Where the users' attributes are from; null: no way reads them."""
-    ways: Annotated[list[Literal["adversarial", "attributes", "attribute-start"]], AfterValidator(distinct)]
-    """Ways that are given no anchor: a map trained against a discriminator; nearest by the attributes that both
-    networks have under one name; a map fitted to mutual nearest neighbours by these."""
+    suite: Name
+    data: str
+    """The processed pair, which has the true anchors."""
+    of: Annotated[str, Field(pattern=r"^(processed|perturbed|embeddings)/[a-z0-9-]+$")]
+    """What is aligned: `embeddings/<name>`, or the attributes alone of `processed/<name>` or `perturbed/<name>`."""
+    ways: Annotated[list[Way], AfterValidator(distinct)]
+    """Without anchors: by an adversarial start, by the attributes that both networks have, by a map fitted to mutual
+    nearest neighbours by attributes."""
     anchor_shares: Annotated[list[Share], AfterValidator(distinct)]
-    """Ways that are given anchors, such a share of all of them each."""
+    """From anchors: shares of all of them, a way each."""
     test_share: Share
-    """Share of the anchors that judge."""
+    """Share of the anchors that all ways are judged on and none is given."""
     split_seed: Annotated[int, Field(ge=0)]
-    """Of which anchors judge, and which come first among those that ways are given."""
     anchors: Literal["adversarial", "attributes", "attribute-start", "truth"]
-    """Whose pairs are handed on: those that a way finds, or all true ones but those that judge."""
+    """Whose pairs are handed on; `truth`: the true anchors that no way is judged on."""
     config: dict[str, Any]
     """Configuration of the alignment (`tasks.models.alignment.aligner.AlignmentConfig`)."""
     k: Annotated[Cutoffs, Field(min_length=1)]
-    """Cut-offs of the precision."""
     seeds: Seeds
-    """Those of the embeddings, or of perturbed attributes, that are aligned."""
+    """Of embeddings or of a release those that they have."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.ways and not self.anchor_shares:
+            raise ValueError("ways: none, and no anchor_shares; there is nothing to do")
+        if self.anchors != "truth" and self.anchors not in self.ways:
+            raise ValueError(f"anchors: {self.anchors!r} is not among the ways")
+        by_map = [way for way in self.ways if way != "attributes"] + list(self.shares)
+        if self.embeddings is None and by_map:
+            raise ValueError(f"of: {by_map[0]!r} needs embeddings; without them there is only the way 'attributes'")
+        if len(self.shares) < len(self.anchor_shares):
+            raise ValueError("anchor_shares: two have one name; they must differ in the first six digits")
+        if self.anchor_shares and max(self.anchor_shares) > 1 - self.test_share + ROUNDING:
+            raise ValueError(f"anchor_shares: {max(self.anchor_shares)} and test_share are more than all anchors")
+        return self
+
+    @property
+    def embeddings(self) -> str | None:
+        """The name of the embeddings; None where attributes alone are aligned."""
+        layer, _, name = self.of.partition("/")
+        return name if layer == "embeddings" else None
+
+    @property
+    def reads_attributes(self) -> bool:
+        """Whether a way does."""
+        return any(way in OF_ATTRIBUTES for way in self.ways)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -73,21 +113,3 @@ class Alignment(Strict):
     def all_ways(self) -> list[str]:
         """Names of all ways."""
         return [*self.ways, *self.shares]
-
-    @model_validator(mode="after")
-    def _ways_have_what_they_read(self) -> Self:
-        if self.embeddings is None and self.attributes is None:
-            raise ValueError("embeddings: must not be null where attributes is, or there is nothing to align by")
-        if self.anchors != "truth" and self.anchors not in self.ways:
-            raise ValueError(f"anchors: {self.anchors!r} is not among ways; known: {', '.join([*self.ways, 'truth'])}")
-        by_map = [way for way in self.ways if way != "attributes"] + list(self.shares)
-        if self.embeddings is None and by_map:
-            raise ValueError(f"embeddings: must not be null where ways or anchor_shares have {by_map[0]!r}")
-        by_attributes = [way for way in self.ways if way != "adversarial"]
-        if self.attributes is None and by_attributes:
-            raise ValueError(f"attributes: must not be null where ways has {by_attributes[0]!r}")
-        if len(self.shares) < len(self.anchor_shares):
-            raise ValueError("anchor_shares: two have one name; they must differ in the first six digits")
-        if (most := max(self.anchor_shares, default=0)) + self.test_share > 1 + ROUNDING:
-            raise ValueError(f"anchor_shares: {most:g} of the anchors are not there beside test_share")
-        return self

@@ -1,6 +1,6 @@
 """params.yaml and suites/<suite>/params.yaml as types.
 
-No field has a default: what decides a number is written in these files and nowhere else.
+No field has a default but an empty one: what decides a number is written in these files and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import references
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack, TrainingAudit
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack, TrainingAudit
 from tasks.stages.fields import BASE, Cutoffs, Name, Perturbed, Seeds, Strict, known, model_config
+from tasks.stages.network_params import Alignment, NetworkEmbeddings
 
 PARAMS_FILE = Path("params.yaml")
 SUITES = Path("suites")
@@ -100,7 +101,7 @@ class Experiment(Strict):
 
     suite: Name
     data: str
-    features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded)/[a-z0-9-]+$")]
+    features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded|embeddings|aligned)/[a-z0-9-]+$")]
     model: Annotated[str, known("model", lambda: list(MODELS))]
     code: str
     """The source of the model, so that DVC reruns the experiment when it changes."""
@@ -111,7 +112,7 @@ class Experiment(Strict):
     their users keep to themselves."""
     sweep: list[dict[str, Any]]
     """Settings beside the base one: each overrides some keys of `config`, or `features_epsilon`, the budget of the
-    perturbed features (by default the first one of `perturbed`)."""
+    perturbed features (by default the first one of `perturbed`); of perturbed networks also the other budgets."""
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`."""
@@ -128,8 +129,9 @@ class Entry(Strict):
     paper: Name | None
     """Whose published figures stand beside the suite's (`paper` in data/reference/paper_tables.csv); null: none."""
     data: str
-    task: Literal["top-k", "next-item", "rating"]
-    """What its systems are judged by: users' lists, the item after every prefix of a sequence, or ratings."""
+    task: Literal["top-k", "next-item", "rating", "embedding"]
+    """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
+    embeddings tell of them."""
 
 
 class About(Strict):
@@ -148,10 +150,17 @@ class OwnParams(Strict):
     evaluation: Evaluation
     training: Training
     tuning: Tuning
-    attack: Annotated[AttributeAttack | EdgeAttack | ReconstructionAttack, Field(discriminator="kind")] | None
+    attack: (
+        Annotated[AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack, Field(discriminator="kind")]
+        | None
+    )
     """What an attacker tries on everything that the suite's systems release."""
     training_audit: TrainingAudit | None
     """Which private training runs are audited as a whole; null for none."""
+    embeddings: dict[Name, NetworkEmbeddings] = Field(default_factory=dict)
+    """Networks that are embedded alone, in suites whose task is embedding."""
+    aligned: dict[Name, Alignment] = Field(default_factory=dict)
+    """Pairs of networks that are aligned, there too."""
     experiments: dict[Name, Experiment]
 
 
@@ -183,6 +192,16 @@ class Params(Strict):
         """Those of all suites; no two have the same name."""
         return {name: one for suite in self.suites.values() for name, one in suite.experiments.items()}
 
+    @cached_property
+    def embeddings(self) -> dict[str, NetworkEmbeddings]:
+        """Those of all suites; no two have the same name."""
+        return {name: one for suite in self.suites.values() for name, one in suite.embeddings.items()}
+
+    @cached_property
+    def aligned(self) -> dict[str, Alignment]:
+        """Those of all suites; no two have the same name."""
+        return {name: one for suite in self.suites.values() for name, one in suite.aligned.items()}
+
     def features_epsilon(self, experiment: Experiment, config: dict[str, Any]) -> float | None:
         """The budget of the features that a setting reads; None for true features, as they are or in word vectors."""
         layer, name = experiment.features.split("/")
@@ -191,6 +210,24 @@ class Params(Strict):
         perturbed = self.perturbed[name]
         base = perturbed.epsilon[0] if perturbed.mechanism == "multidimensional" else perturbed.features_epsilon
         return float(config.get("features_epsilon", base))
+
+    def networks_of(self, aligned: Alignment) -> str:
+        """Where the networks that are aligned are read: `processed/<name>` or `perturbed/<name>`."""
+        return aligned.of if aligned.embeddings is None else self.embeddings[aligned.embeddings].networks
+
+    def networks_settings(self, networks: str) -> list[str]:
+        """The settings of `processed/<name>`, which has one, or of the release `perturbed/<name>`; the first is `base`.
+
+        Raises:
+            ConfigurationError: it releases no networks.
+        """
+        layer, name = networks.split("/")
+        if layer == "processed":
+            return [BASE]
+        release = self.perturbed[name]
+        if release.mechanism != "dpcrosue":
+            raise ConfigurationError(f"perturbed.{name}: has the features of a table of users, not networks")
+        return list(release.settings())
 
 
 class _Loader(yaml.SafeLoader):
@@ -275,6 +312,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     """
     from tasks.models import model_class
 
+    # by name, so that not every stage that reads parameters depends on the code of networks
+    aligner, networks = (import_module(f"tasks.models.{name}") for name in ("alignment.aligner", "networks.base"))
     for name, dataset in params.datasets.items():
         source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
         options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
@@ -283,18 +322,34 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         protocol = import_module(PROTOCOLS[processed.protocol])
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
 
+    for name, alone in params.embeddings.items():
+        file = own_file(alone.suite, path)
+        options(model_class(alone.model).Config, alone.config, f"embeddings.{name}.config", file)
+    for name, pair in params.aligned.items():
+        options(aligner.AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite, path))
+
     for suite_name, suite in params.suites.items():
         for name, experiment in suite.experiments.items():
+            cls, file = model_class(experiment.model), own_file(suite_name, path)
+            layer = experiment.features.partition("/")[0]
+            if suite.task == "embedding" and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
+                wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
+                raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
             for config in experiment.settings().values():
-                cls = model_class(experiment.model)
-                options(cls.Config, model_config(config), f"experiments.{name}.config", own_file(suite_name, path))
+                if layer != "embeddings":
+                    options(cls.Config, model_config(config), f"experiments.{name}.config", file)
 
 
 def first_error(error: ValidationError) -> str:
     """The first problem of a pydantic error as `key: what is wrong`."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
-    for kind in ("attribute", "edges", "reconstruction"):  # pydantic names the kind it checks, which is no key
+    for kind in (
+        "attribute",
+        "edges",
+        "reconstruction",
+        "embeddings",
+    ):  # pydantic names the kind it checks, which is no key
         where = where.replace(f"attack.{kind}", "attack", 1)
     where = _PERTURBED_KIND.sub(r"\1", where)
     message = problem["msg"].removeprefix("Value error, ")

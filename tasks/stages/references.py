@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tasks.models import MODELS
+from tasks.stages.network_references import experiment_problems, network_problems
 
 if TYPE_CHECKING:
     from tasks.stages.fields import Perturbed
@@ -31,6 +32,7 @@ def root_problems(params: Params) -> Iterator[str]:
 def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of suite `name`; taken: experiment -> suite, of the suites before this one."""
     yield from _task_problems(suite)
+    yield from network_problems(name, suite, params)
     for one in suite.training_audit.experiments if suite.training_audit else ():
         yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
     if suite.attack is not None and suite.attack.kind == "edges":
@@ -46,7 +48,9 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
         yield from _unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
-        yield from _features_problems(where, experiment, params)
+        if suite.task != "embedding":
+            yield from _features_problems(where, experiment, params)
+        yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
         yield from _code_problems(where, experiment)
 
@@ -64,7 +68,7 @@ def _task_problems(suite: Suite) -> Iterator[str]:
     task, evaluation = suite.task, suite.evaluation
     for key, value, wanted in (
         ("evaluation.negatives", evaluation.negatives, task == "top-k"),
-        ("training.validation_k", suite.training.validation_k, task != "rating"),
+        ("training.validation_k", suite.training.validation_k, task in ("top-k", "next-item")),
     ):
         if (value is not None) != wanted:
             yield f"{key}: must {'not ' * wanted}be null in a suite whose task is {task}"
@@ -72,8 +76,12 @@ def _task_problems(suite: Suite) -> Iterator[str]:
         yield f"evaluation.k: must {'not ' * (task != 'rating')}be empty in a suite whose task is {task}"
     if task != "top-k" and evaluation.recall != "relevant":
         yield f"evaluation.recall: must be relevant in a suite whose task is {task}"
-    if (suite.attack is not None and suite.attack.kind == "reconstruction") and task != "rating":
-        yield f"attack.kind: there are no ratings to reconstruct in a suite whose task is {task}"
+    for kind, of, what in (
+        ("reconstruction", "rating", "ratings to reconstruct"),
+        ("embeddings", "embedding", "embeddings to attack"),
+    ):
+        if suite.attack is not None and suite.attack.kind == kind and task != of:
+            yield f"attack.kind: there are no {what} in a suite whose task is {task}"
 
 
 def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
@@ -98,6 +106,8 @@ def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterato
 
 def _features_problems(where: str, experiment: Experiment, params: Params) -> Iterator[str]:
     layer, name = experiment.features.split("/")
+    if layer not in ("processed", "perturbed", "embedded"):
+        return
     if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
         yield f"{where}.sweep: features_epsilon is for perturbed features, not for {experiment.features!r}"
     if layer == "processed":

@@ -14,15 +14,17 @@ from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages import align, check, perturb
-from tasks.stages.align_inputs import ALIGNED, EMBEDDINGS, Anchors, locate
+from tasks.stages.align_inputs import Anchors, locate
 from tasks.stages.align_ways import Found, judged
-from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, digest, read_json, write_json
+from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
+from tasks.stages.network_files import ALIGNED, EMBEDDINGS
 from tasks.stages.params import load
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 
 OUT = ALIGNED / "tiny"
-RESULTS = ("base", "metrics.parquet", "history.json")
+SAID = RUNS / "tiny" / "alignments" / "tiny"
+RESULTS = (OUT / "base", SAID / "metrics.parquet", SAID / "history.json")
 MAPS = ["adversarial", "attribute-start", "anchors-5%", "anchors-50%"]
 
 
@@ -34,7 +36,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def metrics(name: str, k: int | None = None, setting: str = "base") -> list[float]:
     """The values of a metric, by seed."""
-    table = contracts.read(OUT / "metrics.parquet", contracts.METRICS)
+    table = contracts.read(SAID / "metrics.parquet", contracts.METRICS)
     chosen = table.filter(metric=name, setting=setting).filter(pl.col("k").eq_missing(k)).sort("seed")
     return chosen["value"].to_list()
 
@@ -45,11 +47,11 @@ def found(seed: int = 0, setting: str = "base") -> np.ndarray:
 
 def split() -> Anchors:
     params = load()
-    return locate("tiny", params.aligned["tiny"], params)["base", 0].anchors(params.aligned["tiny"])
+    return locate(params.aligned["tiny"], params)["base", 0].anchors(params.aligned["tiny"])
 
 
 def results() -> str:
-    return digest(*(OUT / name for name in RESULTS))
+    return digest(*RESULTS)
 
 
 def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
@@ -65,7 +67,7 @@ def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
         assert metrics("alignment/attribute-start/found")[seed] == len(pairs)
         assert metrics("alignment/attribute-start/found/precision")[seed] == pytest.approx(right / len(pairs))
         assert right == tiny.PEOPLE
-    assert read_json(OUT / "run.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
+    assert read_json(SAID / "run.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
 
 
 def test_unrelated_vectors_align_by_chance() -> None:
@@ -80,14 +82,14 @@ def test_unrelated_vectors_align_by_chance() -> None:
 
 def test_judging_anchors_change_no_map_and_no_found_pair() -> None:
     align.main("tiny")
-    before = digest(OUT / "base"), digest(OUT / "history.json")
+    before = digest(OUT / "base"), digest(SAID / "history.json")
     assert min(metrics("alignment/anchors-50%/precision", 1)) == 1
     pairs, judging = tiny.anchors(), {tuple(pair) for pair in split().judged.tolist()}
     rows = np.array([tuple(pair) in judging for pair in pairs.tolist()])
     pairs[rows, 1] = np.roll(pairs[rows, 1], 1)
     tiny.write_anchors(pairs)
     align.main("tiny")
-    assert (digest(OUT / "base"), digest(OUT / "history.json")) == before
+    assert (digest(OUT / "base"), digest(SAID / "history.json")) == before
     assert max(metrics("alignment/anchors-50%/precision", 1)) < 0.2, "they do judge"
 
 
@@ -104,7 +106,7 @@ def test_every_seed_starts_from_its_own_random_map() -> None:
     for network, rows in tiny.vectors(0).items():
         tiny.write_vectors(network, 1, rows)
     align.main("tiny")
-    first, second = (read_json(OUT / "history.json")["base"][seed] for seed in ("0", "1"))
+    first, second = (read_json(SAID / "history.json")["base"][seed] for seed in ("0", "1"))
     assert first["adversarial"]["epochs"] != second["adversarial"]["epochs"]
     assert len(first["adversarial"]["epochs"]["criteria"]) == 3
     assert first["anchors-50%"] == second["anchors-50%"]
@@ -116,6 +118,7 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(nth: int) -> None:
     align.main("tiny")
     unbroken = results()
     shutil.rmtree(ALIGNED)
+    shutil.rmtree(RUNS)
     shutil.rmtree(CHECKPOINTS)
     interrupted(lambda: align.main("tiny"), align, "write_json", nth)
     assert not OUT.exists()
@@ -144,7 +147,7 @@ def test_a_map_that_diverges_is_shown_and_harms_no_other_way() -> None:
     wild = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"learning_rate": 1e30}}
     tiny.parameters(Path(), {"config": wild})
     align.main("tiny")
-    epochs = read_json(OUT / "history.json")["base"]["0"]["adversarial"]["epochs"]
+    epochs = read_json(SAID / "history.json")["base"]["0"]["adversarial"]["epochs"]
     assert None in epochs["criteria"]
     assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
     check.main("aligned/tiny")
@@ -167,7 +170,7 @@ def test_users_in_several_anchors_neither_judge_nor_help() -> None:
     twice = np.concatenate([pairs, [[pairs[0, 0], pairs[1, 1]]]]).astype(np.int32)
     tiny.write_anchors(twice)
     align.main("tiny")
-    assert read_json(OUT / "run.json")["anchors"] == {"true": 61, "judging": 23, "known": 35, "left_out": 3}
+    assert read_json(SAID / "run.json")["anchors"] == {"true": 61, "judging": 23, "known": 35, "left_out": 3}
     used = np.concatenate([split().judged, split().known])
     assert not np.isin(used[:, 0], pairs[:2, 0]).any()
     assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
@@ -196,7 +199,7 @@ def test_without_mutual_neighbours_nothing_is_found_and_the_start_stays() -> Non
         assert metrics(f"alignment/{way}/found") == [0, 0]
         assert metrics(f"alignment/{way}/found/precision") == []
     assert metrics("alignment/attributes/precision", 10) == pytest.approx([10 / tiny.N_RIGHT] * 2)
-    assert read_json(OUT / "history.json")["base"]["0"]["attribute-start"]["start"] == "identity"
+    assert read_json(SAID / "history.json")["base"]["0"]["attribute-start"]["start"] == "identity"
     check.main("aligned/tiny")
     assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
 
@@ -219,18 +222,19 @@ def test_networks_of_very_different_size_are_aligned() -> None:
 def test_perturbed_attributes_alone_are_aligned_at_every_setting() -> None:
     """A budget of 5 releases two attributes of a user, one of 80 all of them."""
     perturb.main("tiny")
-    entry = {"embeddings": None, "attributes": "perturbed/tiny", "ways": ["attributes"], "anchors": "attributes"}
+    entry = {"of": "perturbed/tiny", "ways": ["attributes"], "anchors": "attributes"}
     tiny.parameters(Path(), entry | {"anchor_shares": []})
     align.main("tiny")
     weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
     assert len(weak) == len(strong) == 2
     assert np.mean(strong) > np.mean(weak)
     assert len(found(1, "features_epsilon=80.0")) > 0
-    table = contracts.read(OUT / "metrics.parquet", contracts.METRICS)
+    table = contracts.read(SAID / "metrics.parquet", contracts.METRICS)
     assert table["model"].unique().to_list() == ["attributes"]
 
 
-def test_embeddings_of_a_release_have_its_settings_and_true_attributes_at_each() -> None:
+def test_embeddings_of_a_release_have_its_settings_and_its_attributes() -> None:
+    perturb.main("tiny")
     for setting in ("base", "features_epsilon=80.0"):
         for seed in (0, 1):
             for network, rows in tiny.vectors(seed).items():
@@ -238,7 +242,8 @@ def test_embeddings_of_a_release_have_its_settings_and_true_attributes_at_each()
     tiny.parameters(Path(), networks="perturbed/tiny")
     align.main("tiny")
     assert metrics("alignment/anchors-50%/precision", 1, "features_epsilon=80.0") == [1, 1]
-    assert found(0, "features_epsilon=80.0").tolist() == found(0).tolist()
+    weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
+    assert np.mean(strong) > np.mean(weak)
 
 
 def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:
@@ -300,16 +305,28 @@ def failed_check() -> None:
         (no_friendships, ConfigurationError, "'right' of tiny has no friendships"),
         (lambda: tiny.write_anchors(tiny.anchors()[:8]), ConfigurationError, "0.05 of the 8 anchors of tiny is none"),
         (lambda: tiny.write_anchors(tiny.anchors()[:0]), ConfigurationError, "0.4 of the 0 anchors of tiny is none"),
-        (entry(seeds=[0, 7]), ConfigurationError, "seed 7 is not among those of 'tiny'"),
-        (entry(embeddings="none"), ConfigurationError, "unknown embeddings 'none'; known: tiny"),
-        (entry(attributes="perturbed/none"), ConfigurationError, "unknown perturbed data 'none'"),
-        (entry(attributes="processed/other"), ConfigurationError, "'other' is not the entry's data"),
+        (entry(seeds=[0, 7]), ConfigurationError, "aligned.tiny: seed 7 is not among the seeds of embeddings.tiny"),
+        (entry(of="embeddings/none"), ConfigurationError, "unknown embeddings of this suite 'none'; known: tiny"),
+        (
+            entry(of="perturbed/none", ways=["attributes"], anchors="attributes", anchor_shares=[]),
+            ConfigurationError,
+            "unknown perturbed data 'none'",
+        ),
+        (
+            entry(of="processed/other", ways=["attributes"], anchors="attributes", anchor_shares=[]),
+            ConfigurationError,
+            "aligned.tiny.of: 'other' is not the data 'tiny'",
+        ),
         (
             entry(config=tiny.CONFIG | {"neighbors": 3}),
             ConfigurationError,
             r"aligned\.tiny\.config\.neighbors: unknown",
         ),
-        (lambda: tiny.parameters(Path(), data="other"), ConfigurationError, "'tiny' embeds 'other', not 'tiny'"),
+        (
+            lambda: tiny.parameters(Path(), data="other", networks="processed/other"),
+            ConfigurationError,
+            "'tiny' embeds 'other', not 'tiny'",
+        ),
         (vectors(np.ones((9, tiny.WIDTH))), DataError, "9 rows are not those of users 0..69"),
         (vectors(np.ones((tiny.N_RIGHT, 3))), DataError, "widths differ"),
         (vectors(np.full((tiny.N_RIGHT, tiny.WIDTH), np.inf)), DataError, "not finite"),
@@ -340,8 +357,8 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
     with pytest.raises(DataError, match="table anchors, column setting, seed, source must be unique together"):
         check.main("aligned/tiny")
     contracts.write(pairs, path, contracts.ANCHORS)
-    table = contracts.read(OUT / "metrics.parquet", contracts.METRICS)
+    table = contracts.read(SAID / "metrics.parquet", contracts.METRICS)
     gone = table.filter(pl.col("metric") != "alignment/anchors-5%/found")
-    contracts.write(gone, OUT / "metrics.parquet", contracts.METRICS)
+    contracts.write(gone, SAID / "metrics.parquet", contracts.METRICS)
     with pytest.raises(DataError, match="metric was measured"):
         check.main("aligned/tiny")

@@ -14,7 +14,8 @@ from tasks.errors import DataError
 from tasks.evaluation.classification import predict_labels
 from tasks.quality import suites
 from tasks.stages.common import write_json
-from tasks.stages.judging_embeddings import embedded, interests, read_embedding, split_seed
+from tasks.stages.judging_embeddings import interests, split_seed
+from tasks.stages.network_files import embedded, read_vectors
 from tests.stages import tiny_networks
 
 N, LABELS = 120, ("art", "music", "sport")
@@ -83,11 +84,11 @@ def test_embeddings_are_read_in_the_order_of_users(tmp_path: Path) -> None:
     path = tmp_path / "seed-0.parquet"
     table = pl.DataFrame({"node": np.arange(N, dtype=np.int32), "vector": vectors()})
     contracts.write(table.sample(fraction=1, shuffle=True, seed=1), path, contracts.embeddings_schema(4))
-    assert np.array_equal(read_embedding(path, N), vectors())
+    assert np.array_equal(read_vectors(path, N), vectors())
     with pytest.raises(DataError, match=r"seed-0\.parquet: does not hold the 121 users' vectors once each"):
-        read_embedding(path, N + 1)
+        read_vectors(path, N + 1)
     with pytest.raises(DataError, match=r"seed-1\.parquet: no such table"):
-        read_embedding(tmp_path / "seed-1.parquet", N)
+        read_vectors(tmp_path / "seed-1.parquet", N)
 
 
 def pair(root: Path, friends: dict[str, bool]) -> contracts.ProcessedTables:

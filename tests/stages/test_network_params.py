@@ -12,10 +12,11 @@ from tasks.stages.network_params import Alignment, NetworkEmbeddings
 from tests.stages.tiny_pair import ENTRY
 
 EMBEDDINGS = {
-    "data": "pair", "networks": "perturbed/pair", "model": "rgcn", "config": {}, "attributes": True,
+    "suite": "tiny", "data": "pair", "networks": "perturbed/pair", "model": "rgcn",
+    "code": "tasks/models/networks/rgcn.py", "config": {}, "reads": ["feature", "edge", "text"],
     "text": {"dimension": 8, "window": 2, "negatives": 1.0}, "seeds": [0],
 }  # fmt: skip
-ATTRIBUTES = {"embeddings": None, "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"}
+ATTRIBUTES = {"of": "processed/pair", "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"}
 
 
 def test_ways_have_the_names_of_their_metrics() -> None:
@@ -32,12 +33,11 @@ def test_ways_have_the_names_of_their_metrics() -> None:
         ({"ways": ["guess"]}, "'adversarial'"),
         ({"anchors": "anchors-5%"}, "'truth'"),
         ({"ways": ["adversarial"]}, "anchors: 'attribute-start' is not among ways"),
-        ({"embeddings": None}, "embeddings: must not be null where ways or anchor_shares have 'adversarial'"),
-        (ATTRIBUTES | {"anchor_shares": [0.5]}, "embeddings: must not be null .* 'anchors-50%'"),
-        ({"attributes": None}, "attributes: must not be null where ways has 'attributes'"),
-        ({"attributes": None, "embeddings": None}, "nothing to align by"),
-        ({"attributes": "embedded/pair"}, "attributes"),
-        ({"anchor_shares": [0.61]}, "0.61 of the anchors are not there beside test_share"),
+        ({"of": "processed/pair"}, "of: 'adversarial' needs embeddings"),
+        (ATTRIBUTES | {"anchor_shares": [0.5]}, "of: 'anchors-50%' needs embeddings"),
+        ({"ways": [], "anchor_shares": []}, "there is nothing to do"),
+        ({"of": "embedded/pair"}, "of"),
+        ({"anchor_shares": [0.61]}, "0.61 and test_share are more than all anchors"),
         ({"anchor_shares": [0.1, 0.1 + 1e-12]}, "two have one name"),
         ({"test_share": 1.0}, "test_share"),
         ({"k": []}, "k"),
@@ -54,7 +54,16 @@ def test_attributes_alone_and_all_anchors_but_those_that_judge_are_fine() -> Non
     assert Alignment.model_validate(ENTRY | {"anchor_shares": [0.8], "test_share": 0.2}).shares == {"anchors-80%": 0.8}
 
 
-@pytest.mark.parametrize("changes", [{"networks": "embedded/pair"}, {"model": "gcn"}, {"text": {"dimension": 8}}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"networks": "embedded/pair"},
+        {"model": "gcn"},
+        {"text": {"dimension": 8}},
+        {"reads": ["edge"]},
+        {"reads": ["feature"], "text": None},
+    ],
+)
 def test_embeddings_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
     assert NetworkEmbeddings.model_validate(EMBEDDINGS).seeds == [0]
     with pytest.raises(ValidationError):

@@ -28,7 +28,8 @@ def parameters(**changes: Any) -> dict[str, Any]:
     What stands in a suite's own file is the same for all of them, so it is given once, the experiments of all together.
     """
     raw = parameters_.read()
-    raw |= {key: raw["suites"]["demo"].get(key) for key in parameters_.OWN}
+    raw |= {key: {} for key in parameters_.OF_ENTRIES}
+    raw |= {key: one for key, one in raw["suites"]["demo"].items() if key in parameters_.OWN}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
     experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
@@ -63,8 +64,11 @@ def write_parameters(raw: dict[str, Any], root: Path) -> None:
     """Write such parameters to the files of the root and of every suite."""
     shared = {key: raw.pop(key) for key in parameters_.OWN}
     for name, suite in raw["suites"].items():
-        own = {key: one for key, one in shared["experiments"].items() if one["suite"] == name}
-        raw["suites"][name] = suite | shared | {"experiments": own}
+        own = {
+            section: {key: one for key, one in shared[section].items() if one["suite"] == name}
+            for section in parameters_.OF_ENTRIES
+        }
+        raw["suites"][name] = suite | shared | own
     parameters_.write(raw, root)
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.contracts import Feature, Schema
-from tasks.stages.align_inputs import EMBEDDINGS
 from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tasks.stages.network_files import EMBEDDINGS
 from tests.stages import tiny
 
 PEOPLE, N_LEFT, N_RIGHT, WIDTH, BITS = 60, 80, 70, 8, 24
@@ -32,9 +32,9 @@ CONFIG = {
     },
 }  # fmt: skip
 ENTRY = {
+    "suite": "tiny",
     "data": "tiny",
-    "embeddings": "tiny",
-    "attributes": "processed/tiny",
+    "of": "embeddings/tiny",
     "ways": ["adversarial", "attributes", "attribute-start"],
     "anchor_shares": [0.05, 0.5],
     "test_share": 0.4,
@@ -114,21 +114,25 @@ def build(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) ->
 
 def parameters(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) -> None:
     """Write the parameters."""
-    base = tiny.parameters()
     text = {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}
     embedded = {
-        "data": "tiny", "networks": "processed/tiny", "model": "deepwalk", "config": {}, "attributes": False,
-        "text": None, "seeds": list(SEEDS),
+        "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "deepwalk",
+        "code": "tasks/models/networks/deepwalk.py", "config": {}, "reads": ["edge"], "text": None,
+        "seeds": list(SEEDS),
     }  # fmt: skip
     changes = {
         "processed": {
-            "demo": base["processed"]["tiny"],
             "tiny": {"dataset": "tiny", "protocol": "dpcrosue", "options": text},
             "other": {"dataset": "tiny", "protocol": "dpcrosue", "options": text},
         },
         "perturbed": {"tiny": RELEASE},
         "embedded": {},
-        "suites": {name: suite | {"data": "demo"} for name, suite in base["suites"].items()},
+        "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
+        "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
+        "training": {"patience": 1, "validation_k": None},
+        "tuning": {"seed": 1000, "grid": {}},
+        "attack": None,
+        "training_audit": None,
         "experiments": {},
         "embeddings": {"tiny": embedded | embeddings},
         "aligned": {"tiny": ENTRY | (entry or {})},

@@ -1,0 +1,98 @@
+"""What checks of networks look at: embeddings, released or learnt alone, alignments, and the metrics of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from tasks import contracts
+from tasks.contracts import Schema
+from tasks.quality import suites
+from tasks.quality.rules import Table
+from tasks.stages.attack_params import EmbeddingAttack
+from tasks.stages.common import PROCESSED, RUNS
+from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded, embedding_file
+from tasks.stages.params import Params, Suite
+from tasks.stages.subjects import Subject, known
+
+
+def embeddings(key: str, params: Params) -> Subject:
+    """Each network of a pair embedded alone, every setting and seed."""
+    entry = known("embeddings", key, params.embeddings)
+    settings = params.networks_settings(entry.networks)
+    return released_vectors(EMBEDDINGS / key, entry.data, settings, entry.seeds)
+
+
+def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Sequence[int]) -> Subject:
+    """Embeddings of the networks with friendships, below `folder`."""
+    schema = PROCESSED / data / "schema.json"
+    if not schema.is_file():
+        return Subject([schema], list)
+    networks = _schemas(data)
+    files = {
+        network: {
+            (setting, seed): embedding_file(folder, setting, network, seed) for setting in settings for seed in seeds
+        }
+        for network in networks
+    }
+
+    def tables() -> list[Table]:
+        return [
+            table
+            for network, of in files.items()
+            for table in suites.embedding_releases(
+                {which: pl.scan_parquet(file) for which, file in of.items()}, networks[network], f"{network}/"
+            )
+        ]
+
+    return Subject([*(file for of in files.values() for file in of.values()), schema], tables)
+
+
+def aligned(key: str, params: Params) -> Subject:
+    """The pairs that an alignment hands on, every setting and seed, and its metrics."""
+    entry = known("aligned", key, params.aligned)
+    folder, data = ALIGNED / key, PROCESSED / entry.data
+    settings = params.networks_settings(params.networks_of(entry))
+    units = [(setting, seed) for setting in settings for seed in entry.seeds]
+    measured_file = RUNS / entry.suite / "alignments" / key / "metrics.parquet"
+    files = {(setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet" for setting, seed in units}
+
+    def tables() -> list[Table]:
+        found = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
+        measured = contracts.read(measured_file, contracts.METRICS)
+        expected = suites.alignment_metrics(units, entry.all_ways, entry.k)
+        pair = contracts.read_processed(data)
+        first, second = (pair.network(name).schema.n_users for name in pair.schema.networks)
+        return suites.aligned(found, measured, (first, second), expected)
+
+    return Subject([*files.values(), measured_file, data / "schema.json"], tables)
+
+
+def metrics(key: str, suite: Suite) -> Subject:
+    """Metrics of all experiments of suite `key`, from training and from the attack."""
+    stages = ("train", "attack") if suite.attack is not None else ("train",)
+    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
+    schema = PROCESSED / suite.data / "schema.json"
+
+    def tables() -> list[Table]:
+        networks = _schemas(suite.data)
+        expected = []
+        for name, experiment in suite.experiments.items():
+            names = suites.embedding_metrics(networks)
+            if isinstance(suite.attack, EmbeddingAttack):
+                joint = experiment.features.startswith("aligned/")
+                names = names + suites.embedding_attack_metrics(networks, suite.attack.k, joint)
+            settings = list(experiment.settings())
+            expected.append(suites.measurements(name, settings, experiment.seeds, names))
+        measured = [contracts.read(file, contracts.METRICS) for file in files]
+        return suites.metrics(pl.concat(measured), pl.concat(expected))
+
+    return Subject([*files, schema], tables)
+
+
+def _schemas(data: str) -> dict[str, Schema]:
+    """Those of the networks with friendships, by name."""
+    pair = contracts.read_processed(PROCESSED / data)
+    return {name: network.schema for name, network in embedded(pair).items()}

@@ -1,0 +1,170 @@
+"""Stage `embed-networks`: the users of each network of a pair, embedded alone (DP-CroSUE, section 4.2).
+
+Writes data/embeddings/<name>/: <setting>/<network>/seed-<s>.parquet (node, vector), ledger.json (setting, seed, network
+and the fields of an entry: what the perturbation spent on the kinds of data that the model reads, and what it read as
+it was), history.json and run.json. Nothing validates: every epoch is run.
+
+A finished network and the epochs of an unfinished one are kept under data/checkpoints/, named by all that decides them,
+so that a rerun goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import json
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasks import contracts
+from tasks.errors import ConfigurationError
+from tasks.models import model_class
+from tasks.models.networks.base import UserEmbedder
+from tasks.models.networks.word2vec import Word2VecConfig
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PROCESSED,
+    code_digest,
+    digest,
+    read_json,
+    remove,
+    require_passed,
+    run_stage,
+    text_digest,
+    whole,
+    write_json,
+)
+from tasks.stages.monitor import Screen
+from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
+from tasks.stages.network_params import NetworkEmbeddings
+from tasks.stages.network_training import fit
+from tasks.stages.networks import read, spent, with_word_vectors
+from tasks.stages.params import Params, load
+from tasks.stages.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One network of one setting and seed: what is embedded and kept at a time."""
+
+    setting: str
+    seed: int
+    network: str
+    number: int
+    """Of the network, so that two do not start from the same weights."""
+    folder: Path
+
+    @property
+    def done(self) -> Path:
+        """Results, once the unit is complete."""
+        return self.folder / "done"
+
+
+def main(name: str) -> None:
+    """Embed the networks of `name`.
+
+    Raises:
+        ConfigurationError: params.yaml has no such name.
+        DataError: the data did not pass their check, or have no friendships.
+    """
+    started = time.monotonic()
+    torch.set_num_threads(1)
+    params = load()
+    if name not in params.embeddings:
+        known = ", ".join(sorted(params.embeddings))
+        raise ConfigurationError(f"embeddings.{name} is in no suite's params.yaml; known: {known}")
+    options = params.embeddings[name]
+    checks = [require_passed("processed", options.data)]
+    if options.networks.startswith("perturbed/"):
+        checks.append(require_passed(*options.networks.split("/")))
+    units = plan(name, params)
+    source = Source.of(options.data, options.networks)
+    with Screen(f"embed-networks {name}", len(units)) as screen:
+        for unit in units:
+            if unit.done.is_dir():
+                screen.skip()
+            else:
+                complete(unit, options, source, screen)
+    assemble(name, options, units, checks, started)
+    for folder in (CHECKPOINTS / "embeddings" / name).iterdir():
+        if folder not in {unit.folder for unit in units}:
+            remove(folder)
+
+
+def plan(name: str, params: Params) -> list[Unit]:
+    """Every setting, seed and network, each with a folder named by all that decides its result."""
+    options = params.embeddings[name]
+    model_class(options.model)  # so that the model's code is loaded and counts
+    source, code = Source.of(options.data, options.networks), code_digest()
+    decided = options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
+    units = []
+    for setting in params.networks_settings(options.networks):
+        for seed in options.seeds:
+            for number, network in enumerate(embeddable(options.data)):
+                tables = digest(source.folder(network, setting, seed))
+                key = text_digest(json.dumps([decided, seed, number, tables, code], sort_keys=True))[:16]
+                folder = CHECKPOINTS / "embeddings" / name / f"{setting}-{network}-seed-{seed}-{key}"
+                units.append(Unit(setting, seed, network, number, folder))
+    return units
+
+
+def complete(unit: Unit, options: NetworkEmbeddings, source: Source, screen: Screen) -> None:
+    """Embed one network, and keep what came out."""
+    cls = model_class(options.model)
+    assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
+    kinds = frozenset(options.reads)
+    data = read(source, unit.network, unit.setting, unit.seed, kinds)
+    rng = np.random.default_rng([unit.seed, unit.number])
+    if options.text is not None:
+        data = with_word_vectors(data, Word2VecConfig.model_validate(options.text.model_dump()), rng)
+    model = cls(cls.Config.model_validate(options.config))
+    label = f"{unit.setting} {unit.network} seed {unit.seed}"
+    history = fit(model, data, rng, unit.folder / "progress", screen, label)
+    with whole(unit.done) as place:
+        place.mkdir()
+        write_vectors(place / "users.parquet", model.embed())
+        write_json(place / "history.json", history)
+        entries = [*spent(source, unit.network, unit.setting, unit.seed, cls.reads & kinds), *model.ledger()]
+        write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
+    remove(unit.folder / "progress")
+
+
+def assemble(
+    name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]], started: float
+) -> None:
+    """Put the finished units together as the stage's output."""
+    entries, histories = [], []
+    with whole(EMBEDDINGS / name) as place:
+        place.mkdir()
+        for unit in units:
+            file = embedding_file(place, unit.setting, unit.network, unit.seed)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(unit.done / "users.parquet", file)
+            about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
+            entries += [about | entry for entry in read_json(unit.done / "ledger.json")]
+            histories.append(about | {"epochs": read_json(unit.done / "history.json")})
+        write_json(place / "ledger.json", entries)
+        write_json(place / "history.json", histories)
+        record = provenance(
+            "embed-networks",
+            name,
+            parameters=options.model_dump(mode="json"),
+            seeds=options.seeds,
+            checks=checks,
+            dataset=options.data,
+            synthetic=contracts.read_schema(PROCESSED / options.data / "schema.json").synthetic,
+            started=started,
+        )
+        write_json(place / "run.json", record)
+
+
+if __name__ == "__main__":
+    run_stage(main)

@@ -1,0 +1,100 @@
+"""Where networks of users, their embeddings and their alignments lie, and how vectors are written and read.
+
+Of one network lie in <layer>/<name>/: processed <network>/, perturbed <setting>/seed-<s>/<network>/, and embeddings
+<setting>/<network>/seed-<s>.parquet. Learning needs friendships: a network that has none is never embedded, only its
+attributes may be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.contracts import ProcessedTables
+from tasks.errors import DataError
+from tasks.stages.common import DATA, PERTURBED, PROCESSED
+
+EMBEDDINGS = DATA / "embeddings"
+ALIGNED = DATA / "aligned"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where networks are read from."""
+
+    data: str
+    """The processed pair."""
+    perturbed: str | None
+    """Its release that is read; None: the processed data themselves."""
+
+    @classmethod
+    def of(cls, data: str, networks: str) -> Source:
+        """networks: `processed/<name>` or `perturbed/<name>`."""
+        layer, _, name = networks.partition("/")
+        return cls(data, name if layer == "perturbed" else None)
+
+    def folder(self, network: str, setting: str, seed: int) -> Path:
+        """Where the tables of one network lie."""
+        if self.perturbed is None:
+            return PROCESSED / self.data / network
+        return PERTURBED / self.perturbed / setting / f"seed-{seed}" / network
+
+
+def embedded(pair: ProcessedTables) -> dict[str, ProcessedTables]:
+    """Of a pair of networks those whose users are embedded, by name: those with friendships.
+
+    Raises:
+        DataError: there is none, or a table is not what its contract says.
+    """
+    networks = {name: pair.network(name) for name in pair.schema.networks}
+    found = {name: network for name, network in networks.items() if "social" in network.schema.tables}
+    if not found:
+        raise DataError(f"{pair.folder}/schema.json: has no network with friendships, so there is nobody to embed")
+    return found
+
+
+def embeddable(data: str) -> dict[str, int]:
+    """Name -> users of the networks of a processed pair whose users are embedded.
+
+    Raises:
+        DataError: as `embedded`.
+    """
+    found = embedded(contracts.read_processed(PROCESSED / data))
+    return {name: network.schema.n_users for name, network in found.items()}
+
+
+def write_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
+    """Write embeddings: (n_users, d)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pl.DataFrame({"node": np.arange(len(vectors), dtype=np.int32), "vector": vectors})
+    contracts.write(table, path, contracts.embeddings_schema(vectors.shape[1]))
+
+
+def read_vectors(path: Path, n_users: int) -> NDArray[np.float32]:
+    """Embeddings: (n_users, d), row i of user i.
+
+    Raises:
+        DataError: it is not there, is no table of vectors, or does not have every user once.
+    """
+    try:
+        size = int(pq.read_schema(path).field("vector").type.list_size)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such table; run the stage that writes it (dprec check shows which)") from None
+    except (pa.ArrowInvalid, KeyError, AttributeError, OSError) as error:
+        raise DataError(f"{path}: not a table of vectors ({error}); delete it and run its stage again") from error
+    table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
+    if not np.array_equal(table["node"].to_numpy(), np.arange(n_users)):
+        raise DataError(f"{path}: does not hold the {n_users} users' vectors once each; run its stage again")
+    return table["vector"].to_numpy().reshape(n_users, size)
+
+
+def embedding_file(folder: Path, setting: str, network: str, seed: int) -> Path:
+    """Of one network's embeddings below a folder of a stage's output."""
+    return folder / setting / network / f"seed-{seed}.parquet"

@@ -1,0 +1,89 @@
+"""Networks of users as models read them, processed or perturbed, and what the perturbation cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.contracts import ProcessedTables
+from tasks.datasets.encoding import encode
+from tasks.models.networks.base import NEIGHBOURING, NetworkData, Posts, undirected
+from tasks.models.networks.word2vec import Word2VecConfig, word_vectors
+from tasks.privacy.ledger import LedgerEntry, Protected
+from tasks.stages.common import PERTURBED, read_json
+from tasks.stages.network_files import Source
+
+ALL: frozenset[Protected] = frozenset(NEIGHBOURING)
+"""The kinds of data of a network."""
+
+
+def read(source: Source, network: str, setting: str, seed: int, kinds: frozenset[Protected] = ALL) -> NetworkData:
+    """One network: its friendships, and of its attributes and texts those among `kinds`.
+
+    Raises:
+        DataError: a table is missing or not what its contract says.
+    """
+    tables = contracts.read_processed(source.folder(network, setting, seed))
+    return _network(tables, kinds, perturbed=source.perturbed is not None)
+
+
+def spent(source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]) -> Iterator[LedgerEntry]:
+    """What the perturbation of the kinds of data that a model reads cost."""
+    if source.perturbed is None:
+        return
+    of = {"setting": setting, "seed": seed, "network": network}
+    for record in read_json(PERTURBED / source.perturbed / "ledger.json"):
+        if {key: record.pop(key) for key in of} == of and record["protects"] in reads:
+            yield LedgerEntry.model_validate(record)
+
+
+def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed: bool) -> NetworkData:
+    schema, folder = tables.schema, tables.folder
+    features = text_vectors = has_text = None
+    if schema.features and "feature" in kinds and perturbed:
+        table = contracts.read(folder / "features.parquet", contracts.features_schema(schema.columns))
+        features = table.sort("user").select(schema.columns).to_numpy()
+    elif schema.features and "feature" in kinds:
+        users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
+        features = encode(users, schema.features)
+    if "vectors" in schema.tables and "text" in kinds:
+        table = contracts.read(folder / "vectors.parquet", contracts.embeddings_schema(schema.vector_size))
+        text_vectors = np.zeros((schema.n_users, schema.vector_size), np.float32)
+        text_vectors[table["node"].to_numpy()] = table["vector"].to_numpy()
+        has_text = np.zeros(schema.n_users, np.bool_)
+        has_text[table["node"].to_numpy()] = True
+    return NetworkData(
+        schema.n_users,
+        _links(tables),
+        features,
+        _posts(tables) if "text" in kinds else None,
+        text_vectors=text_vectors,
+        has_text=has_text,
+        perturbed=ALL if perturbed else frozenset(),
+    )
+
+
+def _links(tables: ProcessedTables) -> NDArray[np.int32]:
+    if "social" not in tables.schema.tables:
+        return np.empty((0, 2), np.int32)
+    return undirected(tables.scan("social").select("source", "target").collect().to_numpy())
+
+
+def _posts(tables: ProcessedTables) -> Posts | None:
+    if "posts" not in tables.schema.tables:
+        return None
+    posts = contracts.read(tables.folder / "posts.parquet", contracts.POSTS).sort("user", maintain_order=True)
+    bounds = np.append(0, posts["tokens"].list.len().to_numpy().cumsum()).astype(np.int64)
+    tokens = posts["tokens"].explode().drop_nulls().to_numpy().astype(np.int32)
+    return Posts(posts["user"].to_numpy(), bounds, tokens, tables.schema.n_words)
+
+
+def with_word_vectors(data: NetworkData, config: Word2VecConfig, rng: np.random.Generator) -> NetworkData:
+    """The network with vectors of its words, learnt from its own posts; as it is where it has no posts."""
+    if data.posts is None:
+        return data
+    fields = {name: getattr(data, name) for name in data.__dataclass_fields__}
+    return NetworkData(**fields | {"word_vectors": word_vectors(data.posts, config, rng)})

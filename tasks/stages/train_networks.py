@@ -1,0 +1,327 @@
+"""Stage `train` of suites that embed users: one experiment, all its settings and seeds.
+
+What an experiment's `features` name decides how it is done:
+
+* `processed/<name>`, `perturbed/<name>`: the model embeds each network with friendships alone;
+* `embeddings/<name>`: the embeddings of that stage are taken over as they are, since they are the same model's;
+* `aligned/<name>`: the model embeds both networks together, from embeddings that were aligned and the anchors found.
+
+Writes data/runs/<suite>/<experiment>/released/<setting>/<network>/seed-<s>.parquet (what a deployed system exposes:
+embeddings) and .../train/ (metrics of predicting interests, ledger, history, run.json). A finished setting and seed and
+the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.stages.train` does.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
+
+import json
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.errors import ConfigurationError
+from tasks.models import model_class
+from tasks.models.networks.base import PairData, PairEmbedder, UserEmbedder
+from tasks.privacy.ledger import LedgerEntry
+from tasks.stages.anchor_ledger import anchors_entry
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PROCESSED,
+    RUNS,
+    code_digest,
+    digest,
+    read_json,
+    remove,
+    require_passed,
+    run_stage,
+    text_digest,
+    whole,
+    write_json,
+)
+from tasks.stages.fields import model_config
+from tasks.stages.judging_embeddings import interests, split_seed
+from tasks.stages.monitor import Screen
+from tasks.stages.network_files import (
+    ALIGNED,
+    EMBEDDINGS,
+    Source,
+    embeddable,
+    embedding_file,
+    read_vectors,
+    write_vectors,
+)
+from tasks.stages.network_training import fit
+from tasks.stages.networks import read, spent
+from tasks.stages.params import Experiment, Params, load
+from tasks.stages.provenance import provenance
+
+OF_SUITE = ("embeddings", "aligned")
+"""Layers that a suite describes itself."""
+Vectors = dict[str, NDArray[np.float32]]
+"""Network -> (n_users, d)."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One setting with one seed: what is embedded, judged and kept at a time."""
+
+    setting: str
+    seed: int
+    config: dict[str, Any]
+    folder: Path
+
+    @property
+    def done(self) -> Path:
+        """Results, once the unit is complete."""
+        return self.folder / "done"
+
+
+@dataclass
+class Found:
+    """What one unit came to.
+
+    entries: those of the ledger, each with the network that it is about (empty: the pair).
+    histories: network (or `both`) -> a record per epoch.
+    """
+
+    vectors: Vectors = field(default_factory=dict)
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    histories: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def spend(self, entries: Iterable[LedgerEntry], network: str = "") -> None:
+        """Note what was spent."""
+        self.entries += [{"network": network} | entry.model_dump(mode="json") for entry in entries]
+
+
+def main(name: str) -> None:
+    """Embed the users of experiment `name`."""
+    started = time.monotonic()
+    torch.set_num_threads(1)
+    params = load()
+    if name not in params.experiments:
+        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
+    experiment = params.experiments[name]
+    if params.suites[experiment.suite].task != "embedding":
+        raise ConfigurationError(f"suites.{experiment.suite}.task: is not embedding; its stage is tasks.stages.train")
+    checks = [require_passed("processed", experiment.data)]
+    layer, layer_name = experiment.features.split("/")
+    if layer != "processed":
+        checks.append(require_passed(layer, layer_name, experiment.suite if layer in OF_SUITE else None))
+    units = plan(name, params)
+    with Screen(name, len(units) * runs_of_unit(experiment)) as screen:
+        for unit in units:
+            if unit.done.is_dir():
+                screen.skip()
+            else:
+                complete(unit, experiment, params, screen)
+    assemble(name, experiment, params, units, checks, started)
+    for folder in (CHECKPOINTS / experiment.suite / name).iterdir():
+        if folder.is_dir() and folder not in {unit.folder for unit in units}:  # files are the attack's
+            remove(folder)
+
+
+def runs_of_unit(experiment: Experiment) -> int:
+    """How often a model is fitted for one setting and seed."""
+    return len(embeddable(experiment.data)) if experiment.features.startswith(("processed", "perturbed")) else 1
+
+
+def plan(name: str, params: Params) -> list[Unit]:
+    """Every setting and seed of experiment `name`, each with a folder named by all that decides its result."""
+    experiment = params.experiments[name]
+    model_class(experiment.model)  # so that the model's code is loaded and counts
+    code = code_digest()
+    units = []
+    for setting, config in experiment.settings().items():
+        own = model_config(config)
+        for seed in experiment.seeds:
+            inputs = digest(*reads(experiment, params, setting, seed))
+            decides = [own, seed, inputs, experiment.model, params.suites[experiment.suite].evaluation.seed, code]
+            key = text_digest(json.dumps(decides, sort_keys=True))[:16]
+            folder = CHECKPOINTS / experiment.suite / name / f"{setting}-seed-{seed}-{key}"
+            units.append(Unit(setting, seed, own, folder))
+    return units
+
+
+def reads(experiment: Experiment, params: Params, setting: str, seed: int) -> list[Path]:
+    """All files and folders that one setting and seed is made and judged from."""
+    networks = embeddable(experiment.data)
+    layer, name = experiment.features.split("/")
+    found = [PROCESSED / experiment.data]
+    if layer == "aligned":
+        found.append(ALIGNED / name / setting / f"seed-{seed}")
+        layer, name = "embeddings", _embeddings_of(name, params)
+        alone = params.embeddings[name].networks
+        found += [Source.of(experiment.data, alone).folder(network, setting, seed) for network in networks]
+    if layer == "embeddings":
+        return found + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
+    source = Source.of(experiment.data, experiment.features)
+    return found + [source.folder(network, setting, seed) for network in networks]
+
+
+def complete(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> None:
+    """Embed and judge one unit, and keep its results."""
+    found = learnt(unit, experiment, params, screen)
+    with whole(unit.done) as place:
+        place.mkdir()
+        metrics = []
+        for network, vectors in found.vectors.items():
+            write_vectors(place / f"{network}.parquet", vectors)
+            tables = contracts.read_processed(PROCESSED / experiment.data / network)
+            if tables.schema.labels:
+                labels = contracts.read(tables.folder / "labels.parquet", contracts.labels_schema(tables.schema.labels))
+                seed = split_seed(params.suites[experiment.suite].evaluation.seed, unit.seed)
+                metrics += interests(network, vectors, labels, seed=seed)
+        write_json(place / "metrics.json", metrics)
+        write_json(place / "history.json", found.histories)
+        write_json(place / "ledger.json", found.entries)
+    remove(unit.folder / "progress")
+
+
+def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
+    """The embeddings of one setting and seed, and what they cost."""
+    layer, name = experiment.features.split("/")
+    if layer == "embeddings":
+        screen.skip()
+        return taken_over(name, experiment.data, unit)
+    if layer == "aligned":
+        return joined(unit, experiment, params, screen)
+    cls = model_class(experiment.model)
+    assert issubclass(cls, UserEmbedder), "params.load lets no other model pass"
+    source, found = Source.of(experiment.data, experiment.features), Found()
+    for number, network in enumerate(embeddable(experiment.data)):
+        model = cls(cls.Config.model_validate(unit.config))
+        data = read(source, network, unit.setting, unit.seed)
+        label = f"{unit.setting} {network} seed {unit.seed}"
+        rng, progress = np.random.default_rng([unit.seed, number]), unit.folder / "progress" / network
+        found.histories[network] = fit(model, data, rng, progress, screen, label)
+        found.vectors[network] = model.embed()
+        entries = [*spent(source, network, unit.setting, unit.seed, cls.reads), *model.ledger()]
+        found.spend(entries, network)
+    return found
+
+
+def taken_over(name: str, data: str, unit: Unit) -> Found:
+    """What the stage `embed-networks` learnt and spent."""
+    found = Found()
+    for network, n_users in embeddable(data).items():
+        path = embedding_file(EMBEDDINGS / name, unit.setting, network, unit.seed)
+        found.vectors[network] = read_vectors(path, n_users)
+    for about, entry in _spent(name):
+        if (about["setting"], about["seed"]) == (unit.setting, unit.seed):
+            found.spend([entry], about["network"])
+    return found
+
+
+def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
+    """Both networks embedded together, from what was learnt of each and the anchors that were found."""
+    cls = model_class(experiment.model)
+    assert issubclass(cls, PairEmbedder), "params.load lets no other model pass"
+    aligned = experiment.features.split("/")[1]
+    alone = _embeddings_of(aligned, params)
+    found = taken_over(alone, experiment.data, unit)
+    source = Source.of(experiment.data, params.embeddings[alone].networks)
+    first, second = embeddable(experiment.data)
+    path = ALIGNED / aligned / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
+    anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
+    first_network, second_network = (read(source, one, unit.setting, unit.seed) for one in (first, second))
+    pair = PairData((first_network, second_network), anchors, (found.vectors[first], found.vectors[second]))
+    model = cls(cls.Config.model_validate(unit.config))
+    label = f"{unit.setting} seed {unit.seed}"
+    rng = np.random.default_rng(unit.seed)
+    found.histories["both"] = fit(model, pair, rng, unit.folder / "progress", screen, label)
+    found.vectors = dict(zip((first, second), model.embed(), strict=True))
+    known = anchors_entry(params.aligned[aligned])
+    found.spend([known] if known else [])
+    return found
+
+
+def _embeddings_of(aligned: str, params: Params) -> str:
+    name = params.aligned[aligned].embeddings
+    assert name is not None, "params.load lets no alignment without embeddings pass"
+    return name
+
+
+def _spent(name: str) -> list[tuple[dict[str, Any], LedgerEntry]]:
+    """Setting, seed and network of every entry of a set of embeddings, and the entry."""
+    keys = ("setting", "seed", "network")
+    records = read_json(EMBEDDINGS / name / "ledger.json")
+    return [({key: record.pop(key) for key in keys}, LedgerEntry.model_validate(record)) for record in records]
+
+
+def assemble(
+    name: str, experiment: Experiment, params: Params, units: list[Unit], checks: list[dict[str, Any]], started: float
+) -> None:
+    """Put the finished units together as the stage's two outputs."""
+    out = RUNS / experiment.suite / name
+    networks = embeddable(experiment.data)
+    with whole(out / "released") as place:
+        for unit in units:
+            for network in networks:
+                file = embedding_file(place, unit.setting, network, unit.seed)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(unit.done / f"{network}.parquet", file)
+    rows: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
+    history: dict[str, dict[str, Any]] = {}
+    with whole(out / "train") as place:
+        place.mkdir()
+        for unit in units:
+            about = {"setting": unit.setting, "seed": unit.seed}
+            rows += [about | row for row in read_json(unit.done / "metrics.json")]
+            entries += [about | entry for entry in read_json(unit.done / "ledger.json")]
+            histories = read_json(unit.done / "history.json")
+            epochs = [{"network": network} | epoch for network, of in histories.items() for epoch in of]
+            history.setdefault(unit.setting, {})[str(unit.seed)] = epochs
+        contracts.write(metrics_table(rows, name, experiment), place / "metrics.parquet", contracts.METRICS)
+        write_json(place / "ledger.json", entries)
+        write_json(place / "history.json", history)
+        record = provenance(
+            "train",
+            name,
+            parameters=decided(experiment, params),
+            seeds=experiment.seeds,
+            checks=checks,
+            dataset=experiment.data,
+            synthetic=contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic,
+            started=started,
+        )
+        write_json(place / "run.json", record)
+
+
+def metrics_table(rows: list[dict[str, Any]], name: str, experiment: Experiment) -> pl.DataFrame:
+    """Records of setting, seed, metric, k and value as METRICS; there may be none."""
+    kinds = {"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=kinds).with_columns(
+        suite=pl.lit(experiment.suite),
+        experiment=pl.lit(name),
+        dataset=pl.lit(experiment.data),
+        model=pl.lit(experiment.model),
+    )
+
+
+def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
+    """The parameters that decided an experiment; with those of the embeddings that it takes over."""
+    layer, name = experiment.features.split("/")
+    parameters = experiment.model_dump(mode="json")
+    if layer == "aligned":
+        parameters["aligned"] = params.aligned[name].model_dump(mode="json")
+        name = _embeddings_of(name, params)
+    if layer in ("embeddings", "aligned"):
+        parameters["embeddings"] = params.embeddings[name].model_dump(mode="json")
+    return parameters
+
+
+if __name__ == "__main__":
+    run_stage(main)
