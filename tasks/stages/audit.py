@@ -21,6 +21,7 @@ from tasks.privacy import aggregation, dpsgd, worst_cases
 from tasks.privacy.audit import audit, verdict
 from tasks.privacy.multidimensional import sampled_features
 from tasks.privacy.shared_noise import SharedNoise
+from tasks.stages import audit_networks
 from tasks.stages.common import PROCESSED, RUNS, run_stage, whole, write_json
 from tasks.stages.params import Params, load
 
@@ -40,6 +41,7 @@ def main(name: str) -> None:
     if name not in params.suites:
         raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
     sound = [*_features(name, params), *_counts(name, params), *_releases(name, params), *_submissions(name, params)]
+    sound += audit_networks.audits(name, params, SAMPLES, _rng, _record)
     with whole(RUNS / name / "audit.json") as place:
         write_json(place, [*sound, *_published(name, params)])
     for record in sound:
@@ -56,7 +58,7 @@ def _features(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     releases = {
         (experiment.data, epsilon)
         for experiment in params.experiments.values()
-        if experiment.suite == suite
+        if experiment.suite == suite and params.suites[suite].task != "embedding"
         for config in experiment.settings().values()
         if (epsilon := params.features_epsilon(experiment, config)) is not None
     }
