@@ -22,11 +22,14 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import targets
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
 from tasks.stages.params import Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
-EXEMPT = {f"tasks.stages.{name}" for name in ("attack_params", "fields", "params", "references")}
+EXEMPT = {
+    f"tasks.stages.{name}"
+    for name in ("attack_params", "fields", "network_params", "network_references", "params", "references")
+}
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,10 @@ def loaded_by_name(stage: Stage, params: Params) -> set[str]:
         return {FORMATS[params.datasets[name].format]}
     if kind == "preprocess":
         return {PROTOCOLS[params.processed[name].protocol]}
-    if kind == "train":
+    if kind in ("train", "train_networks"):
         return {MODELS[params.experiments[name].model].partition(":")[0]}
+    if kind == "embed_networks":
+        return {MODELS[params.embeddings[name].model].partition(":")[0]}
     if kind == "attack":
         attack = targets.attribute_attack(params.experiments[name].suite, params)
         return {ATTACKERS[attacker].partition(":")[0] for attacker in attack.attackers}
@@ -200,7 +205,7 @@ def test_what_is_left_out_holds_no_number(imports: grimp.ImportGraph) -> None:
 
 def test_a_stage_depends_on_its_own_parameters_and_on_no_others(stages: list[Stage]) -> None:
     """An instance names its own entry of a table; whole tables are for the stages that look at a suite."""
-    tables = {"datasets", "processed", "perturbed", "embedded", "experiments", "suites"}
+    tables = {"datasets", "processed", "perturbed", "embedded", "embeddings", "aligned", "experiments", "suites"}
     for stage in stages:
         own = stage.address.partition("@")[2]
         kinds = ("attack-edges@", "audit@", "audit-training@", "check-metrics@", "report@")
@@ -227,6 +232,10 @@ def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], 
             expected |= {f"attack-edges@{name}"}
         if isinstance(suite.attack, ReconstructionAttack):
             expected |= {f"attack-ratings@{one}" for one in suite.experiments}
+        if isinstance(suite.attack, EmbeddingAttack):
+            expected |= {f"attack-embeddings@{one}" for one in suite.experiments}
+        expected |= {f"{kind}@{one}" for kind in ("embed-networks", "check-embeddings") for one in suite.embeddings}
+        expected |= {f"{kind}@{one}" for kind in ("align", "check-aligned") for one in suite.aligned}
         if suite.training_audit is not None:
             expected |= {f"audit-training@{name}"}
         assert found == expected
