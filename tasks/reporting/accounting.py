@@ -80,5 +80,5 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     told = ledger.told(lines)
     claimed = unique([f"{one.what}: {one.claimed}" for one in told])
     accounted = unique([f"{one.what}: {one.accounted}" for one in told])
-    reasons = unique([f"{one.entry.protects}: {one.entry.reason}" for one in lines if one.entry.reason])
+    reasons = unique([f"{one.protects}: {one.entry.reason}" for one in lines if one.entry.reason])
     return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "wide")]

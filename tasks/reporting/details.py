@@ -31,7 +31,7 @@ def ledger_table(results: Results) -> Table:
             Row(
                 f"{results.told(line.system)}{setting}",
                 [
-                    Cell(entry.protects, (entry.neighbouring,), "wide short"),
+                    Cell(line.protects, (entry.neighbouring,), "wide short"),
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
                     Cell(ledger.shown(entry.claimed_epsilon, entry.claimed_delta), (line.claimed_note,), "budget"),
                     Cell(
@@ -63,15 +63,22 @@ def ledger_table(results: Results) -> Table:
 
 def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
     """Known gaps between guarantee and run, each set of them once, headed by the systems it concerns."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
     for line in ledger.lines(results):
         if line.entry.gaps:
             key = (line.entry.protects, line.entry.mechanism, line.entry.gaps)
-            found.setdefault(key, []).append(line.system.label)
+            found.setdefault(key, []).append((line.system.label, line.network))
     return [
-        (f"{joined(unique(systems))}: {protects}s, {mechanism}", named)
-        for (protects, mechanism, named), systems in found.items()
+        (f"{_whose(concerned)}: {protects}s, {mechanism}", named)
+        for (protects, mechanism, named), concerned in found.items()
     ]
+
+
+def _whose(concerned: list[tuple[str, str]]) -> str:
+    """Systems, and the networks that it is true of where there are two."""
+    networks = unique([network for _, network in concerned if network])
+    where = f" on {joined(networks)}" if networks else ""
+    return f"{joined(unique([system for system, _ in concerned]))}{where}"
 
 
 def notes(results: Results) -> list[str]:

@@ -53,6 +53,13 @@ class Line:
     entry: LedgerEntry
     audit: dict[str, Any] | None
     """The audit of this mechanism at this budget, if there was one."""
+    network: str = ""
+    """Whose users it was spent on, of a pair of networks."""
+
+    @property
+    def protects(self) -> str:
+        """What is protected, with its network where there are two."""
+        return f"{self.network}: {self.entry.protects}" if self.network else self.entry.protects
 
     @property
     def claimed_note(self) -> str:
@@ -82,15 +89,17 @@ def lines(results: Results) -> list[Line]:
 
 def lines_of(results: Results, system: System) -> list[Line]:
     """The entries of one system in order of setting (`base` first) and first seed."""
-    grouped: dict[tuple[str, str], tuple[LedgerEntry, list[int]]] = {}
+    grouped: dict[tuple[str, str, str], tuple[LedgerEntry, list[int]]] = {}
     for spent in system.spent:
-        key = (spent.setting, spent.entry.model_dump_json())
+        key = (spent.setting, spent.network, spent.entry.model_dump_json())
         grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
     found = [
-        Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry))
-        for (setting, _), (entry, seeds) in grouped.items()
+        Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry), network)
+        for (setting, network, _), (entry, seeds) in grouped.items()
     ]
-    return sorted(found, key=lambda line: (line.setting != BASE, line.setting, line.entry.protects, line.seeds))
+    return sorted(
+        found, key=lambda line: (line.setting != BASE, line.setting, line.network, line.entry.protects, line.seeds)
+    )
 
 
 def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
@@ -115,12 +124,13 @@ def base_lines(results: Results, system: System) -> list[Line]:
 def total_epsilon(results: Results, system: System) -> float | None:
     """The accounted budget of everything the system learns from, per run: budgets of different things add up.
 
-    What was spent on features and on interactions was spent on the same users (basic composition), but entries of the
+    What was spent on features and on interactions was spent on the same users (basic composition), and somebody may be
+    in both networks of a pair and then pays in both, but entries of the
     same releases under the same neighbouring relation are one guarantee, for both together. Where observers differ in
     what they see, it is the budget towards the one who sees most. The largest of all seeds. None where some part has no
     finite guarantee, or where the ledger names nothing that is protected.
     """
-    budgets: dict[tuple[int, str], dict[str, float]] = {}
+    budgets: dict[tuple[int, str], dict[tuple[str, str], float]] = {}
     observers = {line.entry.observer for line in base_lines(results, system)}
     for line in base_lines(results, system):
         entry = line.entry
@@ -129,7 +139,7 @@ def total_epsilon(results: Results, system: System) -> float | None:
         releases = releases_of(entry)
         towards = [entry.observer] if entry.observer else observers
         for seed, observer in product(line.seeds, towards):
-            budgets.setdefault((seed, observer), {})[releases] = entry.accounted_epsilon
+            budgets.setdefault((seed, observer), {})[line.network, releases] = entry.accounted_epsilon
     return max(sum(of_seed.values()) for of_seed in budgets.values()) if budgets else None
 
 
@@ -147,13 +157,14 @@ def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
         other.entry.protects
         for other in lines
         if line.entry.accounted_epsilon is not None
-        and (other.setting, other.entry.accounted_epsilon, other.entry.observer)
-        == (line.setting, line.entry.accounted_epsilon, line.entry.observer)
+        and (other.setting, other.network, other.entry.accounted_epsilon, other.entry.observer)
+        == (line.setting, line.network, line.entry.accounted_epsilon, line.entry.observer)
         and not set(other.seeds).isdisjoint(line.seeds)
         and releases_of(other.entry) == releases_of(line.entry)
     ]
     names = unique([f"{name}{plural}" for name in covered or [line.entry.protects]])
-    return f"{joined(names)} together" if len(names) > 1 else names[0]
+    what = f"{joined(names)} together" if len(names) > 1 else names[0]
+    return f"{line.network}: {what}" if line.network else what
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,8 @@ def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
     """
     grouped: dict[tuple[str, ...], list[Line]] = {}
     for line in lines:
+        if line.network and _told_elsewhere(line, lines):
+            continue
         entry = line.entry
         what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
         claimed = shown(entry.claimed_epsilon, entry.claimed_delta)
@@ -181,6 +194,21 @@ def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
         grouped.setdefault(key, []).append(line)
     return unique(
         [Told(key[0], key[1], _range([line.entry for line in same]), key[2]) for key, same in grouped.items()]
+    )
+
+
+def _told_elsewhere(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether neither a claim nor a guarantee is in a line, and another about the same thing has either.
+
+    Words are counted under several neighbouring relations; the ledger's own table has them all.
+    """
+
+    def budgeted(one: Line) -> bool:
+        return one.entry.claimed_epsilon is not None or one.entry.accounted_epsilon is not None
+
+    about = (line.setting, line.network, line.entry.protects, line.entry.observer)
+    return not budgeted(line) and any(
+        budgeted(one) for one in lines if (one.setting, one.network, one.entry.protects, one.entry.observer) == about
     )
 
 
@@ -203,8 +231,14 @@ def shown(epsilon: float | None, delta: float = 0.0) -> str:
 
 
 def frame(results: Results) -> pl.DataFrame:
-    """`ledger.csv` with `COLUMNS`, all as text; "none" where there is no budget, with the reason in the note."""
+    """`ledger.csv` with `COLUMNS`, all as text; "none" where there is no budget, with the reason in the note.
+
+    Of a pair of networks each line says its network, in a column `network` after `protects`.
+    """
     rows = []
+    named = any(line.network for line in lines(results))
+    place = COLUMNS.index("neighbouring")
+    columns = (*COLUMNS[:place], *(["network"] if named else []), *COLUMNS[place:])
     for line in lines(results):
         entry, audit = line.entry, line.audit
         rows.append(
@@ -216,6 +250,7 @@ def frame(results: Results) -> pl.DataFrame:
                 line.setting,
                 " ".join(str(seed) for seed in line.seeds),
                 entry.protects,
+                *([line.network] if named else []),
                 entry.neighbouring,
                 entry.mechanism,
                 entry.accounting,
@@ -233,7 +268,7 @@ def frame(results: Results) -> pl.DataFrame:
                 " ".join(entry.gaps),
             )
         )
-    return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row").sort(COLUMNS)
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row").sort(columns)
 
 
 def _fixed(epsilon: float | None) -> str:

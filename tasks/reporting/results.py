@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,8 @@ class Spent:
     setting: str
     seed: int
     entry: LedgerEntry
+    network: str = ""
+    """Whose users it was spent on, of a pair of networks; empty where there is one alone."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,42 @@ class Processed:
 
 
 @dataclass(frozen=True)
+class Network:
+    """One of a pair of networks: of its schema.json and counts.json."""
+
+    name: str
+    users: int
+    posts: int
+    """0 where none are published."""
+    friendships: int
+    """0 where none are published; such a network is not embedded."""
+    labelled: bool
+    """Whether users' interests are known."""
+    sensitive: tuple[str, ...]
+    """Attributes that attacks try to infer."""
+    texts: Literal["posts", "vectors", "none"]
+    """What is published of users' texts: the texts themselves, or one vector for each user, or nothing."""
+    attributed: bool = True
+    """Whether users have attributes at all."""
+
+    @property
+    def title(self) -> str:
+        """As it is told."""
+        return self.name.capitalize()
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A pair of networks whose accounts were matched without a model of a suite: an entry of `aligned`."""
+
+    name: str
+    sees: str
+    """What its ways see, in a few words, such as "embeddings by deepwalk"."""
+    judged: int
+    """Anchors on which every way is judged."""
+
+
+@dataclass(frozen=True)
 class Results:
     """Everything a report is made of."""
 
@@ -122,6 +160,12 @@ class Results:
     """Where word vectors of users' metadata come from (`embeddings.FIELDS`), with the `name` of each set of them."""
     part: str = ""
     """What part of the data set this is, as a sentence; empty where it is whole."""
+    networks: tuple[Network, ...] = ()
+    """The two networks, where the data are a pair."""
+    anchors: int = 0
+    """People who are known to be in both."""
+    aligned: tuple[Aligned, ...] = ()
+    """Entries of `aligned` whose data are the suite's; their metrics are among the others, under their own names."""
 
     @cached_property
     def compared(self) -> tuple[System, ...]:
@@ -173,6 +217,14 @@ class Results:
     def by_seed(self, system: System, metric: str, k: int, setting: str = BASE) -> dict[int, float]:
         """Values of a metric by seed; empty where it was not measured."""
         return self._index.get((system.experiment, setting, metric, k), {})
+
+    def measured(self, name: str, metric: str, k: int = 0) -> dict[int, float]:
+        """Values of a metric by seed at setting `base`, of a system's experiment or of an entry of `aligned`."""
+        return self._index.get((name, BASE, metric, k), {})
+
+    def metrics_of(self, name: str) -> list[str]:
+        """Metrics that were measured at setting `base` of a system's experiment or of an entry of `aligned`, sorted."""
+        return sorted({metric for one, setting, metric, _ in self._index if (one, setting) == (name, BASE)})
 
     def values(self, system: System, metric: str, k: int, setting: str = BASE) -> NDArray[np.float64]:
         """Values of a metric in order of seed: (n_seeds,) float64, empty where it was not measured."""

@@ -79,7 +79,7 @@ def _budget_in_short(results: Results) -> str:
 def _covered(results: Results, system: System) -> list[str]:
     return unique(
         [
-            f"{line.entry.protects}s, ε = {ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta)}"
+            f"{line.protects}s, ε = {ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta)}"
             for line in ledger.base_lines(results, system)
             if line.entry.accounted_epsilon is not None
         ]

@@ -13,6 +13,8 @@ NAMES = {
     "epsilon": "ε",
     "epsilon_max": "ε_max",
     "features_epsilon": "ε of the features",
+    "edges_epsilon": "ε of the friendships",
+    "text_epsilon": "ε of the texts",
     "dimension": "d",
     "steps": "T",
     "clip": "C",
@@ -20,6 +22,8 @@ NAMES = {
     "sensitive_share": "x",
 }
 """What swept keys are called where they are shown."""
+PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
+"""Budgets of perturbed data -> what they protect, as the ledger names it."""
 
 
 def swept(results: Results, system: System) -> dict[str, dict[float, str]]:
@@ -93,7 +97,7 @@ def _base(results: Results, system: System, key: str) -> float | None:
 
 def base_value(system: System, key: str) -> float | None:
     """The value of a swept key at setting `base`, where it is known."""
-    if key == "features_epsilon":  # chosen by the perturbed data, not by the model's configuration
-        spent = (one.entry for one in system.spent if one.setting == BASE and one.entry.protects == "feature")
-        return next((entry.claimed_epsilon for entry in spent), None)
+    if key in PERTURBED:  # chosen by the perturbed data, not by the model's configuration
+        spent = (one.entry for one in system.spent if one.setting == BASE and one.entry.protects == PERTURBED[key])
+        return next((entry.claimed_epsilon for entry in spent if entry.claimed_epsilon is not None), None)
     return as_number(system.runs[0].record["parameters"]["config"].get(key))
