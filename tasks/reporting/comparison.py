@@ -58,7 +58,7 @@ class Entry:
 
 def paper_of(results: Results) -> published.Paper | None:
     """The paper a suite is set beside, on real data. Synthetic data are never compared."""
-    return None if results.synthetic else papers.of_suite(results.suite)
+    return None if results.synthetic else papers.of_suite(results.suite, results.networks)
 
 
 def is_printed(results: Results, paper: published.Paper) -> bool:
@@ -68,7 +68,7 @@ def is_printed(results: Results, paper: published.Paper) -> bool:
 
 def layout_of(results: Results) -> published.Paper:
     """The paper whose tables a suite is shown in."""
-    return papers.of_suite(results.suite) or papers.DEFAULT
+    return papers.of_suite(results.suite, results.networks) or papers.DEFAULT
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:
@@ -86,6 +86,8 @@ def methods(results: Results, table: published.Table) -> list[Method]:
             rows.append(Method(name if compared else system.label, system))
         elif compared and table.comparable:
             rows.append(Method(name, None))
+    if not table.alone:
+        return rows
     names = table.methods if table.everyone else layout.methods
     known = [results.named(layout.methods[name]) for name in names]
     return rows + [Method(system.label, system) for system in results.compared if system not in known]
@@ -98,24 +100,39 @@ def has(results: Results, table: published.Table) -> bool:
 
 def entries(results: Results) -> list[Entry]:
     """Every quantity of every table, table by table, part by part, method by method."""
-    paper = paper_of(results)
-    found = {} if paper is None else printed(results, paper)
+    paper, here = paper_of(results), [table for table in layout_of(results).tables if has(results, table)]
+    parts = {column.data for table in here for part in table.parts for column in part.columns}
+    found = {data: {} if paper is None else printed(results, paper, data) for data in parts}
     return [
         Entry(
             table,
             column,
             method,
-            found.get((table.key, *method.printed_as(column), column.published)) if table.comparable else None,
-            np.empty(0)
-            if method.system is None
-            else results.values(method.system, column.metric, column.k, method.setting),
+            found[column.data].get((table.key, *method.printed_as(column), column.published))
+            if table.comparable
+            else None,
+            measured(results, method, column),
         )
-        for table in layout_of(results).tables
-        if has(results, table)
+        for table in here
         for part in table.parts
         for method in methods(results, table)
         for column in part.columns
     ]
+
+
+def measured(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
+    """Our values of one quantity of one method: (n_seeds,), empty where it was not run or the ratio is to nothing."""
+    if method.system is None:
+        return np.empty(0)
+    if not column.ratio_to:
+        return results.values(method.system, column.metric, column.k, method.setting)
+    found = [
+        results.by_seed(method.system, name, column.k, method.setting) for name in (column.metric, *column.ratio_to)
+    ]
+    seeds = sorted(set.intersection(*(set(one) for one in found)))
+    values = np.array([[one[seed] for seed in seeds] for one in found])
+    total = values[1:].sum(axis=0)
+    return values[0] / total if len(seeds) and (total > 0).all() else np.empty(0)
 
 
 def frame(results: Results) -> pl.DataFrame:
@@ -132,11 +149,11 @@ def frame(results: Results) -> pl.DataFrame:
         column = entry.column
         metric, _, k = column.published.partition("@")
         method, setting = entry.method.printed_as(column)
-        key = (entry.table.key, column.protocol, method, setting, metric, int(k))
+        key = (entry.table.key, column.protocol, method, setting, metric, int(k or 0), column.data)
         values = (
             paper.key if paper else "",
             entry.table.key,
-            results.dataset,
+            column.data or results.dataset,
             method,
             setting,
             column.published,
@@ -167,12 +184,14 @@ def _versions(results: Results, table: published.Table) -> list[Method]:
     return rows
 
 
-def printed(results: Results, paper: published.Paper) -> dict[tuple[str, str, str, str], float]:
+def printed(results: Results, paper: published.Paper, data: str = "") -> dict[tuple[str, str, str, str], float]:
     """(artefact, method, setting, metric) -> what the paper prints of the suite's data set, in our unit of metrics.
 
     Statistics of data sets are counts and stay as they are.
+
+    data: a part of the data, such as one network of a pair, instead of the whole.
     """
-    rows = results.published.filter((pl.col("paper") == paper.key) & (pl.col("dataset") == results.origin))
+    rows = results.published.filter((pl.col("paper") == paper.key) & (pl.col("dataset") == (data or results.origin)))
     return {
         (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]
         * (1.0 if row["method"] == STATISTICS else paper.unit)

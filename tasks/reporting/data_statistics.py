@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.reporting import comparison
+from tasks.reporting import comparison, networks
 from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number, signed
 from tasks.reporting.results import Processed, Results
 
@@ -78,6 +78,8 @@ def network(results: Results) -> Table | None:
 
 def steps(results: Results) -> Table | None:
     """What each step of the protocol left; None where the paper prints none of any data."""
+    if results.networks:
+        return networks.steps(results)
     if results.processed is None or not comparison.layout_of(results).statistics:
         return None
     linked = any("links" in count for count in results.processed.counts)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 from tasks.reporting import (
     claims_dipsgnn,
+    claims_dpcrosue,
     claims_dpvae,
     claims_gerai,
     claims_privsr,
     curves,
     data_statistics,
+    dpcrosue_figures,
     dpvae_figures,
     gerai_figures,
     layout,
+    networks,
     next_figures,
     preparation,
     privsr_figures,
@@ -41,6 +44,8 @@ class Kit:
     """The paper's statistics of the data."""
     settings: Callable[[Results], layout.Table | None] | None = None
     """The settings of its method; None where they are not shown."""
+    lacking: Callable[[Results], dict[str, list[str]]] | None = None
+    """Key of a table or figure -> why these data cannot give it, or a part of it; None where they all can."""
 
 
 KITS = {
@@ -91,6 +96,18 @@ KITS = {
         },
         claims=claims_privsr.claims,
         statistics=data_statistics.network,
+    ),
+    "dpcrosue": Kit(
+        tables={
+            "table2": dpcrosue_figures.ratios,
+            "table3": dpcrosue_figures.scores,
+            "table4": dpcrosue_figures.crossed,
+            "table5": dpcrosue_figures.nothing,
+        },
+        figures={"figure3": dpcrosue_figures.budgets},
+        claims=claims_dpcrosue.claims,
+        statistics=networks.statistics,
+        lacking=networks.lacking,
     ),
 }
 """Key of a paper -> its kit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.reporting import comparison, findings, ledger, means, reconstruction
+from tasks.reporting import alignment, comparison, findings, ledger, means, reconstruction
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import count, joined, number, signed
 from tasks.reporting.results import Results, System
@@ -24,6 +24,7 @@ def lead(results: Results, k: int) -> str:
         parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
     protecting = _protecting(results)
     parts += [means.lead(results, k), *_attacked(results, protecting, k), reconstruction.lead(results)]
+    parts += [alignment.lead(results)] if results.networks else []
     parts += [_cost(results, protecting, k), _yardstick(results, protecting, k)]
     if results.synthetic:
         parts.append("The data were generated: this says nothing about real people or about a published table.")

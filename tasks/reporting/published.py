@@ -48,6 +48,12 @@ class Column:
     better: Literal["higher", "lower"]
     digits: int = 3
     """Decimals that are shown."""
+    data: str = ""
+    """`dataset` in paper_tables.csv, where that is a part of the suite's data; empty for the suite's own."""
+    controls: tuple[tuple[str, str], ...] = ()
+    """What stands above the methods: name -> metric in METRICS of what needs no method, averaged over systems."""
+    ratio_to: tuple[str, ...] = ()
+    """Metrics in METRICS by whose sum `metric` is divided; empty for `metric` as it is."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,8 @@ class Table:
     """Its rows, where they are versions of `methods`; beside them only the popularity lists have rows."""
     data: tuple[str, ...] = ()
     """It stands only in suites whose data have one of these in their name; empty for all suites."""
+    alone: bool = True
+    """Whether systems of ours that the paper does not have stand below its methods."""
 
     @property
     def anchor(self) -> str:

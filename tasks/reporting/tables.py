@@ -29,15 +29,16 @@ def headline(results: Results, k: int) -> Table:
         alone = [_plain(_mean_over_systems(results, _advantage(attribute), 0)) for attribute in attributes]
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
+    groups_measured = [(name, group) for name, group in layout.measured if _any_measured(results, group)]
     for system in (*results.compared, *results.elsewhere):
-        measured = [cell for _, group in layout.measured for cell in _cells(results, system, group)]
+        measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
         cells = _measured(results, system, BASE, k) + measured + _budgets(results, system)
         rows.append(Row(results.told(system), cells))
     ranked = _ranked(results, k)
-    further = [quality.label for _, group in layout.measured for quality in group]
+    further = [quality.label for _, group in groups_measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
     groups = [(layout.words.quality, len(ranked)), ("Advantage of the neural attacker", len(attributes))]
-    groups += [*((name, len(group)) for name, group in layout.measured), ("ε of one run", 3)]
+    groups += [*((name, len(group)) for name, group in groups_measured), ("ε of one run", 3)]
     return Table(
         caption=f"Every system: mean ± standard deviation over {layout.words.run}s{_cutoff(results, k)}",
         headings=[Heading(text, NUMBER if 0 < n < len(headings) - 3 else "") for n, text in enumerate(headings)],
@@ -82,7 +83,7 @@ def beside_published(results: Results) -> list[tuple[published.Table, list[Table
             of_part = [entry for entry in entries if entry.table == table and entry.column in part.columns]
             if any(len(entry.ours) or entry.printed is not None for entry in of_part):
                 parts.append(_part(results, table, part, of_part))
-        if parts:
+        if parts or (not table.parts and comparison.paper_of(results)):
             shown.append((table, parts))
     return shown
 
@@ -111,6 +112,8 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
 
 def _references(results: Results, columns: Sequence[published.Column]) -> list[Row]:
     """Chance level and ratings-only attacker, for the columns that an attacker fills."""
+    if any(column.controls for column in columns):
+        return _controls(results, columns)
     attacked = [column.metric.split("/") if column.metric.startswith("attribute/") else None for column in columns]
     if not any(attacked):
         return []
@@ -120,6 +123,16 @@ def _references(results: Results, columns: Sequence[published.Column]) -> list[R
         metric = "/".join(parts) if parts else ""
         alone.append(_plain(_mean_over_systems(results, metric, 0)))
     return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
+
+
+def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row]:
+    """What needs no method, for the columns that have such controls."""
+    names = unique([name for column in columns for name, _ in column.controls])
+    rows = []
+    for name in names:
+        metrics = [dict(column.controls).get(name, "") for column in columns]
+        rows.append(Row(name, [_plain(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
+    return rows
 
 
 def _beside(entry: Entry, mark: str = "") -> Cell:
@@ -189,8 +202,8 @@ def _advantage(attribute: str) -> str:
 
 def _cutoff(results: Results, k: int) -> str:
     """The cut-off where all columns share one."""
-    alone = any(quality.k is not None for quality in comparison.layout_of(results).qualities)
-    return "" if alone else f", K = {k}"
+    qualities = comparison.layout_of(results).qualities
+    return "" if not qualities or any(quality.k is not None for quality in qualities) else f", K = {k}"
 
 
 def _ranked(results: Results, k: int) -> list[str]:
@@ -208,6 +221,12 @@ def _cells(results: Results, system: System, qualities: Sequence[published.Quali
         told = (f"± {number(float(values.std(ddof=1)), quality.digits)}",) if spread else ()
         cells.append(Cell(_grouped(float(values.mean()), quality.digits), told) if len(values) else missing())
     return cells
+
+
+def _any_measured(results: Results, qualities: Sequence[published.Quality]) -> bool:
+    """Whether any system has any of them."""
+    return any(len(results.values(one, quality.metric, quality.cutoff(0)))
+               for one in results.systems for quality in qualities)  # fmt: skip
 
 
 def _grouped(value: float, digits: int) -> str:
