@@ -7,6 +7,7 @@ output replaces its predecessor in one rename. The same runs always give the sam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,22 @@ from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting import claims, comparison, embeddings, ledger, one_run, reconstruction
+from tasks.reporting import claims, comparison, embeddings, leaks, ledger, one_run, reconstruction
+from tasks.reporting.layout import joined
 from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Processed, Results, Run, Spent, System, label, unique
+from tasks.reporting.results import (
+    GAIN_ORDER,
+    METRIC_ORDER,
+    Aligned,
+    Network,
+    Processed,
+    Results,
+    Run,
+    Spent,
+    System,
+    label,
+    unique,
+)
 from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
@@ -46,9 +60,12 @@ PUBLISHED = {
     "value": pl.Float64,
     "std": pl.Float64,
 }
-VALIDATION = {"top-k": "", "next-item": "Recall@{k}", "rating": "minus the MAE"}
+VALIDATION = {"top-k": "", "next-item": "Recall@{k}", "rating": "minus the MAE", "embedding": ""}
 """Task of a suite -> the metric that chose epochs; empty for what the report's layout calls it."""
 EMBEDDED = DATA / "embedded"
+ALIGNED = DATA / "aligned"
+LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
+"""Layer of the attributes that an alignment sees -> how it is told."""
 DOCS = "../../quality"
 """Data docs seen from data/reports/<suite>/index.html."""
 
@@ -79,7 +96,9 @@ def main(name: str) -> None:
 
 
 def attacks(results: Results, attack: AttributeAttack | EdgeAttack | ReconstructionAttack | None) -> pl.DataFrame:
-    """What the suite's attack found: on single interactions, on sensitive ratings, or on users' attributes."""
+    """What the suite's attack found: on single interactions, on sensitive ratings, on embeddings, or on attributes."""
+    if results.networks:
+        return leaks.frame(results)
     if results.edges is not None:
         return results.edges.sort("system", "setting", "target", "world", "epsilon")
     if isinstance(attack, ReconstructionAttack):
@@ -98,7 +117,12 @@ def read_results(suite: str, params: Params) -> Results:
     if not experiments:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
     attacked = isinstance(own.attack, AttributeAttack)
-    stages = ("train", "attack") if isinstance(own.attack, AttributeAttack | ReconstructionAttack) else ("train",)
+    embedding = own.task == "embedding"
+    stages = (
+        ("train", "attack")
+        if isinstance(own.attack, AttributeAttack | ReconstructionAttack) or (embedding and own.attack is not None)
+        else ("train",)
+    )
     source = read_json(PROCESSED / data / "source.json")
     systems = tuple(read_system(name, experiment, stages) for name, experiment in experiments.items())
     folders = [RUNS / suite / name for name in experiments]
@@ -106,7 +130,14 @@ def read_results(suite: str, params: Params) -> Results:
         contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
     ]
     gains = [_gains(name, experiment) for name, experiment in experiments.items() if attacked]
-    targets = [read_json(folder / "attack" / "run.json")["targets"] for folder in folders if "attack" in stages]
+    targets = [
+        read_json(folder / "attack" / "run.json")["targets"]
+        for folder in folders
+        if "attack" in stages and not embedding
+    ]
+    networks, anchors = read_networks(data) if embedding else ((), 0)
+    aligned = read_aligned(suite, data, params.aligned, anchors) if embedding else []
+    tables += [table for _, table in aligned]
     return Results(
         suite=suite,
         title=own.title,
@@ -127,7 +158,63 @@ def read_results(suite: str, params: Params) -> Results:
         validation=VALIDATION[own.task].format(k=own.training.validation_k),
         part=own.about.part,
         limits=own.about.limits,
+        networks=networks,
+        anchors=anchors,
+        aligned=tuple(entry for entry, _ in aligned),
     )
+
+
+def read_networks(data: str) -> tuple[tuple[Network, ...], int]:
+    """The networks of processed data that are a pair, and how many people are known to be in both.
+
+    Raises:
+        DataError: the data are no pair, or a file is not there.
+    """
+    names = read_json(PROCESSED / data / "schema.json")["networks"]
+    if not names:
+        raise DataError(f"{PROCESSED / data}/schema.json: it has no networks; a suite of embeddings needs a pair")
+    anchors = read_json(PROCESSED / data / "counts.json")[-1]["links"]
+    return tuple(_network(data, name) for name in names), int(anchors)
+
+
+def _network(data: str, name: str) -> Network:
+    schema = read_json(PROCESSED / data / name / "schema.json")
+    left = read_json(PROCESSED / data / name / "counts.json")[-1]
+    return Network(
+        name=name,
+        users=left["users"],
+        posts=left["posts"],
+        friendships=left["links"],
+        labelled=bool(schema["labels"]),
+        sensitive=tuple(feature["name"] for feature in schema["features"] if feature["sensitive"]),
+        texts=next((kind for kind in ("posts", "vectors") if kind in schema["tables"]), "none"),
+        attributed=bool(schema["features"]),
+    )
+
+
+def read_aligned(suite: str, data: str, entries: Mapping[str, Any], anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
+    """Every entry of `aligned` on the suite's data, with its metrics under the suite's name.
+
+    Args:
+        suite: the suite's name.
+        data: the suite's data.
+        entries: `aligned` of params.yaml.
+        anchors: people who are known to be in both networks.
+
+    Raises:
+        DataError: the metrics of an entry are not there or not what their contract says.
+    """
+    found = []
+    for name, entry in entries.items():
+        if entry.data != data:
+            continue
+        metrics = contracts.read(ALIGNED / name / "metrics.parquet", contracts.METRICS)
+        models = unique(metrics["model"].to_list())
+        sees = [f"vectors by {joined(models)}"] if entry.embeddings else []
+        sees += [LAYERS[entry.attributes.partition("/")[0]]] if entry.attributes else []
+        aligned = Aligned(name, joined(sees), round(entry.test_share * anchors))
+        found.append((aligned, metrics.with_columns(suite=pl.lit(suite))))
+    return found
 
 
 def _edges(suite: str, params: Params) -> pl.DataFrame | None:
@@ -204,8 +291,8 @@ def _spent(path: Path) -> list[Spent]:
     for index, record in enumerate(read_json(path)):
         fields: dict[str, Any] = dict(record)
         try:
-            setting, seed = fields.pop("setting"), fields.pop("seed")
-            found.append(Spent(setting, seed, LedgerEntry.model_validate(fields)))
+            setting, seed, network = fields.pop("setting"), fields.pop("seed"), fields.pop("network", "")
+            found.append(Spent(setting, seed, LedgerEntry.model_validate(fields), network))
         except (KeyError, ValidationError) as error:
             problem = " ".join(str(error).split())
             raise DataError(f"{path}: entry {index} is not a ledger entry ({problem}); run train again") from error

@@ -1,0 +1,451 @@
+"""Reports of DP-CroSUE: two networks, what needs no embedding, attacks, alignment, and what data cannot give."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import DataError
+from tasks.evaluation.statistics import paired_tests
+from tasks.reporting import (
+    alignment,
+    claims,
+    comparison,
+    controls,
+    details,
+    leaks,
+    ledger,
+    links,
+    networks,
+    page,
+    summary,
+    sweeps,
+    table_figures,
+    tables,
+)
+from tasks.reporting.alignment import Way
+from tasks.reporting.layout import Row, Table
+from tasks.reporting.published_dpcrosue import VALUES
+from tasks.reporting.results import Aligned, Results, System
+from tasks.stages import report
+from tests.reporting import example_dpcrosue, example_privsr
+from tests.reporting.example_dpcrosue import INTERESTS, WAYS
+
+
+@pytest.fixture(scope="module")
+def whole() -> Results:
+    """Everything that the paper had, as if it were true."""
+    return example_dpcrosue.whole()
+
+
+@pytest.fixture(scope="module")
+def twin() -> Results:
+    return example_dpcrosue.twin()
+
+
+@pytest.fixture(scope="module")
+def published() -> Results:
+    """What is published of Foursquare and Twitter."""
+    return example_dpcrosue.real()
+
+
+@pytest.fixture(scope="module")
+def bare() -> Results:
+    """Structure alone."""
+    return example_dpcrosue.ione()
+
+
+def system(results: Results, label: str) -> System:
+    found = results.named(label)
+    assert found is not None
+    return found
+
+
+def values(results: Results, label: str, metric: str, setting: str = "base") -> np.ndarray:
+    return results.values(system(results, label), metric, 0, setting)
+
+
+def shifted(results: Results, label: str, metric: str, by: float) -> Results:
+    """The same results, but for one metric of one system at setting `base`."""
+    mine = (
+        (pl.col("experiment") == system(results, label).experiment)
+        & (pl.col("setting") == "base")
+        & (pl.col("metric") == metric)
+    )
+    moved = results.metrics.with_columns(value=pl.col("value") + pl.when(mine).then(by).otherwise(0.0))
+    return replace(results, metrics=moved)
+
+
+def rows(table: Table | None) -> dict[str, Row]:
+    assert table is not None
+    return {row.name: row for row in table.rows}
+
+
+def test_each_network_stands_beside_its_own_printed_numbers(whole: Results) -> None:
+    frame = comparison.frame(whole)
+    assert set(frame["dataset"]) == {"foursquare", "twitter"}
+    mine = frame.filter(
+        (pl.col("artefact") == "table3") & (pl.col("method") == "R-GCN") & (pl.col("metric") == "interest_precision")
+    )
+    found = {(row["dataset"], row["protocol"]): row for row in mine.iter_rows(named=True)}
+    swapped = "precision, guess and truth exchanged"
+    assert {key: row["published"] for key, row in found.items()} == {
+        ("foursquare", "precision"): "0.53",
+        ("foursquare", swapped): "0.53",
+        ("twitter", "precision"): "0.546",
+        ("twitter", swapped): "0.546",
+    }
+    ours = values(whole, "rgcn", "twitter/interests/precision-swapped").mean()
+    assert float(found["twitter", swapped]["ours_mean"]) == pytest.approx(ours, abs=1e-6)
+
+
+def test_generated_networks_are_never_compared(twin: Results) -> None:
+    assert set(comparison.frame(twin)["published"]) == {""}
+    assert claims.published_claims(twin, 0) == []
+    assert networks.lacking(twin) == {}
+
+
+def test_tmr_is_interests_over_the_sum_of_the_attacks(whole: Results) -> None:
+    (entry,) = [
+        one
+        for one in comparison.entries(whole)
+        if (one.table.key, one.method.name, one.column.data) == ("table2", "friendship", "twitter")
+        and one.column.metric.endswith("/precision")
+    ]
+    interests, gender, occupation = (
+        values(whole, "deepwalk", f"twitter/{what}/precision") for what in ("interests", "gender", "occupation")
+    )
+    assert entry.ours == pytest.approx(interests / (gender + occupation))
+    assert entry.printed == 0.665
+    without = whole.metrics.filter(~pl.col("metric").str.contains("occupation"))
+    cut = [one for one in comparison.entries(replace(whole, metrics=without)) if one.table.key == "table2"]
+    assert all(not len(one.ours) for one in cut)
+
+
+def test_what_needs_no_method_stands_above_the_methods(whole: Results) -> None:
+    shown = {table.key: parts for table, parts in tables.beside_published(whole)}
+    interests = rows(shown["table3"][0])
+    assert list(interests)[:3] == ["majority", "everything", "Word2Vec"]
+    assert [cell.text for cell in interests["everything"].cells] == ["0.390", "1.000", "0.560"]
+    assert list(rows(shown["table4"][0]))[:2] == ["majority", "Word2Vec"]
+    assert "random" in rows(shown["table4"][0])
+    assert set(rows(shown["table5"][0])) == {
+        "majority", "everything", "CroGCN-NH", "CroGCN-NA", "CroGCN", "ordering agreement"
+    }  # fmt: skip
+
+
+def test_table_1_stands_beside_the_paper_where_the_data_are_its_own(published: Results, bare: Results) -> None:
+    found = rows(networks.statistics(published))
+    assert [cell.text for cell in found["Foursquare: friendships"].cells] == ["76,972", "76,972", "+0"]
+    assert [cell.text for cell in found["Twitter: friendships"].cells] == ["0", "164,920", "−164,920"]
+    assert [cell.text for cell in found["Anchors"].cells] == ["3,282", "3,388", "−106"]
+    assert all(len(row.cells) == 1 for row in rows(networks.statistics(bare)).values())
+    assert networks.statistics(example_privsr.results()) is None
+
+
+def test_what_data_cannot_give_is_said_with_its_reason(published: Results, bare: Results, whole: Results) -> None:
+    found = networks.lacking(published)
+    assert set(found) == {"table2", "table3", "table4", "table5", "figure3"}
+    twitter, cross, words = found["table3"]
+    assert twitter.startswith("Twitter, because the data lack its users' friendships")
+    assert cross.startswith("DP-CroSUE and CroSUE, because they embed both networks")
+    assert words.startswith("SANTEXT, because the data have of texts one vector for each user")
+    assert any(one.startswith("ε_t, because") for one in found["figure3"])
+    assert "gender" not in found["table4"][0]  # Twitter's are known, but nothing is embedded there
+    assert [one.split(",")[0] for one in networks.lacking(bare)["table4"]] == ["Foursquare", "Twitter"]
+    assert networks.lacking(whole) == {}
+
+
+def test_differences_from_controls_are_paired_by_seed(whole: Results) -> None:
+    metric = "foursquare/interests/precision"
+    found = controls.against(whole, metric, own={"everything": "foursquare/interests/everything/precision"},
+                             systems=("random",))  # fmt: skip
+    rgcn, random = system(whole, "rgcn"), system(whole, "random")
+    one = found[rgcn.experiment, "random"]
+    test = paired_tests({"": (values(whole, "rgcn", metric), values(whole, "random", metric))})[""]
+    assert (one.mean, one.low, one.high) == pytest.approx((test.difference, test.low, test.high))
+    assert one.verdict == "better"
+    assert found[random.experiment, "everything"].verdict == "worse"
+    assert (random.experiment, "random") not in found
+
+
+def test_every_interest_for_everybody_stands_beside_the_best_printed_number(whole: Results, twin: Results) -> None:
+    foursquare, twitter = controls.sentences(whole)[:2]
+    assert foursquare.endswith("Its micro-F1 is 0.560, above every method's that the paper prints (at most 0.551).")
+    assert twitter.endswith("Its micro-F1 is 0.560, not above every method's that the paper prints (at most 0.569).")
+    assert not any("prints" in one for one in controls.sentences(twin))
+
+
+def test_one_seed_decides_nothing(whole: Results) -> None:
+    single = replace(whole, metrics=whole.metrics.filter(pl.col("seed") == 0))
+    found = controls.against(single, "foursquare/gender/precision", systems=("random",))
+    assert found
+    assert {one.verdict for one in found.values()} == {"undecided"}
+    assert not any(one.gains for one in found.values())
+    page.render(single, claims.published_claims(single, 0), docs="..")
+
+
+def test_an_attack_is_a_leak_where_it_is_above_random_vectors(whole: Results) -> None:
+    table = controls.attacks(whole)[0]
+    cells = {name: row.cells[0] for name, row in rows(table).items()}
+    assert cells["udmf"].kind == "number found"
+    assert cells["random"].kind == "number"  # above the majority guess, as all are
+    assert any("✓" in line for line in cells["random"].lines)
+    assert cells["deepwalk"].kind == "number"
+    leaking = shifted(whole, "deepwalk", "foursquare/gender/precision", 0.1)
+    assert rows(controls.attacks(leaking)[0])["deepwalk"].cells[0].kind == "number found"
+    told = "Gender on Foursquare is told better than by random vectors by those of {} of 16 systems."
+    assert told.format(11) in controls.sentences(whole)
+    assert told.format(12) in controls.sentences(leaking)
+
+
+def test_link_stealing_stands_beside_chance_and_controls(whole: Results, bare: Results) -> None:
+    found = rows(links.table(whole)[0])
+    assert list(found)[:4] == ["chance", "attributes (control)", "degree (control)", "random (control)"]
+    assert [cell.text for cell in found["chance"].cells] == ["0.50"] * 3 + ["0.01"] * 3
+    assert found["deepwalk"].cells[0].kind == "number found"
+    assert found["word2vec"].cells[0].kind == "number"  # above random, below attributes
+    assert all("from the vectors of 13 of 14 systems" in one for one in links.sentences(whole))
+    assert len(rows(links.table(bare)[1])["deepwalk"].cells[0].lines) == 2  # there are no attributes
+    weak = shifted(bare, "deepwalk", "twitter/links/hadamard/auc", -0.5)
+    weak = shifted(shifted(weak, "deepwalk", "twitter/links/dot/auc", -0.5), "deepwalk", "twitter/links/cosine/auc", -1)
+    foursquare, twitter = links.sentences(weak)
+    assert foursquare.endswith("better than by every control from the vectors of deepwalk.")
+    assert twitter.endswith("from the vectors of no system.")
+
+
+def test_seeds_that_fail_are_told_and_every_seed_is_seen(bare: Results) -> None:
+    found = {row.name: row for row in rows(alignment.table(bare)).values()}
+    blind = found["unsupervised: adversarial start"]
+    assert blind.cells[0].lines == ("0.000 0.000 0.450 0.000 0.000",)
+    assert (blind.cells[2].text, blind.cells[2].lines) == ("4 of 5", ("seed 0, 1, 3 and 4",))
+    assert found["80 % of the anchors known"].cells[2].text == "0 of 5"
+    (panel,) = alignment.chart(bare).panels
+    assert sum(len(one.points) for one in panel.series) == 2 * 5 * 5  # entries, ways, seeds
+    told = alignment.sentences(bare)
+    assert "is at chance at 4 of 5 seeds" in told[0]
+    assert "so it fails" not in told[0]
+    none = bare.metrics.with_columns(
+        value=pl.when(pl.col("metric") == "alignment/adversarial/precision").then(0.0).otherwise(pl.col("value"))
+    )
+    failed = replace(bare, metrics=none)
+    assert "so it fails, while these work: 5 % of the anchors known" in alignment.sentences(failed)[0]
+    assert "fails at every seed" in alignment.lead(failed)
+
+
+@pytest.mark.parametrize(("hits", "fails"), [(0, True), (1, True), (5, False)])
+def test_a_seed_is_at_chance_where_its_hits_could_be_luck(hits: int, fails: bool) -> None:
+    """Of 500 accounts among 1000, half a hit is expected: one is luck (39 %), five are not (0.2 per mille)."""
+    way = Way(Aligned("made-up", "", 500), "adversarial", {1: {0: hits / 500}}, {1: 0.001})
+    assert bool(way.failed) == fails
+
+
+def test_a_name_hash_is_told_by_how_often_it_beats_chance(published: Results) -> None:
+    true, noisy = alignment.sentences(published)
+    times = WAYS["attributes"][0] * 5223
+    assert f"match 62.0 %, {times:,.0f} times as many as by chance" in true
+    assert noisy.startswith("foursquare-twitter-noisy (perturbed attributes)")
+    assert "62.0 % of the accounts of one person are matched" in alignment.lead(published)
+
+
+def test_re_identification_says_who_is_named_and_whether_rightly(twin: Results) -> None:
+    found = rows(alignment.risk(twin))
+    assert [cell.text for cell in found["nearest by attributes (ft-twin-rgcn)"].cells] == ["0.620", "0.500", "0.930"]
+    assert found["vectors released by dp-crosue"].cells[2].text == "nobody named"
+    assert found["unsupervised: adversarial start (ft-twin-rgcn)"].cells[2].lines == ("– – 0.930 – –",)
+    assert found["vectors released by crosue"].cells[2].text == "0.920"
+    assert "vectors released by rgcn" not in found
+
+
+def test_attacks_are_listed_whole_with_their_controls(twin: Results) -> None:
+    frame = leaks.frame(twin)
+    assert frame.select("experiment", "setting", "attack", "k", "control").is_unique().all()
+    known = frame.filter(pl.col("level").is_not_null())
+    assert np.allclose(known["difference"], known["value"] - known["level"], rtol=0, atol=1e-12)
+    assert (known.filter(pl.col("low").is_not_null())["low"] <= known.filter(pl.col("low").is_not_null())["high"]).all()
+    of = {
+        row["control"]: row
+        for row in frame.filter(
+            (pl.col("experiment") == "dpcrosue-foursquare-twitter-twin-rgcn")
+            & (pl.col("attack") == "twitter/gender/precision")
+        ).iter_rows(named=True)
+    }
+    assert set(of) == {"majority", "random", "rgcn-attribute-free"}
+    assert of["random"]["value"] == pytest.approx(values(twin, "rgcn", "twitter/gender/precision").mean())
+    stolen = frame.filter(pl.col("attack") == "twitter/links/dot/auc")
+    assert set(stolen.filter(pl.col("control") == "chance")["level"]) == {0.5}
+    matched = frame.filter((pl.col("attack") == "alignment/attributes/precision") & (pl.col("k") == 10))
+    assert matched["level"].to_list() == pytest.approx([10 / 5223])
+    assert set(frame.filter(pl.col("attack") == "anchors/confident/share")["control"]) == {""}
+    assert "edges_epsilon=1.0" in set(frame["setting"])
+
+
+def test_networks_have_budgets_of_their_own(twin: Results) -> None:
+    rigorous = system(twin, "dp-rgcn-rigorous")
+    lines = [line for line in ledger.base_lines(twin, rigorous) if line.entry.protects != "text"]
+    assert [line.protects for line in lines] == [
+        "foursquare: edge", "foursquare: feature", "twitter: edge", "twitter: feature"
+    ]  # fmt: skip
+    bounded = replace(rigorous, spent=tuple(one for one in rigorous.spent if one.entry.protects != "text"))
+    assert ledger.total_epsilon(twin, bounded) == pytest.approx(2 * (5 + 11))  # somebody may be in both
+    assert ledger.total_epsilon(twin, rigorous) is None  # words have no finite guarantee
+    assert "foursquare: features, ε = 5" in summary.budgets(twin)[0]
+    frame = ledger.frame(twin)
+    assert set(frame["network"]) == {"foursquare", "twitter"}
+    mine = frame.filter((pl.col("experiment") == rigorous.experiment) & (pl.col("protects") == "text"))
+    assert set(mine["accounted_epsilon"]) == {"none"}
+    assert all(mine["accounted_note"])
+    assert "network" not in ledger.frame(example_privsr.results()).columns
+
+
+def test_the_claimed_relation_is_told_and_the_ledger_has_all(twin: Results) -> None:
+    private = system(twin, "dp-rgcn")
+    told = [one for one in ledger.told(ledger.base_lines(twin, private)) if one.what.endswith("text")]
+    assert [(one.what, one.claimed, one.accounted) for one in told] == [
+        ("foursquare: text", "7.5", "none"), ("twitter: text", "7.5", "none")
+    ]  # fmt: skip
+    listed = [row for row in details.ledger_table(twin).rows if row.name == "dp-rgcn"]
+    assert sum(row.cells[0].text == "twitter: text" for row in listed) == 2
+    headings = [heading for heading, _ in details.gaps(twin)]
+    assert any("on foursquare and twitter: features" in heading for heading in headings)
+
+
+def test_figure_3_has_each_budget_with_the_one_of_all_other_results(twin: Results, published: Results) -> None:
+    panels = table_figures.beside_tables(twin, 0)["figure3"].panels
+    assert len(panels) == 2 * 3 * 3  # networks, budgets, what is seen
+    first = panels[0]
+    assert [one.name for one in first.series] == ["dp-crosue", "dp-rgcn"]
+    at = [point.x for point in first.series[0].points]
+    assert at == pytest.approx([math.log10(value) for value in VALUES["features_epsilon"]])
+    base = values(twin, "dp-crosue", "foursquare/interests/precision").mean()
+    assert first.series[0].points[1].y == pytest.approx(base)  # ε_a = 5
+    assert [level.name for level in first.levels] == ["level of rgcn", "every interest for everybody"]
+    assert [level.name for level in panels[1].levels] == ["level of rgcn", "majority guess"]
+    for key, known in VALUES.items():
+        assert tuple(sweeps.swept(twin, system(twin, "dp-crosue"))[key]) == known
+    alone = table_figures.beside_tables(published, 0)["figure3"].panels
+    assert {one.name for panel in alone for one in panel.series} == {"dp-rgcn"}
+    assert len(alone) == 2 * 3  # no words to replace
+
+
+def test_claims_follow_the_numbers_of_each_network(whole: Results, published: Results, bare: Results) -> None:
+    def verdicts(results: Results) -> dict[str, str]:
+        return {one.claim.partition(" (read as")[0]: one.verdict for one in claims.published_claims(results, 0)}
+
+    found = verdicts(whole)
+    assert found["Twitter: DP-CroSUE outperforms every method that sees one network"] == "supported"
+    assert found["Foursquare: DeepWalk has no ability to infer gender"] == "supported"
+    assert found["Foursquare: at every ε_a DP-CroSUE outperforms R-GCN"] == "contradicted"  # at ε_a = 1
+    assert found["Foursquare: at ε_g = 1 its interests are worse than R-GCN's"] == "supported"
+    assert "not run" not in found.values()
+    worse = verdicts(shifted(whole, "dp-crosue", "twitter/interests/micro-f1", -0.1))
+    assert worse["Twitter: DP-CroSUE outperforms every method that sees one network"] == "contradicted"
+    assert worse["Foursquare: DP-CroSUE outperforms every method that sees one network"] == "supported"
+    told = verdicts(shifted(whole, "deepwalk", "foursquare/gender/precision", 0.05))
+    assert told["Foursquare: DeepWalk has no ability to infer gender"] == "contradicted"
+    assert told["Twitter: DeepWalk has no ability to infer gender"] == "supported"
+    small = verdicts(published)
+    assert small["Foursquare: DP-R-GCN is less attackable than R-GCN"] == "supported"
+    assert small["Foursquare: hierarchical layers help (CroGCN above CroGCN-NH)"] == "not run"
+    assert not any(claim.startswith("Twitter") for claim in small)
+    assert verdicts(bare) == {}
+
+
+def test_what_holds_on_most_data_sets_counts_scores_and_networks(whole: Results) -> None:
+    """Of four attacks one the other way leaves it supported, two contradict it."""
+    attacks = ("foursquare/gender", "twitter/gender")
+    for flipped, verdict in ((1, "supported"), (2, "contradicted")):
+        moved = shifted(whole, "dp-crosue", "foursquare/occupation/precision", -0.02)
+        moved = shifted(moved, "dp-crosue", "twitter/occupation/precision", -0.02)
+        for attack in attacks[:flipped]:
+            moved = shifted(moved, "dp-crosue", f"{attack}/precision", 0.1)
+        (claim,) = [one for one in claims.published_claims(moved, 0) if "less attackable than DP-R-GCN" in one.claim]
+        assert claim.verdict == verdict
+
+
+def test_the_table_of_all_systems_has_the_columns_that_were_measured(twin: Results, bare: Results) -> None:
+    groups = [name for name, _ in tables.headline(twin, 0).groups]
+    assert groups == ["Interests", "Precision of the attack on gender", "Precision of the attack on occupation",
+                      "Link stealing, AUC", "Accounts matched", "ε of one run"]  # fmt: skip
+    found = tables.headline(bare, 0)
+    assert [name for name, _ in found.groups] == ["Link stealing, AUC", "ε of one run"]
+    assert "K =" not in found.caption
+
+
+def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, twin: Results) -> None:
+    for results in (published, bare, twin, example_dpcrosue.weibo()):
+        text = page.render(results, claims.published_claims(results, 0), docs="..")
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
+        assert {"links", "alignment", "risk", "chart-links"} <= set(ids)
+        assert ("interests" in ids) == ("inferred" in ids) == (results is not bare)
+        assert ("Not reproducible here" in text) == (not results.synthetic)
+        assert ("SYNTHETIC" in text) == results.synthetic
+        assert not re.search(r"@0\b|best-sellers|popularity|over K\b|rank(s|ing)? (better|worse)", text)
+    assert "The paper has no results on these data" in page.render(bare, [], docs="..")
+    generated = page.render(example_dpcrosue.weibo(), [], docs="..")
+    assert "Interests on Weibo2" in generated
+    assert "Foursquare" not in generated
+    assert page.render(twin, [], docs="..") == page.render(example_dpcrosue.twin(), [], docs="..")
+
+
+def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    feature = {"name": "gender", "sensitive": True}
+    known: dict[str, object] = {
+        "schema.json": {"networks": ["one", "two"]},
+        "counts.json": [{"step": "published", "links": 9}, {"step": "anchors each once", "links": 7}],
+        "one/schema.json": {"labels": ["art"], "features": [feature], "tables": ["social", "vectors"]},
+        "one/counts.json": [{"users": 5, "posts": 0, "links": 3}],
+        "two/schema.json": {"labels": [], "features": [], "tables": ["users"]},
+        "two/counts.json": [{"users": 4, "posts": 0, "links": 0}],
+    }
+    for name, content in known.items():
+        file = tmp_path / "data/processed/made-up" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content), encoding="utf-8")
+    (one, two), anchors = report.read_networks("made-up")
+    assert anchors == 7
+    assert (one.users, one.friendships, one.labelled, one.sensitive, one.texts) == (5, 3, True, ("gender",), "vectors")
+    assert (two.labelled, two.sensitive, two.texts, two.attributed) == (False, (), "none", False)
+    (tmp_path / "data/processed/made-up/schema.json").write_text('{"networks": []}', encoding="utf-8")
+    with pytest.raises(DataError, match="needs a pair"):
+        report.read_networks("made-up")
+
+
+def test_alignments_of_the_data_are_read_under_the_name_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: Results
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entries = {
+        name: SimpleNamespace(data=data, embeddings=vectors, attributes=attributes, test_share=0.2)
+        for name, data, vectors, attributes in (
+            ("ione-deepwalk", "dpcrosue-ione", "made-up", "perturbed/made-up"),
+            ("elsewhere", "other", None, None),
+        )
+    }
+    written = bare.metrics.filter(pl.col("experiment") == "ione-deepwalk").with_columns(
+        suite=pl.lit("dpcrosue-ione"), model=pl.lit("deepwalk")
+    )
+    (tmp_path / "data/aligned/ione-deepwalk").mkdir(parents=True)
+    contracts.write(written, tmp_path / "data/aligned/ione-deepwalk/metrics.parquet", contracts.METRICS)
+    ((found, metrics),) = report.read_aligned("a-suite", "dpcrosue-ione", entries, 1609)
+    assert found == Aligned("ione-deepwalk", "vectors by deepwalk and perturbed attributes", 322)
+    assert set(metrics["suite"]) == {"a-suite"}
+    assert metrics["value"].to_list() == written["value"].to_list()
+
+
+def test_interests_of_all_systems_are_in_the_example() -> None:
+    """The example covers every system of the paper's tables."""
+    layout = comparison.layout_of(example_dpcrosue.whole())
+    assert {layout.methods[name] for table in layout.tables for name in table.methods} <= set(INTERESTS)
