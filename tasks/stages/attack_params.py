@@ -123,3 +123,7 @@ class TrainingAudit(Strict):
         if self.guesses > self.canaries:
             raise ValueError(f"guesses: {self.guesses} about {self.canaries} canaries")
         return self
+
+
+Attack = AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack
+"""What a suite's own file may say of attacks."""

@@ -19,7 +19,7 @@ from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages import references
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack, TrainingAudit
+from tasks.stages.attack_params import Attack, TrainingAudit
 from tasks.stages.fields import BASE, Cutoffs, Name, Perturbed, Seeds, Strict, known, model_config
 from tasks.stages.network_params import Alignment, NetworkEmbeddings
 
@@ -150,10 +150,7 @@ class OwnParams(Strict):
     evaluation: Evaluation
     training: Training
     tuning: Tuning
-    attack: (
-        Annotated[AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack, Field(discriminator="kind")]
-        | None
-    )
+    attack: Annotated[Attack, Field(discriminator="kind")] | None
     """What an attacker tries on everything that the suite's systems release."""
     training_audit: TrainingAudit | None
     """Which private training runs are audited as a whole; null for none."""

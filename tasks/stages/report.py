@@ -7,7 +7,6 @@ output replaces its predecessor in one rename. The same runs always give the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from tasks.reporting.results import (
     label,
     unique,
 )
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, ReconstructionAttack
+from tasks.stages.attack_params import Attack, AttributeAttack, EdgeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
     PROCESSED,
@@ -63,7 +62,6 @@ PUBLISHED = {
 VALIDATION = {"top-k": "", "next-item": "Recall@{k}", "rating": "minus the MAE", "embedding": ""}
 """Task of a suite -> the metric that chose epochs; empty for what the report's layout calls it."""
 EMBEDDED = DATA / "embedded"
-ALIGNED = DATA / "aligned"
 LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
 """Layer of the attributes that an alignment sees -> how it is told."""
 DOCS = "../../quality"
@@ -95,7 +93,7 @@ def main(name: str) -> None:
         (place / "index.html").write_text(page, encoding="utf-8")
 
 
-def attacks(results: Results, attack: AttributeAttack | EdgeAttack | ReconstructionAttack | None) -> pl.DataFrame:
+def attacks(results: Results, attack: Attack | None) -> pl.DataFrame:
     """What the suite's attack found: on single interactions, on sensitive ratings, on embeddings, or on attributes."""
     if results.networks:
         return leaks.frame(results)
@@ -136,7 +134,7 @@ def read_results(suite: str, params: Params) -> Results:
         if "attack" in stages and not embedding
     ]
     networks, anchors = read_networks(data) if embedding else ((), 0)
-    aligned = read_aligned(suite, data, params.aligned, anchors) if embedding else []
+    aligned = read_aligned(suite, params, anchors) if embedding else []
     tables += [table for _, table in aligned]
     return Results(
         suite=suite,
@@ -192,28 +190,24 @@ def _network(data: str, name: str) -> Network:
     )
 
 
-def read_aligned(suite: str, data: str, entries: Mapping[str, Any], anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
-    """Every entry of `aligned` on the suite's data, with its metrics under the suite's name.
+def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
+    """Every alignment of the suite, with its metrics.
 
     Args:
         suite: the suite's name.
-        data: the suite's data.
-        entries: `aligned` of params.yaml.
+        params: of all suites.
         anchors: people who are known to be in both networks.
 
     Raises:
         DataError: the metrics of an entry are not there or not what their contract says.
     """
     found = []
-    for name, entry in entries.items():
-        if entry.data != data:
-            continue
-        metrics = contracts.read(ALIGNED / name / "metrics.parquet", contracts.METRICS)
-        models = unique(metrics["model"].to_list())
-        sees = [f"vectors by {joined(models)}"] if entry.embeddings else []
-        sees += [LAYERS[entry.attributes.partition("/")[0]]] if entry.attributes else []
-        aligned = Aligned(name, joined(sees), round(entry.test_share * anchors))
-        found.append((aligned, metrics.with_columns(suite=pl.lit(suite))))
+    for name, entry in params.suites[suite].aligned.items():
+        metrics = contracts.read(RUNS / suite / "alignments" / name / "metrics.parquet", contracts.METRICS)
+        layer = params.networks_of(entry).partition("/")[0]
+        sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
+        sees += [LAYERS[layer]] if entry.reads_attributes else []
+        found.append((Aligned(name, joined(sees), round(entry.test_share * anchors)), metrics))
     return found
 
 

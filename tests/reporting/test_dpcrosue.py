@@ -7,13 +7,11 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation.statistics import paired_tests
 from tasks.reporting import (
@@ -421,28 +419,6 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "data/processed/made-up/schema.json").write_text('{"networks": []}', encoding="utf-8")
     with pytest.raises(DataError, match="needs a pair"):
         report.read_networks("made-up")
-
-
-def test_alignments_of_the_data_are_read_under_the_name_of_the_suite(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: Results
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    entries = {
-        name: SimpleNamespace(data=data, embeddings=vectors, attributes=attributes, test_share=0.2)
-        for name, data, vectors, attributes in (
-            ("ione-deepwalk", "dpcrosue-ione", "made-up", "perturbed/made-up"),
-            ("elsewhere", "other", None, None),
-        )
-    }
-    written = bare.metrics.filter(pl.col("experiment") == "ione-deepwalk").with_columns(
-        suite=pl.lit("dpcrosue-ione"), model=pl.lit("deepwalk")
-    )
-    (tmp_path / "data/aligned/ione-deepwalk").mkdir(parents=True)
-    contracts.write(written, tmp_path / "data/aligned/ione-deepwalk/metrics.parquet", contracts.METRICS)
-    ((found, metrics),) = report.read_aligned("a-suite", "dpcrosue-ione", entries, 1609)
-    assert found == Aligned("ione-deepwalk", "vectors by deepwalk and perturbed attributes", 322)
-    assert set(metrics["suite"]) == {"a-suite"}
-    assert metrics["value"].to_list() == written["value"].to_list()
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.stages import align, check, perturb
+from tasks.stages import align, check, perturb, report
 from tasks.stages.align_inputs import Anchors, locate
 from tasks.stages.align_ways import Found, judged
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
@@ -327,7 +327,7 @@ def failed_check() -> None:
             ConfigurationError,
             "'tiny' embeds 'other', not 'tiny'",
         ),
-        (vectors(np.ones((9, tiny.WIDTH))), DataError, "9 rows are not those of users 0..69"),
+        (vectors(np.ones((9, tiny.WIDTH))), DataError, "does not hold the 70 users' vectors once each"),
         (vectors(np.ones((tiny.N_RIGHT, 3))), DataError, "widths differ"),
         (vectors(np.full((tiny.N_RIGHT, tiny.WIDTH), np.inf)), DataError, "not finite"),
         (lambda: shutil.rmtree(EMBEDDINGS / "tiny" / "base" / "left"), DataError, "left/seed-0.parquet: no such file"),
@@ -362,3 +362,10 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
     contracts.write(gone, SAID / "metrics.parquet", contracts.METRICS)
     with pytest.raises(DataError, match="metric was measured"):
         check.main("aligned/tiny")
+
+
+def test_a_report_reads_its_suites_alignments() -> None:
+    align.main("tiny")
+    ((found_, table),) = report.read_aligned("tiny", load(), 60)
+    assert (found_.name, found_.sees, found_.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
+    assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
