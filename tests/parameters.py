@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy as copying
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,12 @@ OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", 
 
 def read() -> dict[str, Any]:
     """The project's params.yaml, with what the suites' own files say among the entries of `suites`."""
+    return copying.deepcopy(_read())
+
+
+@cache
+def _read() -> dict[str, Any]:
+    """The same, once: it takes a second."""
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for name, suite in raw["suites"].items():
         suite |= yaml.safe_load((ROOT / "suites" / name / "params.yaml").read_text(encoding="utf-8"))
