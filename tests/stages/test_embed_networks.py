@@ -1,0 +1,247 @@
+"""Stage `embed-networks`: whose vectors it writes, what they follow from, what they cost, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.privacy.ledger import LedgerEntry
+from tasks.stages import embed_networks, monitor
+from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json, write_json
+from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors, write_vectors
+from tests.stages import tiny_systems as tiny
+from tests.stages.test_interrupted import interrupted, leftovers
+
+KEYS = ("setting", "seed", "network")
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny.build(tmp_path)
+
+
+def vectors(name: str, network: str = "left", seed: int = 0, setting: str = "base") -> np.ndarray:
+    return read_vectors(embedding_file(EMBEDDINGS / name, setting, network, seed), tiny.SIZES[network])
+
+
+def ledger(name: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Entries by setting, seed and network."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for record in read_json(EMBEDDINGS / name / "ledger.json"):
+        found.setdefault(tuple(record.pop(key) for key in KEYS), []).append(record)
+    return found
+
+
+def results(name: str) -> tuple[Any, ...]:
+    """All that a run writes but how long it took."""
+    histories = read_json(EMBEDDINGS / name / "history.json")
+    for one in histories:
+        for epoch in one["epochs"]:
+            del epoch["seconds"]
+    tables = [digest(file) for file in sorted((EMBEDDINGS / name).rglob("*.parquet"))]
+    return tables, read_json(EMBEDDINGS / name / "ledger.json"), histories
+
+
+def units(name: str) -> list[Path]:
+    return sorted((CHECKPOINTS / "embeddings" / name).iterdir())
+
+
+@pytest.mark.parametrize("name", ["raw", "private", "walks"])
+def test_every_setting_network_and_seed_has_finite_vectors_of_its_users(name: str) -> None:
+    tiny.release()
+    embed_networks.main(name)
+    settings = tiny.SETTINGS if name == "private" else ["base"]
+    files = {file.relative_to(EMBEDDINGS / name).as_posix() for file in (EMBEDDINGS / name).rglob("*.parquet")}
+    assert files == {f"{one}/{net}/seed-{seed}.parquet" for one in settings for net in tiny.SIZES for seed in (0, 1)}
+    found = [vectors(name, net, seed, one) for one in settings for net in tiny.SIZES for seed in (0, 1)]
+    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in found)
+    assert len({rows.tobytes() for rows in found}) == len(found), "each has noise, a network or a start of its own"
+    histories = read_json(EMBEDDINGS / name / "history.json")
+    assert [len(one["epochs"]) for one in histories] == [0 if name == "walks" else 2] * len(found)
+    record = read_json(EMBEDDINGS / name / "run.json")
+    assert record["synthetic"]
+    assert [check["contract"] for check in record["checks"]] == ["processed", "perturbed"][: len(settings)]
+
+
+@pytest.mark.parametrize("name", ["raw", "walks"])
+def test_two_networks_do_not_start_from_equal_weights(name: str) -> None:
+    folder = PROCESSED / "tiny"
+    shutil.rmtree(folder / "right")
+    shutil.copytree(folder / "left", folder / "right")
+    embed_networks.main(name)
+    left, right = (read_vectors(embedding_file(EMBEDDINGS / name, "base", net, 0), 200) for net in tiny.SIZES)
+    assert not np.isclose(left, right).all(axis=1).any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "poison"),
+    [
+        ("feature", lambda: tiny.change("left/users", hash=1 - pl.col("hash"), gender=pl.lit("1"))),
+        ("text", lambda: tiny.change("left/posts", tokens=pl.col("tokens").reverse())),
+        ("text", lambda: tiny.change("right/vectors", vector=pl.col("vector").reverse())),
+    ],
+)
+def test_what_is_not_read_changes_nothing(kind: str, poison: Callable[[], None]) -> None:
+    """Beside embeddings that read it, which do change."""
+    others = [one for one in ("feature", "edge", "text") if one != kind]
+    blind = tiny.ALONE | {"reads": others, "text": tiny.WORDS if "text" in others else None}
+    tiny.parameters(embeddings={"raw": tiny.ALONE, "blind": blind}, aligned={}, experiments={})
+    for name in ("raw", "blind"):
+        embed_networks.main(name)
+    before, seen, made = results("blind"), results("raw"), units("blind")
+    poison()
+    for name in ("raw", "blind"):
+        embed_networks.main(name)
+    assert len(set(units("blind")) - set(made)) == 2, "the network was embedded again, with both seeds"
+    assert results("blind") == before
+    assert results("raw")[0] != seen[0]
+
+
+@pytest.mark.parametrize("reads", [["feature", "edge", "text"], ["edge"], ["edge", "text"]])
+def test_a_release_costs_what_was_spent_on_the_kinds_that_are_read(reads: list[str]) -> None:
+    tiny.release()
+    entry = tiny.EMBEDDINGS["private"] | {"reads": reads, "text": tiny.WORDS if "text" in reads else None}
+    tiny.parameters(embeddings={"private": entry}, aligned={}, experiments={})
+    embed_networks.main("private")
+    released = [one for one in read_json(PERTURBED / "published" / "ledger.json") if one["protects"] in reads]
+    assert sorted(map(str, read_json(EMBEDDINGS / "private" / "ledger.json"))) == sorted(map(str, released))
+    assert set(ledger("private")) == {
+        (one, seed, net) for one in tiny.SETTINGS for seed in (0, 1) for net in tiny.SIZES
+    }
+
+
+def test_a_model_costs_only_the_kinds_that_it_makes_use_of() -> None:
+    """Whatever it is shown: walks go along friendships alone."""
+    tiny.release()
+    shown = {"networks": "perturbed/published", "reads": ["feature", "edge", "text"]}
+    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "walks", **shown), aligned={}, experiments={})
+    embed_networks.main("walks")
+    assert {one["protects"] for of in ledger("walks").values() for one in of} == {"edge"}
+
+
+def test_processed_data_cost_an_entry_without_a_budget_for_each_kind_that_is_read() -> None:
+    for name in ("raw", "walks"):
+        embed_networks.main(name)
+    every = {"left": ["feature", "edge", "text"], "right": ["edge", "text"]}
+    for (_, _, network), entries in ledger("raw").items():
+        assert [one["protects"] for one in entries] == every[network]
+        assert {LedgerEntry.model_validate(one).accounted_epsilon for one in entries} == {None}
+    assert {tuple(one["protects"] for one in of) for of in ledger("walks").values()} == {("edge",)}
+    assert len(ledger("walks")) == 4
+
+
+@pytest.mark.parametrize(("module", "nth"), [(monitor, 1), (monitor, 2), (embed_networks, 1), (embed_networks, 3)])
+def test_an_interrupted_run_ends_as_an_unbroken_one(module: Any, nth: int) -> None:
+    """`monitor` writes JSON after each of two epochs, the stage itself twice of a finished network."""
+    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", seeds=[0]), aligned={}, experiments={})
+    embed_networks.main("raw")
+    unbroken = results("raw")
+    shutil.rmtree(EMBEDDINGS)
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: embed_networks.main("raw"), module, "write_json", nth)
+    assert not (EMBEDDINGS / "raw").exists()
+    assert not leftovers()
+    embed_networks.main("raw")
+    assert results("raw") == unbroken
+    assert not list(CHECKPOINTS.rglob("progress"))
+
+
+def test_an_interrupted_run_goes_on_from_its_last_epoch() -> None:
+    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", seeds=[0]), aligned={}, experiments={})
+    interrupted(lambda: embed_networks.main("raw"), monitor, "write_json", 2)
+    [state] = CHECKPOINTS.rglob("state.json")
+    kept = read_json(state)["history"]
+    assert [epoch["epoch"] for epoch in kept] == [1]
+    embed_networks.main("raw")
+    [left, _] = read_json(EMBEDDINGS / "raw" / "history.json")
+    assert left["epochs"][:1] == kept, "seconds and all: it was not run again"
+    assert len(left["epochs"]) == 2
+
+
+def test_another_seed_repeats_no_finished_one() -> None:
+    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", seeds=[0]), aligned={}, experiments={})
+    embed_networks.main("raw")
+    before = {folder: folder.stat().st_mtime_ns for folder in units("raw")}
+    first = vectors("raw")
+    tiny.parameters()
+    embed_networks.main("raw")
+    after = {folder: folder.stat().st_mtime_ns for folder in units("raw")}
+    assert before.items() <= after.items()
+    assert len(after) == 2 * len(before) == 4
+    assert np.array_equal(vectors("raw"), first)
+
+
+def no_friendships() -> None:
+    for network in tiny.SIZES:
+        path = PROCESSED / "tiny" / network / "schema.json"
+        schema = contracts.read_schema(path)
+        tables = tuple(one for one in schema.tables if one != "social")
+        write_json(path, schema.model_copy(update={"tables": tables}).model_dump(mode="json"))
+
+
+def test_a_network_without_friendships_is_left_out() -> None:
+    path = PROCESSED / "tiny" / "right" / "schema.json"
+    schema = contracts.read_schema(path)
+    write_json(path, schema.model_copy(update={"tables": ("users", "user_ids")}).model_dump(mode="json"))
+    embed_networks.main("walks")
+    assert {file.parent.name for file in (EMBEDDINGS / "walks").rglob("*.parquet")} == {"left"}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("raw", lambda: tiny.passed("processed", "tiny", success=False), "processed/tiny.json: .* failed their check"),
+        ("private", lambda: tiny.passed("perturbed", "published", success=False), "published.json: .* failed their"),
+        ("raw", no_friendships, "no network with friendships, so there is nobody to embed"),
+        ("raw", lambda: (PROCESSED / "tiny/left/posts.parquet").unlink(), "left/posts.parquet: no such table"),
+        ("raw", lambda: (PROCESSED / "tiny/left/users.parquet").unlink(), "left/users.parquet: no such table"),
+        ("raw", lambda: (PROCESSED / "tiny/right/social.parquet").unlink(), "right/social.parquet: no such table"),
+        (
+            "private",
+            lambda: (tiny.released("base", 1, "left") / "features.parquet").unlink(),
+            "base/seed-1/left/features.parquet: no such table",
+        ),
+    ],
+)
+def test_what_cannot_be_embedded_is_refused_in_one_line(name: str, change: Callable[[], Any], message: str) -> None:
+    tiny.release()
+    change()
+    with pytest.raises(DataError, match=message) as refusal:
+        embed_networks.main(name)
+    assert "\n" not in str(refusal.value)
+    assert not (EMBEDDINGS / name).exists()
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"embeddings\.none is in no suite.*; known: private, raw, walks"):
+        embed_networks.main("none")
+
+
+def test_posts_without_vectors_of_their_words_are_refused() -> None:
+    tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "raw", text=None), aligned={}, experiments={})
+    with pytest.raises(DataError, match="vectors of their words") as refusal:
+        embed_networks.main("raw")
+    assert "\n" not in str(refusal.value)
+
+
+def test_vectors_are_read_as_written_and_never_of_other_users() -> None:
+    path = Path("vectors.parquet")
+    rows = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    write_vectors(path, rows)
+    assert np.array_equal(read_vectors(path, 5), rows)
+    with pytest.raises(DataError, match="does not hold the 6 users' vectors once each"):
+        read_vectors(path, 6)
+    path.write_text("no table", encoding="utf-8")
+    with pytest.raises(DataError, match="not a table of vectors"):
+        read_vectors(path, 5)
+    with pytest.raises(DataError, match="no such table"):
+        read_vectors(RUNS / "none.parquet", 5)

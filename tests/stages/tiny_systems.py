@@ -1,0 +1,142 @@
+"""A workspace of one tiny suite that embeds users: parameters for each way to do so, two networks, and a release.
+
+The networks are those of `tiny_networks`, with labels for most users of `left`. What a stage reads and another one
+writes, the tests let that stage write, or make up with `aligned`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks import contracts
+from tasks.stages import perturb
+from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, write_json
+from tasks.stages.network_files import ALIGNED
+from tests.stages import tiny, tiny_networks, tiny_pair
+
+SIZES = {"left": tiny_networks.N_USERS, "right": tiny_networks.RIGHT.n_users}
+SEEDS = [0, 1]
+WIDTH = 4
+CODE = "tasks/models/networks"
+STEPS = {"epochs": 2, "batch_size": 500, "learning_rate": 0.01, "dimension": WIDTH}
+WORDS = {"dimension": 3, "window": 2, "negatives": 1.0}
+PUBLISHED = tiny_networks.PUBLISHED | {"sweep": {"edges_epsilon": [5.0]}}
+RIGOROUS = tiny_networks.RIGOROUS | {"sweep": {"edges_epsilon": [5.0]}, "text_epsilon": None}
+SETTINGS = ["base", "edges_epsilon=5.0"]
+"""Of the release."""
+ALONE = {
+    "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "rgcn", "code": f"{CODE}/rgcn.py",
+    "config": STEPS | {"hidden": 5, "free": 3}, "reads": ["feature", "edge", "text"], "text": WORDS, "seeds": SEEDS,
+}  # fmt: skip
+EMBEDDINGS: dict[str, dict[str, Any]] = {
+    "raw": ALONE,
+    "private": ALONE | {"networks": "perturbed/published"},
+    "walks": ALONE
+    | {
+        "model": "deepwalk", "code": f"{CODE}/deepwalk.py", "reads": ["edge"], "text": None,
+        "config": {"dimension": WIDTH, "walks": 2, "length": 4, "window": 2},
+    },
+}  # fmt: skip
+PAIR = tiny_pair.ENTRY | {"anchor_shares": [], "test_share": 0.2, "k": [1]}
+ANCHORS: dict[str, dict[str, Any]] = {
+    "raw": PAIR | {"of": "embeddings/raw"},
+    "private": PAIR | {"of": "embeddings/private"},
+    "known": PAIR | {"of": "embeddings/raw", "ways": [], "anchor_shares": [0.5], "anchors": "truth"},
+}
+CONTROL = {"code": f"{CODE}/controls.py", "config": {}, "sweep": []}
+SWEEP = [{"edges_epsilon": 5.0}]
+JOINT = {"model": "crosue", "code": f"{CODE}/crosue.py", "config": STEPS | {"hops": 2}, "sweep": []}
+TAKEN = {"model": "rgcn", "code": f"{CODE}/rgcn.py", "config": {}, "sweep": []}
+EXPERIMENTS: dict[str, dict[str, Any]] = {
+    "degree": CONTROL | {"features": "processed/tiny", "model": "degree"},
+    "sne": {
+        "features": "perturbed/published", "model": "sne", "code": f"{CODE}/sne.py", "sweep": SWEEP,
+        "config": STEPS | {"ids": 3, "attributes": 2},
+    },
+    "rgcn": TAKEN | {"features": "embeddings/raw"},
+    "dp-rgcn": TAKEN | {"features": "embeddings/private", "model": "dp-rgcn", "sweep": SWEEP},
+    "crosue": JOINT | {"features": "aligned/raw"},
+    "dp-crosue": JOINT | {"features": "aligned/private", "model": "dp-crosue", "sweep": SWEEP},
+    "crosue-known": JOINT | {"features": "aligned/known"},
+}  # fmt: skip
+
+
+def build(root: Path) -> None:
+    """Write the workspace below `root`."""
+    tiny_networks.build(root)
+    shutil.rmtree(root / "suites")  # of suites without embeddings
+    parameters(root)
+    few = np.arange(60, dtype=np.int32)
+    labels = pl.DataFrame({"user": few, "music": few % 2}, schema={"user": pl.Int32, "music": pl.Int8})
+    place = root / PROCESSED / "tiny" / "left" / "labels.parquet"
+    contracts.write(labels, place, contracts.labels_schema(("music",)))
+    for layer in ("perturbed", "embeddings", "aligned"):
+        for name in ("published", "raw", "private", "walks", "known"):
+            passed(layer, name, root)
+
+
+def parameters(root: Path = Path(), **changes: Any) -> None:
+    """Write the parameters, with `changes` of whole sections."""
+    text = {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}
+    about = {"suite": "tiny", "data": "tiny", "seeds": SEEDS}
+    sections = {
+        "processed": {"tiny": {"dataset": "tiny", "protocol": "dpcrosue", "options": text}},
+        "perturbed": {"published": PUBLISHED},
+        "embedded": {},
+        "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
+        "evaluation": {"k": [1], "negatives": None, "seed": 1, "recall": "relevant"},
+        "training": {"patience": 1, "validation_k": None},
+        "tuning": {"seed": 1000, "grid": {}},
+        "attack": None,
+        "training_audit": None,
+        "embeddings": EMBEDDINGS,
+        "aligned": ANCHORS,
+        "experiments": {f"tiny-{name}": about | one for name, one in EXPERIMENTS.items()},
+    }
+    tiny.write_parameters(tiny.parameters(**(sections | changes)), root)
+
+
+def without(section: dict[str, dict[str, Any]], *names: str, **changes: Any) -> dict[str, dict[str, Any]]:
+    """A section's entries under these names alone, all with `changes`."""
+    return {name: section[name] | changes for name in names}
+
+
+def passed(layer: str, name: str, root: Path = Path(), *, success: bool = True) -> None:
+    """Write a verdict that holds whatever the files are."""
+    verdict = {"contract": layer, "name": name, "success": success, "evaluated": 9, "failed": 0, "checked": {}}
+    (root / QUALITY / layer).mkdir(parents=True, exist_ok=True)
+    write_json(root / QUALITY / layer / f"{name}.json", verdict)
+
+
+def release() -> None:
+    """Perturb the networks, in the current folder."""
+    perturb.main("published")
+
+
+def released(setting: str, seed: int, network: str) -> Path:
+    """Where a perturbed network lies."""
+    return PERTURBED / "published" / setting / f"seed-{seed}" / network
+
+
+def anchors(name: str, pairs: list[list[int]], settings: list[str]) -> None:
+    """Write what an alignment found, the same for every setting and seed."""
+    table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}, orient="row")
+    for setting in settings:
+        for seed in SEEDS:
+            place = ALIGNED / name / setting / f"seed-{seed}" / "anchors.parquet"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            contracts.write(table, place, contracts.ANCHORS)
+
+
+def change(table: str, **columns: pl.Expr) -> None:
+    """Replace columns of a processed table, such as `left/users`."""
+    place = PROCESSED / "tiny" / f"{table}.parquet"
+    network, _, name = table.partition("/")
+    schema = {"left": tiny_networks.LEFT, "right": tiny_networks.RIGHT}[network]
+    contract = contracts.table_schema(name, schema)
+    contracts.write(contracts.read(place, contract).with_columns(**columns), place, contract)
