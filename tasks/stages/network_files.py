@@ -92,7 +92,7 @@ def read_vectors(path: Path, n_users: int) -> NDArray[np.float32]:
     table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
     if not np.array_equal(table["node"].to_numpy(), np.arange(n_users)):
         raise DataError(f"{path}: does not hold the {n_users} users' vectors once each; run its stage again")
-    return table["vector"].to_numpy().reshape(n_users, size)
+    return table["vector"].to_numpy(writable=True).reshape(n_users, size)  # PyTorch warns of arrays that are not
 
 
 def embedding_file(folder: Path, setting: str, network: str, seed: int) -> Path:

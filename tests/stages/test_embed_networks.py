@@ -238,6 +238,7 @@ def test_vectors_are_read_as_written_and_never_of_other_users() -> None:
     rows = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     write_vectors(path, rows)
     assert np.array_equal(read_vectors(path, 5), rows)
+    assert read_vectors(path, 5).flags.writeable
     with pytest.raises(DataError, match="does not hold the 6 users' vectors once each"):
         read_vectors(path, 6)
     path.write_text("no table", encoding="utf-8")
