@@ -1,0 +1,370 @@
+"""Stage `train` of suites that embed users: each way to embed, what it follows from, what it costs, what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import align, embed_networks, monitor, train_networks
+from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
+from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors
+from tests.stages import tiny_systems as tiny
+from tests.stages.test_interrupted import interrupted, leftovers
+
+SCORES = {
+    f"left/interests/{control}{score}"
+    for control in ("", "majority/", "everything/")
+    for score in ("precision", "precision-swapped", "micro-f1")
+}
+PAIRS = [[3, 4], [5, 6]]
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny.build(tmp_path)
+
+
+def out(name: str) -> Path:
+    return RUNS / "tiny" / f"tiny-{name}"
+
+
+def vectors(name: str, network: str = "left", seed: int = 0, setting: str = "base") -> np.ndarray:
+    return read_vectors(embedding_file(out(name) / "released", setting, network, seed), tiny.SIZES[network])
+
+
+def all_vectors(name: str, settings: list[str]) -> dict[tuple[str, str, int], np.ndarray]:
+    which = [(setting, network, seed) for setting in settings for network in tiny.SIZES for seed in tiny.SEEDS]
+    return {(setting, net, seed): vectors(name, net, seed, setting) for setting, net, seed in which}
+
+
+def metrics(name: str) -> pl.DataFrame:
+    return contracts.read(out(name) / "train" / "metrics.parquet", contracts.METRICS)
+
+
+def ledger(name: str, **of: Any) -> list[dict[str, Any]]:
+    records = read_json(out(name) / "train" / "ledger.json")
+    return [record for record in records if all(record[key] == value for key, value in of.items())]
+
+
+def sorted_records(records: list[dict[str, Any]]) -> list[str]:
+    return sorted(str(sorted(record.items())) for record in records)
+
+
+def results(name: str) -> tuple[Any, ...]:
+    """All that a run writes but how long it took."""
+    histories = read_json(out(name) / "train" / "history.json")
+    for seeds in histories.values():
+        for epoch in (epoch for epochs in seeds.values() for epoch in epochs):
+            del epoch["seconds"]
+    return digest(out(name) / "released"), digest(out(name) / "train/metrics.parquet"), ledger(name), histories
+
+
+def made_up(name: str, settings: list[str]) -> None:
+    """Embeddings of the stage before, with a ledger in which nothing was spent."""
+    for setting in settings:
+        for seed in tiny.SEEDS:
+            for number, (network, size) in enumerate(tiny.SIZES.items()):
+                rng = np.random.default_rng([len(setting), seed, number])
+                rows = rng.standard_normal((size, tiny.WIDTH)).astype(np.float32)
+                write_vectors(embedding_file(EMBEDDINGS / name, setting, network, seed), rows)
+    (EMBEDDINGS / name / "ledger.json").write_text("[]", encoding="utf-8")
+
+
+def joint(name: str = "raw", pairs: list[list[int]] | None = None) -> None:
+    made_up(name, ["base"])
+    tiny.anchors(name, PAIRS if pairs is None else pairs, ["base"])
+
+
+def test_a_model_on_processed_data_embeds_each_network() -> None:
+    train_networks.main("tiny-degree")
+    for network, size in tiny.SIZES.items():
+        links = contracts.read(PROCESSED / "tiny" / network / "social.parquet", contracts.SOCIAL)
+        friends = {frozenset(pair) for pair in links.select("source", "target").iter_rows()}
+        expected = [sum(user in pair for pair in friends) for user in range(size)]
+        for seed in tiny.SEEDS:
+            assert vectors("degree", network, seed)[:, 0].tolist() == expected
+    assert {(one["network"], one["protects"], one["accounted_epsilon"]) for one in ledger("degree")} == {
+        ("left", "edge", None),
+        ("right", "edge", None),
+    }
+    assert read_json(out("degree") / "train" / "history.json") == {"base": {"0": [], "1": []}}
+
+
+def test_a_model_on_perturbed_data_embeds_each_release_and_costs_what_it_reads_of_it() -> None:
+    tiny.release()
+    train_networks.main("tiny-sne")
+    found = all_vectors("sne", tiny.SETTINGS)
+    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in found.values())
+    assert len({rows.tobytes() for rows in found.values()}) == len(found)
+    released = read_json(PERTURBED / "published" / "ledger.json")
+    read = [record for record in released if record["protects"] in ("feature", "edge")]
+    assert sorted_records(ledger("sne")) == sorted_records(read)
+    epochs = read_json(out("sne") / "train" / "history.json")["base"]["1"]
+    assert [(epoch["network"], epoch["epoch"]) for epoch in epochs] == [
+        ("left", 1), ("left", 2), ("right", 1), ("right", 2)
+    ]  # fmt: skip
+
+
+def test_embeddings_are_taken_over_bit_by_bit_with_what_they_cost() -> None:
+    tiny.release()
+    embed_networks.main("private")
+    train_networks.main("tiny-dp-rgcn")
+    written = [file.relative_to(EMBEDDINGS / "private") for file in (EMBEDDINGS / "private").rglob("*.parquet")]
+    assert len(written) == 8
+    for file in written:
+        assert digest(out("dp-rgcn") / "released" / file) == digest(EMBEDDINGS / "private" / file)
+    assert sorted_records(ledger("dp-rgcn")) == sorted_records(read_json(EMBEDDINGS / "private" / "ledger.json"))
+    assert read_json(out("dp-rgcn") / "train" / "run.json")["parameters"]["embeddings"]["config"]["dimension"] == 4
+
+
+def test_only_settings_of_the_experiment_are_taken_over() -> None:
+    made_up("private", tiny.SETTINGS)
+    tiny.parameters(experiments={"tiny-dp-rgcn": experiment("dp-rgcn", sweep=[])})
+    train_networks.main("tiny-dp-rgcn")
+    assert [place.name for place in (out("dp-rgcn") / "released").iterdir()] == ["base"]
+
+
+def experiment(name: str, **changes: Any) -> dict[str, Any]:
+    return {"suite": "tiny", "data": "tiny", "seeds": tiny.SEEDS} | tiny.EXPERIMENTS[name] | changes
+
+
+@pytest.mark.parametrize("name", ["degree", "rgcn", "crosue"])
+def test_interests_are_predicted_where_there_are_labels_and_nowhere_else(name: str) -> None:
+    joint()
+    train_networks.main(f"tiny-{name}")
+    found = metrics(name)
+    assert set(found["metric"]) == SCORES
+    assert len(found) == len(SCORES) * len(tiny.SEEDS)
+    assert found["value"].is_between(0, 1).all()
+    assert found["k"].is_null().all()
+    about = {"suite": "tiny", "experiment": f"tiny-{name}", "dataset": "tiny", "model": name, "setting": "base"}
+    assert found.select(*about).unique().to_dicts() == [about]
+
+
+def test_vectors_that_hold_the_interest_predict_it() -> None:
+    made_up("raw", ["base"])
+    rows = np.random.default_rng(0).standard_normal((tiny.SIZES["left"], tiny.WIDTH)).astype(np.float32)
+    rows[:, 2] = np.arange(len(rows)) % 2
+    write_vectors(embedding_file(EMBEDDINGS / "raw", "base", "left", 0), rows)
+    train_networks.main("tiny-rgcn")
+    (score,) = metrics("rgcn").filter(metric="left/interests/micro-f1", seed=0)["value"]
+    (chance,) = metrics("rgcn").filter(metric="left/interests/majority/micro-f1", seed=0)["value"]
+    assert score == 1 > chance
+
+
+def test_systems_are_judged_on_the_same_splits() -> None:
+    """What giving everything scores depends on the split alone."""
+    joint()
+    for name in ("rgcn", "crosue", "degree"):
+        train_networks.main(f"tiny-{name}")
+    control = [
+        metrics(name).filter(metric="left/interests/everything/micro-f1").sort("seed")["value"].to_list()
+        for name in ("rgcn", "crosue", "degree")
+    ]
+    assert control[0] == control[1] == control[2]
+    assert control[0][0] != control[0][1]
+
+
+def test_both_networks_are_embedded_together_in_one_space() -> None:
+    joint()
+    train_networks.main("tiny-crosue")
+    found = all_vectors("crosue", ["base"])
+    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in found.values())
+    before = read_vectors(embedding_file(EMBEDDINGS / "raw", "base", "left", 0), tiny.SIZES["left"])
+    assert not np.isclose(found["base", "left", 0], before).all(axis=1).any()
+    epochs = read_json(out("crosue") / "train" / "history.json")["base"]["0"]
+    assert [(epoch["network"], epoch["epoch"]) for epoch in epochs] == [("both", 1), ("both", 2)]
+    parameters = read_json(out("crosue") / "train" / "run.json")["parameters"]
+    assert (parameters["aligned"]["of"], parameters["embeddings"]["model"]) == ("embeddings/raw", "rgcn")
+
+
+@pytest.mark.parametrize(("network", "user"), [("left", 3), ("right", 4)])
+def test_what_an_anchor_brings_reaches_the_other_network(network: str, user: int) -> None:
+    """Even without a step of training; and nothing crosses where there is no anchor."""
+    (other,) = set(tiny.SIZES) - {network}
+    still = experiment("crosue", config=tiny.JOINT["config"] | {"learning_rate": 1e-12})
+    tiny.parameters(experiments={"tiny-crosue": still})
+    changed = {}
+    for pairs in (PAIRS, []):
+        joint(pairs=pairs)
+        train_networks.main("tiny-crosue")
+        before = vectors("crosue", other)
+        place = embedding_file(EMBEDDINGS / "raw", "base", network, 0)
+        rows = read_vectors(place, tiny.SIZES[network]).copy()
+        rows[user] += 100
+        write_vectors(place, rows)
+        train_networks.main("tiny-crosue")
+        changed[len(pairs)] = np.abs(vectors("crosue", other) - before).max()
+    assert changed[2] > 1
+    assert changed[0] < 1e-6
+
+
+def test_without_found_anchors_each_network_is_embedded_beside_the_other() -> None:
+    joint(pairs=[])
+    train_networks.main("tiny-crosue")
+    assert all(np.isfinite(rows).all() for rows in all_vectors("crosue", ["base"]).values())
+
+
+def test_a_pair_costs_what_its_networks_did_and_found_anchors_nothing() -> None:
+    tiny.release()
+    embed_networks.main("private")
+    tiny.anchors("private", PAIRS, tiny.SETTINGS)
+    train_networks.main("tiny-dp-crosue")
+    assert sorted_records(ledger("dp-crosue")) == sorted_records(read_json(EMBEDDINGS / "private" / "ledger.json"))
+    assert {one["network"] for one in ledger("dp-crosue")} == {"left", "right"}
+
+
+def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
+    embed_networks.main("raw")
+    align.main("known")
+    train_networks.main("tiny-crosue-known")
+    entries = ledger("crosue-known", protects="anchor")
+    assert [(one["network"], one["seed"], one["accounted_epsilon"]) for one in entries] == [
+        ("", 0, None),
+        ("", 1, None),
+    ]
+    alone = read_json(EMBEDDINGS / "raw" / "ledger.json")
+    assert len(ledger("crosue-known")) == len(alone) + 2
+    truth = contracts.read(PROCESSED / "tiny" / "anchors.parquet", contracts.ANCHORS)
+    used = contracts.read(ALIGNED / "known" / "base" / "seed-0" / "anchors.parquet", contracts.ANCHORS)
+    assert 0 < len(used) < len(truth), "those that judge are kept back"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "nth"),
+    [
+        ("sne", monitor, 3),
+        ("sne", train_networks, 2),
+        ("crosue", monitor, 2),
+        ("crosue", train_networks, 3),
+        ("rgcn", train_networks, 5),
+    ],
+)
+def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth: int) -> None:
+    """`monitor` writes JSON after each of two epochs, the stage itself three times of a finished unit."""
+    joint()
+    processed = {"features": "processed/tiny", "sweep": []}
+    entry = experiment(name, **(processed if name == "sne" else {}))
+    tiny.parameters(experiments={f"tiny-{name}": entry})
+    train_networks.main(f"tiny-{name}")
+    unbroken = results(name)
+    shutil.rmtree(out(name))
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: train_networks.main(f"tiny-{name}"), module, "write_json", nth)
+    assert not out(name).exists()
+    assert not leftovers()
+    train_networks.main(f"tiny-{name}")
+    assert results(name) == unbroken
+    assert not list(CHECKPOINTS.rglob("progress"))
+
+
+def test_another_seed_repeats_no_finished_one() -> None:
+    joint()
+    tiny.parameters(experiments={"tiny-crosue": experiment("crosue", seeds=[0])})
+    train_networks.main("tiny-crosue")
+    (first,) = (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()
+    made = first.stat().st_mtime_ns
+    tiny.parameters()
+    train_networks.main("tiny-crosue")
+    assert first.stat().st_mtime_ns == made
+    assert len(list(first.parent.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: tiny.anchors("raw", PAIRS[:1], ["base"]),
+        lambda: made_up_anew("raw"),
+        lambda: tiny.change("right/social", source=pl.col("source").reverse()),
+        lambda: tiny.change("left/labels", music=1 - pl.col("music")),
+    ],
+)
+def test_what_a_unit_is_made_and_judged_from_makes_it_anew(change: Callable[[], None]) -> None:
+    joint()
+    train_networks.main("tiny-crosue")
+    before = {place.name for place in (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()}
+    change()
+    train_networks.main("tiny-crosue")
+    assert not before & {place.name for place in (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()}
+
+
+def made_up_anew(name: str) -> None:
+    for seed in tiny.SEEDS:
+        rows = np.random.default_rng(seed).standard_normal((tiny.SIZES["right"], tiny.WIDTH)).astype(np.float32)
+        write_vectors(embedding_file(EMBEDDINGS / name, "base", "right", seed), rows)
+
+
+def another_task() -> None:
+    suite = {"title": "Tiny", "paper": None, "data": "tiny", "task": "rating"}
+    entry = experiment(
+        "degree", model="rating-means", code="tasks/models/rating_means.py", config={"sensitive_share": 0}
+    )
+    processed = {"dataset": "tiny", "protocol": "privsr", "options": {"folds": 5}}
+    tiny.parameters(
+        suites={"tiny": suite}, embeddings={}, aligned={}, experiments={"tiny-degree": entry}, perturbed={},
+        processed={"tiny": processed}, evaluation={"k": [], "negatives": None, "seed": 1, "recall": "relevant"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error", "message"),
+    [
+        (
+            "none",
+            lambda: None,
+            ConfigurationError,
+            "experiments: unknown 'tiny-none'; known: tiny-crosue, tiny-crosue-",
+        ),
+        (
+            "degree",
+            another_task,
+            ConfigurationError,
+            "suites.tiny.task: is not embedding; its stage is tasks.stages.tr",
+        ),
+        (
+            "degree",
+            lambda: tiny.passed("processed", "tiny", success=False),
+            DataError,
+            "processed/tiny.json: .* failed",
+        ),
+        ("sne", lambda: tiny.passed("perturbed", "published", success=False), DataError, "published.json: .* failed"),
+        ("rgcn", lambda: tiny.passed("embeddings", "raw", success=False), DataError, "suites/tiny/dvc.yaml:check-embe"),
+        ("crosue", lambda: tiny.passed("aligned", "raw", success=False), DataError, "suites/tiny/dvc.yaml:check-alig"),
+        (
+            "degree",
+            lambda: (PROCESSED / "tiny/left/labels.parquet").unlink(),
+            DataError,
+            "left/labels.parquet: no such table",
+        ),
+        (
+            "rgcn",
+            lambda: made_up_of(9),
+            DataError,
+            "right/seed-0.parquet: does not hold the 30 users' vectors once each",
+        ),
+        ("crosue", lambda: tiny.anchors("raw", [[3, 30]], ["base"]), DataError, "beyond the 200 and 30"),
+        ("crosue", lambda: made_up_of(30, 3), DataError, "embeddings: shapes"),
+    ],
+)
+def test_what_cannot_be_embedded_is_refused_in_one_line(
+    name: str, change: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    joint()
+    change()
+    with pytest.raises(error, match=message) as refusal:
+        train_networks.main(f"tiny-{name}")
+    assert "\n" not in str(refusal.value)
+    assert not out(name).exists()
+
+
+def made_up_of(n: int, width: int = tiny.WIDTH) -> None:
+    write_vectors(embedding_file(EMBEDDINGS / "raw", "base", "right", 0), np.zeros((n, width), np.float32))
