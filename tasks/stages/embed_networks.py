@@ -132,15 +132,20 @@ def complete(unit: Unit, options: NetworkEmbeddings, source: Source, screen: Scr
         place.mkdir()
         write_vectors(place / "users.parquet", model.embed())
         write_json(place / "history.json", history)
-        entries = [*spent(source, unit.network, unit.setting, unit.seed, cls.reads & kinds), *model.ledger()]
-        write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
+        write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
     remove(unit.folder / "progress")
 
 
 def assemble(
     name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]], started: float
 ) -> None:
-    """Put the finished units together as the stage's output."""
+    """Put the finished units together as the stage's output.
+
+    What the perturbation spent is what it says now: its entries also tell of releases beside the one that was read.
+    """
+    cls, source = model_class(options.model), Source.of(options.data, options.networks)
+    assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
+    kinds = cls.reads & frozenset(options.reads)
     entries, histories = [], []
     with whole(EMBEDDINGS / name) as place:
         place.mkdir()
@@ -149,7 +154,10 @@ def assemble(
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(unit.done / "users.parquet", file)
             about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
-            entries += [about | entry for entry in read_json(unit.done / "ledger.json")]
+            before = [
+                one.model_dump(mode="json") for one in spent(source, unit.network, unit.setting, unit.seed, kinds)
+            ]
+            entries += [about | entry for entry in [*before, *read_json(unit.done / "ledger.json")]]
             histories.append(about | {"epochs": read_json(unit.done / "history.json")})
         write_json(place / "ledger.json", entries)
         write_json(place / "history.json", histories)

@@ -92,17 +92,13 @@ class Unit:
 class Found:
     """What one unit came to.
 
-    entries: those of the ledger, each with the network that it is about (empty: the pair).
+    entries: of the ledger what the models themselves spent, each with the network that it is about.
     histories: network (or `both`) -> a record per epoch.
     """
 
     vectors: Vectors = field(default_factory=dict)
     entries: list[dict[str, Any]] = field(default_factory=list)
     histories: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-    def spend(self, entries: Iterable[LedgerEntry], network: str = "") -> None:
-        """Note what was spent."""
-        self.entries += [{"network": network} | entry.model_dump(mode="json") for entry in entries]
 
 
 def main(name: str) -> None:
@@ -194,7 +190,7 @@ def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
     layer, name = experiment.features.split("/")
     if layer == "embeddings":
         screen.skip()
-        return taken_over(name, experiment.data, unit)
+        return Found(taken_over(name, experiment.data, unit))
     if layer == "aligned":
         return joined(unit, experiment, params, screen)
     cls = model_class(experiment.model)
@@ -207,21 +203,16 @@ def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
         rng, progress = np.random.default_rng([unit.seed, number]), unit.folder / "progress" / network
         found.histories[network] = fit(model, data, rng, progress, screen, label)
         found.vectors[network] = model.embed()
-        entries = [*spent(source, network, unit.setting, unit.seed, cls.reads), *model.ledger()]
-        found.spend(entries, network)
+        found.entries += records(model.ledger(), network)
     return found
 
 
-def taken_over(name: str, data: str, unit: Unit) -> Found:
-    """What the stage `embed-networks` learnt and spent."""
-    found = Found()
-    for network, n_users in embeddable(data).items():
-        path = embedding_file(EMBEDDINGS / name, unit.setting, network, unit.seed)
-        found.vectors[network] = read_vectors(path, n_users)
-    for about, entry in _spent(name):
-        if (about["setting"], about["seed"]) == (unit.setting, unit.seed):
-            found.spend([entry], about["network"])
-    return found
+def taken_over(name: str, data: str, unit: Unit) -> Vectors:
+    """What the stage `embed-networks` learnt."""
+    return {
+        network: read_vectors(embedding_file(EMBEDDINGS / name, unit.setting, network, unit.seed), n_users)
+        for network, n_users in embeddable(data).items()
+    }
 
 
 def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
@@ -230,34 +221,56 @@ def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
     assert issubclass(cls, PairEmbedder), "params.load lets no other model pass"
     aligned = experiment.features.split("/")[1]
     alone = _embeddings_of(aligned, params)
-    found = taken_over(alone, experiment.data, unit)
+    start, found = taken_over(alone, experiment.data, unit), Found()
     source = Source.of(experiment.data, params.embeddings[alone].networks)
     first, second = embeddable(experiment.data)
     path = ALIGNED / aligned / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
     anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
     first_network, second_network = (read(source, one, unit.setting, unit.seed) for one in (first, second))
-    pair = PairData((first_network, second_network), anchors, (found.vectors[first], found.vectors[second]))
+    pair = PairData((first_network, second_network), anchors, (start[first], start[second]))
     model = cls(cls.Config.model_validate(unit.config))
     label = f"{unit.setting} seed {unit.seed}"
     rng = np.random.default_rng(unit.seed)
     found.histories["both"] = fit(model, pair, rng, unit.folder / "progress", screen, label)
     found.vectors = dict(zip((first, second), model.embed(), strict=True))
-    known = anchors_entry(params.aligned[aligned])
-    found.spend([known] if known else [])
     return found
+
+
+def inherited(unit: Unit, experiment: Experiment, params: Params) -> list[dict[str, Any]]:
+    """What was spent on what a unit reads: by a perturbation, on networks that were embedded before, on anchors.
+
+    Of finished units, too, it is what those stages say now: their entries also tell of releases beside the one that was
+    read.
+    """
+    layer, name = experiment.features.split("/")
+    if layer not in OF_SUITE:
+        source, cls = Source.of(experiment.data, experiment.features), model_class(experiment.model)
+        assert issubclass(cls, UserEmbedder), "params.load lets no other model pass"
+        return [
+            record
+            for network in embeddable(experiment.data)
+            for record in records(spent(source, network, unit.setting, unit.seed, cls.reads), network)
+        ]
+    known = anchors_entry(params.aligned[name]) if layer == "aligned" else None
+    found, of = [], {"setting": unit.setting, "seed": unit.seed}
+    for record in read_json(
+        EMBEDDINGS / (_embeddings_of(name, params) if layer == "aligned" else name) / "ledger.json"
+    ):
+        if {key: record.pop(key) for key in of} == of:
+            network = record.pop("network")
+            found += records([LedgerEntry.model_validate(record)], network)
+    return found + records([known] if known else [], "")
+
+
+def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]]:
+    """Entries as they are written, with the network that they are about (empty: the pair)."""
+    return [{"network": network} | entry.model_dump(mode="json") for entry in entries]
 
 
 def _embeddings_of(aligned: str, params: Params) -> str:
     name = params.aligned[aligned].embeddings
     assert name is not None, "params.load lets no alignment without embeddings pass"
     return name
-
-
-def _spent(name: str) -> list[tuple[dict[str, Any], LedgerEntry]]:
-    """Setting, seed and network of every entry of a set of embeddings, and the entry."""
-    keys = ("setting", "seed", "network")
-    records = read_json(EMBEDDINGS / name / "ledger.json")
-    return [({key: record.pop(key) for key in keys}, LedgerEntry.model_validate(record)) for record in records]
 
 
 def assemble(
@@ -280,7 +293,8 @@ def assemble(
         for unit in units:
             about = {"setting": unit.setting, "seed": unit.seed}
             rows += [about | row for row in read_json(unit.done / "metrics.json")]
-            entries += [about | entry for entry in read_json(unit.done / "ledger.json")]
+            spent_of_unit = [*inherited(unit, experiment, params), *read_json(unit.done / "ledger.json")]
+            entries += [about | entry for entry in spent_of_unit]
             histories = read_json(unit.done / "history.json")
             epochs = [{"network": network} | epoch for network, of in histories.items() for epoch in of]
             history.setdefault(unit.setting, {})[str(unit.seed)] = epochs

@@ -119,6 +119,23 @@ def test_a_release_costs_what_was_spent_on_the_kinds_that_are_read(reads: list[s
     }
 
 
+def test_a_release_that_others_join_costs_what_it_says_then() -> None:
+    """Of a finished network, too: its own tables stay as they are."""
+    entry = tiny.without(tiny.EMBEDDINGS, "private", seeds=[0])
+    alone = {"embeddings": entry, "aligned": {}, "experiments": {}}
+    tiny.parameters(perturbed={"published": tiny.PUBLISHED | {"seeds": [0], "sweep": {}}}, **alone)
+    tiny.release()
+    embed_networks.main("private")
+    before, first = ledger("private")["base", 0, "left"], {place.stat().st_mtime_ns for place in units("private")}
+    tiny.parameters(**alone)
+    tiny.release()
+    embed_networks.main("private")
+    released = [one for one in read_json(PERTURBED / "published" / "ledger.json") if one["seed"] == 0]
+    assert sorted(map(str, read_json(EMBEDDINGS / "private" / "ledger.json"))) == sorted(map(str, released))
+    assert ledger("private")["base", 0, "left"] != before
+    assert first < {place.stat().st_mtime_ns for place in units("private")}, "it was not embedded again"
+
+
 def test_a_model_costs_only_the_kinds_that_it_makes_use_of() -> None:
     """Whatever it is shown: walks go along friendships alone."""
     tiny.release()

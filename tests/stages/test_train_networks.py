@@ -114,6 +114,24 @@ def test_a_model_on_perturbed_data_embeds_each_release_and_costs_what_it_reads_o
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["sne", "dp-rgcn"])
+def test_a_release_that_others_join_costs_what_it_says_then(name: str) -> None:
+    """Of a finished unit, too: what it is made from stays as it is."""
+    one, embeddings = experiment(name, seeds=[0], sweep=[]), tiny.without(tiny.EMBEDDINGS, "private")
+    alone = {"aligned": {}, "experiments": {f"tiny-{name}": one}}
+    embeddings["private"] = embeddings["private"] | {"seeds": [0]}
+    fewer = tiny.PUBLISHED | {"seeds": [0], "sweep": {}}
+    for release in (fewer, fewer | {"seeds": [0, 1]}):
+        tiny.parameters(perturbed={"published": release}, embeddings=embeddings, **alone)
+        tiny.release()
+        embed_networks.main("private")
+        train_networks.main(f"tiny-{name}")
+    released = read_json(PERTURBED / "published" / "ledger.json")
+    kinds = {"feature", "edge"} | ({"text"} if name == "dp-rgcn" else set())
+    read = [record for record in released if record["seed"] == 0 and record["protects"] in kinds]
+    assert sorted_records(ledger(name)) == sorted_records(read)
+
+
 def test_embeddings_are_taken_over_bit_by_bit_with_what_they_cost() -> None:
     tiny.release()
     embed_networks.main("private")
