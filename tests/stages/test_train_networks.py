@@ -70,12 +70,7 @@ def results(name: str) -> tuple[Any, ...]:
 
 def made_up(name: str, settings: list[str]) -> None:
     """Embeddings of the stage before, with a ledger in which nothing was spent."""
-    for setting in settings:
-        for seed in tiny.SEEDS:
-            for number, (network, size) in enumerate(tiny.SIZES.items()):
-                rng = np.random.default_rng([len(setting), seed, number])
-                rows = rng.standard_normal((size, tiny.WIDTH)).astype(np.float32)
-                write_vectors(embedding_file(EMBEDDINGS / name, setting, network, seed), rows)
+    tiny.made_up(EMBEDDINGS / name, settings)
     (EMBEDDINGS / name / "ledger.json").write_text("[]", encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from tasks import contracts
 from tasks.stages import perturb
 from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, write_json
-from tasks.stages.network_files import ALIGNED
+from tasks.stages.network_files import ALIGNED, embedding_file, write_vectors
 from tests.stages import tiny, tiny_networks, tiny_pair
 
 SIZES = {"left": tiny_networks.N_USERS, "right": tiny_networks.RIGHT.n_users}
@@ -121,6 +121,16 @@ def release() -> None:
 def released(setting: str, seed: int, network: str) -> Path:
     """Where a perturbed network lies."""
     return PERTURBED / "published" / setting / f"seed-{seed}" / network
+
+
+def made_up(folder: Path, settings: list[str], width: int = WIDTH) -> None:
+    """Write random embeddings of both networks below `folder`, for every setting and seed."""
+    for setting in settings:
+        for seed in SEEDS:
+            for number, (network, size) in enumerate(SIZES.items()):
+                rng = np.random.default_rng([len(setting), seed, number])
+                rows = rng.standard_normal((size, width)).astype(np.float32)
+                write_vectors(embedding_file(folder, setting, network, seed), rows)
 
 
 def anchors(name: str, pairs: list[list[int]], settings: list[str]) -> None:
