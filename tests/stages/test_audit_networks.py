@@ -1,0 +1,100 @@
+"""Stage `audit` on releases of networks: every mechanism at every budget that is read, once, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.errors import PrivacyError
+from tasks.privacy import piecewise
+from tasks.stages import audit
+from tasks.stages.audit_networks import releases
+from tasks.stages.common import RUNS, read_json
+from tasks.stages.params import load
+from tests.stages import tiny_networks
+from tests.stages import tiny_systems as tiny
+
+PUBLISHED = tiny_networks.PUBLISHED
+OTHER = PUBLISHED | {"features_epsilon": 3.0, "edges_epsilon": 2.0, "text_epsilon": 1.0, "sweep": {}}
+PRIVATE = {"private": tiny.EMBEDDINGS["private"]}
+SNE = {"suite": "tiny", "data": "tiny", "seeds": [0]} | tiny.EXPERIMENTS["sne"]
+TAKEN = {"suite": "tiny", "data": "tiny", "seeds": [0]} | tiny.EXPERIMENTS["dp-rgcn"]
+JOINT = {"suite": "tiny", "data": "tiny", "seeds": [0]} | tiny.EXPERIMENTS["dp-crosue"]
+DEGREE = SNE | tiny.EXPERIMENTS["degree"]
+ATTRIBUTES = tiny.PAIR | {"of": "perturbed/published", "ways": ["attributes"], "anchors": "attributes"}
+NOTHING: dict[str, Any] = {"embeddings": {}, "aligned": {}, "experiments": {}}
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(audit, "SAMPLES", 10_000)
+    tiny.build(tmp_path)
+
+
+def audited() -> list[tuple[str, str, float]]:
+    """What protects what at which budget."""
+    audit.main("tiny")
+    records = read_json(RUNS / "tiny" / "audit.json")
+    return [(one["protects"], one["mechanism"].split(",")[0], one["epsilon_claimed"]) for one in records]
+
+
+def test_every_budget_that_is_read_is_audited_once() -> None:
+    """Published: four features at 5 and 20, the number of friendships at a tenth of 10 and of 5, words at 7.5.
+    Rigorous: the three features whose bounds are public, and cells at nine tenths; the number costs what it did."""
+    rigorous = tiny.RIGOROUS | {"sweep": {"edges_epsilon": [5.0]}}
+    embeddings = tiny.without(tiny.EMBEDDINGS, "private", networks="perturbed/rigorous", reads=["edge"], text=None)
+    changes = {"experiments": {"sne": SNE | {"sweep": []}, "joint": TAKEN}, "embeddings": embeddings, "aligned": {}}
+    tiny.parameters(perturbed={"published": PUBLISHED, "rigorous": rigorous, "unread": OTHER}, **changes)
+    noise = "discrete Laplace noise on the number of friendships"
+    assert audited() == [
+        ("feature", "2 of 4 features of left", 5.0),
+        ("edge", noise, 1.0),
+        ("text", "words replaced by the distance of public vectors", 7.5),
+        ("edge", noise, 0.5),
+        ("feature", "4 of 4 features of left", 20.0),
+        ("feature", "2 of 3 features of left", 5.0),
+        ("edge", "a cell of the top-m filter", 9.0),
+        ("edge", "a cell of the top-m filter", 4.5),
+    ]
+    for record in read_json(RUNS / "tiny" / "audit.json"):
+        assert 0 < record["audited_epsilon"] <= record["epsilon_claimed"]
+        assert record["verdict"] == (
+            "consistent" if record["provable"] >= record["epsilon_claimed"] else "inconclusive"
+        )
+        assert record["samples"] == 10_000
+    small = [one for one in read_json(RUNS / "tiny" / "audit.json") if one["epsilon_claimed"] <= 5]
+    assert {one["verdict"] for one in small} == {"consistent"}
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        {"experiments": {"sne": SNE}},
+        {"experiments": {"taken": TAKEN}, "embeddings": PRIVATE},
+        {"experiments": {"joint": JOINT}, "embeddings": PRIVATE, "aligned": {"private": tiny.ANCHORS["private"]}},
+        {"embeddings": PRIVATE, "aligned": {"private": tiny.ANCHORS["private"]}},
+        {"aligned": {"attributes": ATTRIBUTES}},
+    ],
+)
+def test_whoever_reads_a_release_has_it_audited(reading: dict[str, Any]) -> None:
+    tiny.parameters(perturbed={"published": PUBLISHED, "unread": OTHER}, **(NOTHING | reading))
+    assert releases("tiny", load()) == ["published"]
+
+
+@pytest.mark.parametrize("reading", [{}, {"embeddings": PRIVATE}, {"experiments": {"degree": DEGREE}}])
+def test_a_release_that_nobody_reads_is_not_audited(reading: dict[str, Any]) -> None:
+    tiny.parameters(perturbed={"published": PUBLISHED}, **(NOTHING | reading))
+    assert audited() == []
+
+
+def test_features_without_noise_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control: an audit that cannot catch this catches nothing."""
+    tiny.parameters(**NOTHING | {"experiments": {"sne": SNE}})
+    monkeypatch.setattr(piecewise, "perturb", lambda values, *_: values)
+    with pytest.raises(
+        PrivacyError, match="features of left, multidimensional claims epsilon 5, but its outputs prove"
+    ):
+        audit.main("tiny")
