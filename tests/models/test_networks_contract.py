@@ -7,6 +7,7 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.models.networks.base import NetworkData, PairData
+from tasks.models.networks.controls import Attributes, Degree, Random
 from tasks.models.networks.crosue import CroGCN
 from tasks.models.networks.deepwalk import DeepWalk
 from tasks.models.networks.rgcn import RGCN
@@ -24,11 +25,16 @@ CONFIGS = {
     "udmf": (UDMF, STEPS | {"walk": WALK, "text": {"dimension": 5}}),
     "word2vec": (Word2Vec, {"dimension": 5}),
     "deepwalk": (DeepWalk, WALK),
+    "attributes": (Attributes, {}),
+    "degree": (Degree, {}),
+    "random": (Random, {"dimension": 5}),
     "crogcn": (CroGCN, STEPS),
     "crogcn-nh": (CroGCN, STEPS | {"propagation": "iterative"}),
     "crogcn-na": (CroGCN, STEPS | {"anchor_weight": 0.0}),
 }
 PAIRS = [name for name in CONFIGS if name.startswith("crogcn")]
+WIDTHS = {"word2vec": 4, "attributes": 3, "degree": 1}
+"""Of vectors that have a length of their own."""
 SINGLE = [name for name in CONFIGS if name not in PAIRS]
 BY_EPOCHS = [name for name, (cls, _) in CONFIGS.items() if issubclass(cls, EpochModel)]
 
@@ -69,7 +75,7 @@ def test_every_user_has_a_finite_row(name):
     data = some(name)
     sizes = [n.n_users for n in data.networks] if name in PAIRS else [data.n_users]
     rows = embedded(fitted(name, data))
-    assert [part.shape for part in rows] == [(size, 5 if name != "word2vec" else 4) for size in sizes]
+    assert [part.shape for part in rows] == [(size, WIDTHS.get(name, 5)) for size in sizes]
     assert all(part.dtype == np.float32 and np.isfinite(part).all() for part in rows)
 
 
@@ -127,7 +133,7 @@ def test_a_network_without_one_kind_of_data_embeds_all_its_users(name, missing):
     assert np.isfinite(rows).all()
 
 
-@pytest.mark.parametrize("name", ["rgcn", "sne", "deepwalk"])
+@pytest.mark.parametrize("name", ["rgcn", "sne", "deepwalk", "random"])
 def test_a_network_without_users_has_no_rows(name):
     assert fitted(name, NetworkData(0, np.empty((0, 2), np.int32))).embed().shape == (0, 5)
 
@@ -140,6 +146,8 @@ def test_who_must_know_something_says_what_is_missing():
         fitted("rgcn", replace(network(), word_vectors=None))
     with pytest.raises(DataError, match="nothing to fuse"):
         fitted("udmf", NetworkData(3, np.empty((0, 2), np.int32)))
+    with pytest.raises(DataError, match="users have no attributes"):
+        fitted("attributes", bare)
     with pytest.raises(DataError, match="no embeddings"):
         fitted("crogcn", replace(pair(), embeddings=None))
 
@@ -175,6 +183,9 @@ def test_anchors_and_embeddings_of_other_networks_are_refused():
         ("sne", ["feature", "edge"]),
         ("deepwalk", ["edge"]),
         ("word2vec", ["text"]),
+        ("attributes", ["feature"]),
+        ("degree", ["edge"]),
+        ("random", []),
         ("crogcn", ["feature", "edge", "text"]),
     ],
 )
