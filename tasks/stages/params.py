@@ -329,6 +329,11 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         for name, experiment in suite.experiments.items():
             cls, file = model_class(experiment.model), own_file(suite_name, path)
             layer = experiment.features.partition("/")[0]
+            if issubclass(cls, networks.Embedder) != (suite.task == "embedding"):
+                what = "does not embed users"
+                if suite.task != "embedding":
+                    what = "embeds users, which is for suites whose task is embedding"
+                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {what}")
             if suite.task == "embedding" and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
                 wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
