@@ -113,7 +113,7 @@ def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int
     elif release.mechanism != "dpcrosue":
         yield f"{where}: {name!r} has the features of a table of users, not networks"
     else:
-        yield from _missing_seed(where, seeds, release.seeds, f"perturbed.{name}")
+        yield from _missing_seed(where.rpartition(".")[0], seeds, release.seeds, f"perturbed.{name}")
 
 
 def _release_is_there(networks: str, params: Params) -> bool:
@@ -124,7 +124,7 @@ def _release_is_there(networks: str, params: Params) -> bool:
 
 def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], whose: str) -> Iterator[str]:
     if missing := set(seeds) - set(known):
-        yield f"{where}: seed {min(missing)} is not among the seeds of {whose}"
+        yield f"{where}.seeds: {min(missing)} is not among the seeds of {whose}"
 
 
 def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:

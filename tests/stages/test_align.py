@@ -305,7 +305,7 @@ def failed_check() -> None:
         (no_friendships, ConfigurationError, "'right' of tiny has no friendships"),
         (lambda: tiny.write_anchors(tiny.anchors()[:8]), ConfigurationError, "0.05 of the 8 anchors of tiny is none"),
         (lambda: tiny.write_anchors(tiny.anchors()[:0]), ConfigurationError, "0.4 of the 0 anchors of tiny is none"),
-        (entry(seeds=[0, 7]), ConfigurationError, "aligned.tiny: seed 7 is not among the seeds of embeddings.tiny"),
+        (entry(seeds=[0, 7]), ConfigurationError, "aligned.tiny.seeds: 7 is not among the seeds of embeddings.tiny"),
         (entry(of="embeddings/none"), ConfigurationError, "unknown embeddings of this suite 'none'; known: tiny"),
         (
             entry(of="perturbed/none", ways=["attributes"], anchors="attributes", anchor_shares=[]),
