@@ -62,6 +62,11 @@ privsr: env  ## regenerate PrivSR on Ciao and Epinions (which you place, or whic
 	@dprec run privsr
 	@dprec run privsr-epinions
 
+.PHONY: dpcrosue
+dpcrosue: env  ## regenerate DP-CroSUE on Foursquare and on IONE's networks (which you place, or which DPREC_MIRROR has)
+	@dprec run dpcrosue
+	@dprec run dpcrosue-ione
+
 .PHONY: dipsgnn-ml-1m
 dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 	@dprec run dipsgnn-ml-1m
@@ -89,7 +94,7 @@ bench: env  ## measure speed; nothing passes or fails by it
 
 .PHONY: regenerate
 regenerate: env  ## SUITE=gerai (or any other) from nothing, then compare with the committed numbers
-	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE) data/checkpoints/attack
+	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE) data/checkpoints/attack data/checkpoints/embeddings data/checkpoints/aligned
 	@dprec check $(SUITE)
 	@dprec run $(SUITE) --force
 	@dprec compare $(SUITE)
