@@ -60,7 +60,11 @@ def main(name: str) -> None:
     subject = LAYERS[layer](key, params)
     if not any(file.is_file() for file in subject.files):
         stage = f"check-{layer}@{key}"
-        of_suites = {"embeddings": params.embeddings, "aligned": params.aligned, "recommendations": params.experiments}
+        of_suites: dict[str, dict[str, Any]] = {
+            "embeddings": params.embeddings,
+            "aligned": params.aligned,
+            "recommendations": params.experiments,
+        }
         if layer in of_suites:
             stage = address(stage, of_suites[layer][key].suite)
         raise DataError(f"nothing to check, {subject.files[0]} is not there; `dvc repro {stage}` makes it first")
