@@ -111,8 +111,10 @@ def main(name: str) -> None:
     experiment = params.experiments[name]
     if params.suites[experiment.suite].task != "embedding":
         raise ConfigurationError(f"suites.{experiment.suite}.task: is not embedding; its stage is tasks.stages.train")
-    checks = [require_passed("processed", experiment.data)]
     layer, layer_name = experiment.features.split("/")
+    if not issubclass(model_class(experiment.model), PairEmbedder if layer == "aligned" else UserEmbedder):
+        raise ConfigurationError(f"experiments.{name}.model: {experiment.model!r} embeds no users of {layer}/ data")
+    checks = [require_passed("processed", experiment.data)]
     if layer != "processed":
         checks.append(require_passed(layer, layer_name, experiment.suite if layer in OF_SUITE else None))
     units = plan(name, params)
@@ -194,7 +196,7 @@ def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
     if layer == "aligned":
         return joined(unit, experiment, params, screen)
     cls = model_class(experiment.model)
-    assert issubclass(cls, UserEmbedder), "params.load lets no other model pass"
+    assert issubclass(cls, UserEmbedder), "main lets no other model pass"
     source, found = Source.of(experiment.data, experiment.features), Found()
     for number, network in enumerate(embeddable(experiment.data)):
         model = cls(cls.Config.model_validate(unit.config))
@@ -218,7 +220,7 @@ def taken_over(name: str, data: str, unit: Unit) -> Vectors:
 def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
     """Both networks embedded together, from what was learnt of each and the anchors that were found."""
     cls = model_class(experiment.model)
-    assert issubclass(cls, PairEmbedder), "params.load lets no other model pass"
+    assert issubclass(cls, PairEmbedder), "main lets no other model pass"
     aligned = experiment.features.split("/")[1]
     alone = _embeddings_of(aligned, params)
     start, found = taken_over(alone, experiment.data, unit), Found()
@@ -245,7 +247,7 @@ def inherited(unit: Unit, experiment: Experiment, params: Params) -> list[dict[s
     layer, name = experiment.features.split("/")
     if layer not in OF_SUITE:
         source, cls = Source.of(experiment.data, experiment.features), model_class(experiment.model)
-        assert issubclass(cls, UserEmbedder), "params.load lets no other model pass"
+        assert issubclass(cls, UserEmbedder), "main lets no other model pass"
         return [
             record
             for network in embeddable(experiment.data)

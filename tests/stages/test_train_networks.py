@@ -265,9 +265,8 @@ def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
 def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth: int) -> None:
     """`monitor` writes JSON after each of two epochs, the stage itself three times of a finished unit."""
     joint()
-    processed = {"features": "processed/tiny", "sweep": []}
-    entry = experiment(name, **(processed if name == "sne" else {}))
-    tiny.parameters(experiments={f"tiny-{name}": entry})
+    alone = {"features": "processed/tiny", "sweep": []} if name == "sne" else {}
+    tiny.parameters(experiments={f"tiny-{name}": experiment(name, **alone)})
     train_networks.main(f"tiny-{name}")
     unbroken = results(name)
     shutil.rmtree(out(name))
@@ -365,6 +364,19 @@ def another_task() -> None:
             "right/seed-0.parquet: does not hold the 30 users' vectors once each",
         ),
         ("crosue", lambda: tiny.anchors("raw", [[3, 30]], ["base"]), DataError, "beyond the 200 and 30"),
+        (
+            "crosue",
+            lambda: reading("processed/tiny"),
+            ConfigurationError,
+            "'crosue' embeds no users of processed/ data",
+        ),
+        ("sne", lambda: reading("aligned/raw", "sne"), ConfigurationError, "'sne' embeds no users of aligned/ data"),
+        (
+            "bpr",
+            lambda: reading("processed/tiny", "degree", model="bpr", code="tasks/models/bpr.py"),
+            ConfigurationError,
+            "'bpr' embeds no users of processed/ data",
+        ),
         ("crosue", lambda: made_up_of(30, 3), DataError, "embeddings: shapes"),
     ],
 )
@@ -377,6 +389,11 @@ def test_what_cannot_be_embedded_is_refused_in_one_line(
         train_networks.main(f"tiny-{name}")
     assert "\n" not in str(refusal.value)
     assert not out(name).exists()
+
+
+def reading(features: str, like: str = "crosue", **changes: Any) -> None:
+    entry = experiment(like, features=features, sweep=[], **changes)
+    tiny.parameters(experiments={f"tiny-{entry['model']}": entry})
 
 
 def made_up_of(n: int, width: int = tiny.WIDTH) -> None:
