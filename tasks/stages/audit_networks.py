@@ -1,7 +1,7 @@
 """Audits of the mechanisms that perturb networks, at every budget that a suite reads.
 
 What is audited of friendships is a cell of the rigorous filter and the noise of their number; of the published filter
-nothing finite follows that samples could be held against. Of words it is the cost of a distance of 1 as published, supposing
+nothing finite follows that samples could be held against. Of words it is the cost of a distance of 1, supposing
 vectors that are public: fitted to the texts themselves, as published, they have no guarantee to refute. Rigorous words
 have so little for a distance that samples would show nothing.
 """
