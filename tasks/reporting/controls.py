@@ -98,7 +98,7 @@ def sentences(results: Results) -> list[str]:
             continue
         beside = list(against(results, metric, own={EVERYTHING: everything}).values())
         groups = [
-            f"{verdict}: {named([one.system.label for one in same], len(beside))}"
+            f"{verdict} in precision: {named([one.system.label for one in same], len(beside))}"
             for verdict in ("better", "worse", "undecided")
             if (same := [one for one in beside if one.verdict == verdict])
         ]
