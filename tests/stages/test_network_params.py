@@ -32,7 +32,7 @@ def test_ways_have_the_names_of_their_metrics() -> None:
         ({"ways": ["attributes", "attributes"]}, "attributes is repeated"),
         ({"ways": ["guess"]}, "'adversarial'"),
         ({"anchors": "anchors-5%"}, "'truth'"),
-        ({"ways": ["adversarial"]}, "anchors: 'attribute-start' is not among ways"),
+        ({"ways": ["adversarial"]}, "anchors: 'attribute-start' is not among the ways"),
         ({"of": "processed/pair"}, "of: 'adversarial' needs embeddings"),
         (ATTRIBUTES | {"anchor_shares": [0.5]}, "of: 'anchors-50%' needs embeddings"),
         ({"ways": [], "anchor_shares": []}, "there is nothing to do"),
