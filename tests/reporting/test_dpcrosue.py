@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tasks.errors import DataError
 from tasks.evaluation.statistics import paired_tests
 from tasks.reporting import (
     alignment,
@@ -34,7 +31,6 @@ from tasks.reporting.alignment import Way
 from tasks.reporting.layout import Row, Table
 from tasks.reporting.published_dpcrosue import VALUES
 from tasks.reporting.results import Aligned, Results, System
-from tasks.stages import report
 from tests.reporting import example_dpcrosue, example_privsr
 from tests.reporting.example_dpcrosue import INTERESTS, WAYS
 
@@ -395,30 +391,6 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
     assert "Interests on Weibo2" in generated
     assert "Foursquare" not in generated
     assert page.render(twin, [], docs="..") == page.render(example_dpcrosue.twin(), [], docs="..")
-
-
-def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    feature = {"name": "gender", "sensitive": True}
-    known: dict[str, object] = {
-        "schema.json": {"networks": ["one", "two"]},
-        "counts.json": [{"step": "published", "links": 9}, {"step": "anchors each once", "links": 7}],
-        "one/schema.json": {"labels": ["art"], "features": [feature], "tables": ["social", "vectors"]},
-        "one/counts.json": [{"users": 5, "posts": 0, "links": 3}],
-        "two/schema.json": {"labels": [], "features": [], "tables": ["users"]},
-        "two/counts.json": [{"users": 4, "posts": 0, "links": 0}],
-    }
-    for name, content in known.items():
-        file = tmp_path / "data/processed/made-up" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content), encoding="utf-8")
-    (one, two), anchors = report.read_networks("made-up")
-    assert anchors == 7
-    assert (one.users, one.friendships, one.labelled, one.sensitive, one.texts) == (5, 3, True, ("gender",), "vectors")
-    assert (two.labelled, two.sensitive, two.texts, two.attributed) == (False, (), "none", False)
-    (tmp_path / "data/processed/made-up/schema.json").write_text('{"networks": []}', encoding="utf-8")
-    with pytest.raises(DataError, match="needs a pair"):
-        report.read_networks("made-up")
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:
