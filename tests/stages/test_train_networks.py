@@ -19,11 +19,8 @@ from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read
 from tests.stages import tiny_systems as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 
-SCORES = {
-    f"left/interests/{control}{score}"
-    for control in ("", "majority/", "everything/")
-    for score in ("precision", "precision-swapped", "micro-f1")
-}
+KINDS = ("precision", "precision-swapped", "micro-f1")
+SCORES = {f"left/interests/{control}{kind}" for control in ("", "majority/", "everything/") for kind in KINDS}
 PAIRS = [[3, 4], [5, 6]]
 
 
