@@ -137,6 +137,97 @@ def _measured(networks: tuple[Network, ...]) -> tuple[tuple[str, tuple[Quality, 
     return tuple(group for group in found if group[1])
 
 
+_FIGURE3 = Figure(
+    key="figure3",
+    name="Figure 3",
+    title="Interests and attacks by ε of attributes, friendships and texts",
+    method="DP-CroSUE",
+    parameters=tuple(BUDGETS),
+    methods=("DP-CroSUE", "DP-R-GCN"),
+    note=(
+        "One budget varies, the others stay at ε_a = 5, ε_g = 10 and ε_t = 7.5. DP-R-GCN is ours: it "
+        "shows what perturbed networks give one by one."
+    ),
+)
+_STATISTICS = {
+    "foursquare-twitter": (
+        "The release has fewer anchors than the paper prints, friendships of Foursquare alone, and of posts "
+        "one vector for each of its users."
+    ),
+    "ione": (
+        "Other authors' release of networks with nearly the same friendships, but fewer anchors: structure "
+        "alone, nothing else is known of anybody."
+    ),
+}
+
+
+def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tuple[Table, ...]:
+    """Tables 2 to 5: networks whose interests are known, and those with attributes to guess."""
+    table3 = tuple(
+        _scores(one, "interests", "interest", controls=(MAJORITY, EVERYTHING), attack=False) for one in labelled
+    )
+    table4 = tuple(
+        _scores(one, attribute, attribute, controls=(MAJORITY,), attack=True)
+        for attribute in SENSITIVE
+        for one in attacked
+        if attribute in one.sensitive
+    )
+    return (
+        Table(
+            key="table2",
+            name="Table 2",
+            title="Task relevance to message inference (TMR)",
+            note=(
+                "Precision on interests divided by the sum of the attacks' precision, each type of data used "
+                "alone: attributes as they are, friendships by DeepWalk, posts by Word2Vec. The paper gives more "
+                "of the budget to what has more."
+            ),
+            methods=TYPES,
+            parts=tuple(_tmr(one) for one in labelled if one.sensitive),
+            alone=False,
+        ),
+        Table(
+            key="table3",
+            name="Table 3",
+            title="Interests of users",
+            note=(
+                "A decision tree on 80 % of the users, judged on the rest, five splits. Higher is better. Above "
+                "the methods stands what needs no embedding: the most frequent interests for everybody, and every "
+                "interest for everybody."
+            ),
+            methods=ALL,
+            parts=table3,
+            remark=f"{_BOTH} The spread that the paper prints is of trees on one split; ours is over seeds.",
+            everyone=True,
+        ),
+        Table(
+            key="table4",
+            name="Table 4",
+            title="Attacks on gender and occupation",
+            note=(
+                "Gender by logistic regression, occupation by a decision tree. Lower is safer; nothing is safer "
+                "than the level of vectors that say nothing (random) and of the most frequent class (majority)."
+            ),
+            methods=ALL,
+            parts=table4,
+            remark=_BOTH,
+            everyone=True,
+        ),
+        Table(
+            key="table5",
+            name="Table 5",
+            title="Ablation of the cross-network network",
+            note=(
+                "CroGCN is DP-CroSUE's; -NH has iterated layers for the hierarchy, -NA no regularisation of anchors."
+            ),
+            methods=ABLATION,
+            parts=tuple(map(_ablation, labelled)),
+            remark=_BOTH,
+            alone=False,
+        ),
+    )
+
+
 @lru_cache
 def of_networks(networks: tuple[Network, ...]) -> Paper:
     """The paper, told by what these networks can give: interests and attributes only where they are embedded."""
@@ -150,15 +241,6 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
     )
     first = (embedded or networks)[0]
     nothing = Quality(interests(first.name), f"Precision, on {first.title}", "", "interests", k=0)
-    table3 = tuple(
-        _scores(one, "interests", "interest", controls=(MAJORITY, EVERYTHING), attack=False) for one in labelled
-    )
-    table4 = tuple(
-        _scores(one, attribute, attribute, controls=(MAJORITY,), attack=True)
-        for attribute in SENSITIVE
-        for one in attacked
-        if attribute in one.sensitive
-    )
     return Paper(
         key="dpcrosue",
         reference=(
@@ -167,75 +249,8 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
         ),
         methods=_METHODS,
         protecting=("SANTEXT", "DP-R-GCN", "DP-CroSUE"),
-        tables=(
-            Table(
-                key="table2",
-                name="Table 2",
-                title="Task relevance to message inference (TMR)",
-                note=(
-                    "Precision on interests divided by the sum of the attacks' precision, each type of data used "
-                    "alone: attributes as they are, friendships by DeepWalk, posts by Word2Vec. The paper gives more "
-                    "of the budget to what has more."
-                ),
-                methods=TYPES,
-                parts=tuple(_tmr(one) for one in labelled if one.sensitive),
-                alone=False,
-            ),
-            Table(
-                key="table3",
-                name="Table 3",
-                title="Interests of users",
-                note=(
-                    "A decision tree on 80 % of the users, judged on the rest, five splits. Higher is better. Above "
-                    "the methods stands what needs no embedding: the most frequent interests for everybody, and every "
-                    "interest for everybody."
-                ),
-                methods=ALL,
-                parts=table3,
-                remark=f"{_BOTH} The spread that the paper prints is of trees on one split; ours is over seeds.",
-                everyone=True,
-            ),
-            Table(
-                key="table4",
-                name="Table 4",
-                title="Attacks on gender and occupation",
-                note=(
-                    "Gender by logistic regression, occupation by a decision tree. Lower is safer; nothing is safer "
-                    "than the level of vectors that say nothing (random) and of the most frequent class (majority)."
-                ),
-                methods=ALL,
-                parts=table4,
-                remark=_BOTH,
-                everyone=True,
-            ),
-            Table(
-                key="table5",
-                name="Table 5",
-                title="Ablation of the cross-network network",
-                note=(
-                    "CroGCN is DP-CroSUE's; -NH has iterated layers for the hierarchy, -NA no regularisation of "
-                    "anchors."
-                ),
-                methods=ABLATION,
-                parts=tuple(map(_ablation, labelled)),
-                remark=_BOTH,
-                alone=False,
-            ),
-        ),
-        figures=(
-            Figure(
-                key="figure3",
-                name="Figure 3",
-                title="Interests and attacks by ε of attributes, friendships and texts",
-                method="DP-CroSUE",
-                parameters=tuple(BUDGETS),
-                methods=("DP-CroSUE", "DP-R-GCN"),
-                note=(
-                    "One budget varies, the others stay at ε_a = 5, ε_g = 10 and ε_t = 7.5. DP-R-GCN is ours: it "
-                    "shows what perturbed networks give one by one."
-                ),
-            ),
-        ),
+        tables=_tables(labelled, attacked),
+        figures=(_FIGURE3,),
         qualities=qualities,
         utility=(qualities or (nothing,))[0],
         headline_k=0,
@@ -249,16 +264,7 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
         )
         if labelled
         else (),
-        statistics={
-            "foursquare-twitter": (
-                "The release has fewer anchors than the paper prints, friendships of Foursquare alone, and of posts "
-                "one vector for each of its users."
-            ),
-            "ione": (
-                "Other authors' release of networks with nearly the same friendships, but fewer anchors: structure "
-                "alone, nothing else is known of anybody."
-            ),
-        },
+        statistics=_STATISTICS,
         counted="Nothing printed stands beside generated data.",
         words=Words(
             quality="Interests",
