@@ -160,10 +160,10 @@ def attempts(
         by = by_attributes(*unit.inputs.read_attributes(), config.tie_seed)
         if "attributes" in entry.ways:
             found["attributes"] = by
-    if entry.embeddings is None or not set(entry.all_ways) - {"attributes"}:
+    if not set(entry.all_ways) - {"attributes"}:
         screen.skip()
         return found
-    source, target = unit.inputs.read_embeddings()
+    source, target = unit.inputs.read_vectors()
     aligner = Aligner(config, source, target)
     if "adversarial" in entry.ways:
         screen.begin(f"{unit.setting} seed {unit.seed}", config.adversarial.epochs)

@@ -1,4 +1,4 @@
-"""What an alignment reads: two networks' embeddings, the attributes that both have, and the anchors, split."""
+"""What an alignment reads: two networks' vectors, the attributes that both have, and the anchors, split."""
 
 from __future__ import annotations
 
@@ -74,13 +74,15 @@ class Inputs:
             raise DataError(f"{missing[0]}: no such file; run the stage that writes it (dprec check shows which)")
         return digest(*files)
 
-    def read_embeddings(self) -> tuple[Vectors, Vectors]:
-        """(n_users, d) vectors of each network.
+    def read_vectors(self) -> tuple[Vectors, Vectors]:
+        """(n_users, d) vectors of each network: its embeddings, or where nothing is embedded its shared attributes.
 
         Raises:
-            DataError: a table is not one of embeddings, or not of its network's users.
+            ConfigurationError: nothing is embedded, and no attribute is shared.
+            DataError: a table is not one of embeddings or of attributes, or not of its network's users.
         """
-        assert self.embeddings is not None, "params.yaml has ways that need a map only where something is embedded"
+        if self.embeddings is None:
+            return self.read_attributes()
         tables = zip(self.embeddings, self.sizes, strict=True)
         first, second = (read_vectors(path, n_users) for path, n_users in tables)
         return first, second

@@ -61,7 +61,8 @@ class Alignment(Strict):
     data: str
     """The processed pair, which has the true anchors."""
     of: Annotated[str, Field(pattern=r"^(processed|perturbed|embeddings)/[a-z0-9-]+$")]
-    """What is aligned: `embeddings/<name>`, or the attributes alone of `processed/<name>` or `perturbed/<name>`."""
+    """What is aligned: `embeddings/<name>`, or as vectors the attributes of `processed/<name>` or `perturbed/<name>`
+    that both networks have."""
     ways: Annotated[list[Way], AfterValidator(distinct)]
     """Without anchors: by an adversarial start, by the attributes that both networks have, by a map fitted to mutual
     nearest neighbours by attributes."""
@@ -84,9 +85,6 @@ class Alignment(Strict):
             raise ValueError("ways: none, and no anchor_shares; there is nothing to do")
         if self.anchors != "truth" and self.anchors not in self.ways:
             raise ValueError(f"anchors: {self.anchors!r} is not among the ways")
-        by_map = [way for way in self.ways if way != "attributes"] + list(self.shares)
-        if self.embeddings is None and by_map:
-            raise ValueError(f"of: {by_map[0]!r} needs embeddings; without them there is only the way 'attributes'")
         if len(self.shares) < len(self.anchor_shares):
             raise ValueError("anchor_shares: two have one name; they must differ in the first six digits")
         if self.anchor_shares and max(self.anchor_shares) > 1 - self.test_share + ROUNDING:
@@ -95,14 +93,21 @@ class Alignment(Strict):
 
     @property
     def embeddings(self) -> str | None:
-        """The name of the embeddings; None where attributes alone are aligned."""
+        """The name of the embeddings; None where attributes are the vectors that are aligned."""
         layer, _, name = self.of.partition("/")
         return name if layer == "embeddings" else None
 
     @property
     def reads_attributes(self) -> bool:
-        """Whether a way does."""
-        return any(way in OF_ATTRIBUTES for way in self.ways)
+        """Whether a way does, or all do."""
+        return self.embeddings is None or any(way in OF_ATTRIBUTES for way in self.ways)
+
+    @property
+    def matches_columns(self) -> bool:
+        """Whether a way knows which attribute of one network is which of the other."""
+        start = self.config.get("adversarial", {}).get("initial")
+        by_start = self.embeddings is None and "adversarial" in self.ways and start == "identity"
+        return by_start or any(way in OF_ATTRIBUTES for way in self.ways)
 
     @property
     def shares(self) -> dict[str, float]:

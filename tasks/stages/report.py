@@ -206,7 +206,8 @@ def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned
         metrics = contracts.read(RUNS / suite / "alignments" / name / "metrics.parquet", contracts.METRICS)
         layer = params.networks_of(entry).partition("/")[0]
         sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
-        sees += [LAYERS[layer]] if entry.reads_attributes else []
+        columns = "" if entry.matches_columns else ", unknown which is which"
+        sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
         found.append((Aligned(name, joined(sees), round(entry.test_share * anchors)), metrics))
     return found
 

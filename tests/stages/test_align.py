@@ -233,6 +233,16 @@ def test_perturbed_attributes_alone_are_aligned_at_every_setting() -> None:
     assert table["model"].unique().to_list() == ["attributes"]
 
 
+def test_attributes_are_vectors_where_nothing_is_embedded() -> None:
+    """Columns are the same in both but for a few bits: pairs found by them fit a map, and known anchors do."""
+    tiny.parameters(Path(), {"of": "processed/tiny"})
+    shutil.rmtree(EMBEDDINGS)
+    align.main("tiny")
+    for way in ("attribute-start", "anchors-50%"):
+        assert min(metrics(f"alignment/{way}/precision", 10)) > 0.9
+    assert read_json(SAID / "history.json")["base"]["0"]["attribute-start"]["start"] == "attributes"
+
+
 def test_embeddings_of_a_release_have_its_settings_and_its_attributes() -> None:
     perturb.main("tiny")
     for setting in ("base", "features_epsilon=80.0"):
@@ -369,3 +379,14 @@ def test_a_report_reads_its_suites_alignments() -> None:
     ((found_, table),) = report.read_aligned("tiny", load(), 60)
     assert (found_.name, found_.sees, found_.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
     assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
+
+
+@pytest.mark.parametrize(
+    ("initial", "told"), [("identity", "true attributes"), ("random", "true attributes, unknown which is which")]
+)
+def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initial: str, told: str) -> None:
+    start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
+    tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
+    align.main("tiny")
+    ((found_, _),) = report.read_aligned("tiny", load(), 60)
+    assert found_.sees == told

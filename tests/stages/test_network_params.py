@@ -33,8 +33,6 @@ def test_ways_have_the_names_of_their_metrics() -> None:
         ({"ways": ["guess"]}, "'adversarial'"),
         ({"anchors": "anchors-5%"}, "'truth'"),
         ({"ways": ["adversarial"]}, "anchors: 'attribute-start' is not among the ways"),
-        ({"of": "processed/pair"}, "of: 'adversarial' needs embeddings"),
-        (ATTRIBUTES | {"anchor_shares": [0.5]}, "of: 'anchors-50%' needs embeddings"),
         ({"ways": [], "anchor_shares": []}, "there is nothing to do"),
         ({"of": "embedded/pair"}, "of"),
         ({"anchor_shares": [0.61]}, "0.61 and test_share are more than all anchors"),
@@ -51,6 +49,9 @@ def test_an_alignment_that_cannot_be_is_refused(changes: dict[str, Any], message
 
 def test_attributes_alone_and_all_anchors_but_those_that_judge_are_fine() -> None:
     assert Alignment.model_validate(ENTRY | ATTRIBUTES).all_ways == ["attributes"]
+    turned = Alignment.model_validate(ENTRY | {"of": "processed/pair", "ways": ["adversarial"], "anchors": "truth"})
+    assert turned.reads_attributes
+    assert turned.embeddings is None
     assert Alignment.model_validate(ENTRY | {"anchor_shares": [0.8], "test_share": 0.2}).shares == {"anchors-80%": 0.8}
 
 
