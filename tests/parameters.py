@@ -24,7 +24,7 @@ def read() -> dict[str, Any]:
 
 @cache
 def _read() -> dict[str, Any]:
-    """The same, once: it takes a second."""
+    """The same, once."""
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for name, suite in raw["suites"].items():
         suite |= yaml.safe_load((ROOT / "suites" / name / "params.yaml").read_text(encoding="utf-8"))
@@ -43,9 +43,9 @@ def write(raw: dict[str, Any], place: Path) -> Path:
             own = {key: suite[key] for key in OWN if key in suite}
             file = place / "suites" / name / "params.yaml"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
+            file.write_text(yaml.dump(own, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
     path = place / "params.yaml"
-    path.write_text(yaml.safe_dump(root, sort_keys=False), encoding="utf-8")
+    path.write_text(yaml.dump(root, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
     return path
 
 
