@@ -90,11 +90,12 @@ def read_all() -> list[Plan]:
 
 @contextmanager
 def _project() -> Iterator[Any]:
+    """DVC's view of the project, locked: it reads every dvc.yaml again, for seconds, whenever it takes the lock."""
     from dvc.exceptions import DvcException
-    from dvc.repo import Repo
+    from dvc.repo import Repo, lock_repo
 
     try:
-        with Repo(_wait_for_lock=True) as repo:
+        with Repo(_wait_for_lock=True) as repo, lock_repo(repo):
             yield repo
     except DvcException as error:
         message, cause = " ".join(str(error).split()), error.__cause__

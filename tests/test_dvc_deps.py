@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,21 +53,27 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def stages() -> list[Stage]:
+def graph() -> Iterator[Any]:
+    """DVC's graph of all stages, from each to those that it needs."""
     from dvc.repo import Repo
 
-    found = []
     with Repo(str(ROOT)) as repo, pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        for stage in repo.index.stages:
-            command = re.fullmatch(r"python -m (tasks\.stages\.\w+) (\S+)", stage.cmd)
-            assert command, f"{stage.addressing}: {stage.cmd}"
-            paths = [dep for dep in stage.deps if not hasattr(dep, "params")]
-            keys = [(relative(dep), key) for dep in stage.deps if hasattr(dep, "params") for key in dep.params]
-            deps = tuple(relative(dep) for dep in paths)
-            folder, _, address = stage.addressing.rpartition(":")
-            suite = folder.removeprefix("suites/").removesuffix("/dvc.yaml")
-            found.append(Stage(address, suite, command[1], command[2], deps, tuple(keys)))
+        yield repo.index.graph
+
+
+@pytest.fixture(scope="module")
+def stages(graph: Any) -> list[Stage]:
+    found = []
+    for stage in graph:
+        command = re.fullmatch(r"python -m (tasks\.stages\.\w+) (\S+)", stage.cmd)
+        assert command, f"{stage.addressing}: {stage.cmd}"
+        paths = [dep for dep in stage.deps if not hasattr(dep, "params")]
+        keys = [(relative(dep), key) for dep in stage.deps if hasattr(dep, "params") for key in dep.params]
+        deps = tuple(relative(dep) for dep in paths)
+        folder, _, address = stage.addressing.rpartition(":")
+        suite = folder.removeprefix("suites/").removesuffix("/dvc.yaml")
+        found.append(Stage(address, suite, command[1], command[2], deps, tuple(keys)))
     return found
 
 
@@ -244,22 +251,17 @@ def test_a_suites_folder_has_the_stages_of_its_experiments(stages: list[Stage], 
     assert len(set(addresses)) == len(addresses)  # so that a stage can be shown without its folder
 
 
-def test_a_report_waits_for_every_stage_of_its_suite(params: Params) -> None:
+def test_a_report_waits_for_every_stage_of_its_suite(graph: Any, params: Params) -> None:
     """Also for the checks of what was released and is not attacked."""
-    from dvc.repo import Repo
-
-    with Repo(str(ROOT)) as repo, pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        graph = repo.index.graph
-        for suite in params.suites:
-            own = {stage for stage in graph if stage.addressing.startswith(f"suites/{suite}/dvc.yaml:")}
-            needed: set[Any] = set()
-            todo = [stage for stage in graph if stage.addressing == f"report@{suite}"]
-            while todo:
-                todo = [one for stage in todo for one in graph.successors(stage) if one not in needed]
-                needed.update(todo)
-            assert own
-            assert own <= needed
+    for suite in params.suites:
+        own = {stage for stage in graph if stage.addressing.startswith(f"suites/{suite}/dvc.yaml:")}
+        needed: set[Any] = set()
+        todo = [stage for stage in graph if stage.addressing == f"report@{suite}"]
+        while todo:
+            todo = [one for stage in todo for one in graph.successors(stage) if one not in needed]
+            needed.update(todo)
+        assert own
+        assert own <= needed
 
 
 def test_the_demo_needs_no_other_data_set(stages: list[Stage]) -> None:
