@@ -6,7 +6,7 @@ from tasks.evaluation.statistics import summary
 from tasks.reporting import comparison, ledger
 from tasks.reporting.chart import Chart, Panel, Series
 from tasks.reporting.figures import point_of, yardstick_levels
-from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.published import Mode
 from tasks.reporting.results import BASE, Results, System, unique
 
@@ -80,5 +80,9 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     told = ledger.told(lines)
     claimed = unique([f"{one.what}: {one.claimed}" for one in told])
     accounted = unique([f"{one.what}: {one.accounted}" for one in told])
-    reasons = unique([f"{one.protects}: {one.entry.reason}" for one in lines if one.entry.reason])
-    return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "wide")]
+    why: dict[str, list[str]] = {}
+    for one in lines:
+        if one.entry.reason:
+            why.setdefault(one.entry.reason, []).append(one.protects)
+    reasons = [f"{joined(unique(protected))}: {reason}" for reason, protected in why.items()]
+    return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "reasons")]

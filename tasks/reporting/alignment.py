@@ -26,7 +26,7 @@ WAYS = {
     "anchors-80%": "80 % of the anchors known",
 }
 """Ways in the order of the tables -> how they are told."""
-TICKS = {"adversarial": "adversarial", "attributes": "attributes", "attribute-start": "attr. start"}
+TICKS = {"attribute-start": "attr. start"}
 BLIND = "adversarial"
 """The way that knows nothing but vectors."""
 NAMES = "attributes"
@@ -202,10 +202,13 @@ def chart(results: Results) -> Chart:
                     points.append(Point(names.index(one.name) + shift, value, text))
         if points:
             series.append(Series(entry.name, style, points, line=False))
-    ticks = [(-0.5, ""), *((float(x), TICKS.get(name, name)) for x, name in enumerate(names)), (len(names) - 0.5, "")]
+    told = [TICKS.get(name, name.removeprefix("anchors-")) for name in names]
+    ticks = [(-0.5, ""), *((float(x), text) for x, text in enumerate(told)), (len(names) - 0.5, "")]
     chance = [one.chance[1] for one in every if 1 in one.chance]
     levels = [Level("chance", float(np.mean(chance)), "dashed")] if chance else []
-    panel = Panel("Accounts matched at first guess", "way", "precision@1", series, levels, ticks, size=SIZE)
+    panel = Panel(
+        "Accounts matched at first guess", "way; %: anchors known", "precision@1", series, levels, ticks, size=SIZE
+    )
     return Chart(
         "chart-alignment",
         "Accounts matched by way and seed",
