@@ -29,14 +29,13 @@ class NetworkEmbeddings(Strict):
     """Networks, each embedded alone, once per setting of their release and seed."""
 
     suite: Name
+    """Whose file it stands in; `params.load` fills this in."""
     data: str
     """The processed pair; its networks with friendships are embedded."""
     networks: Networks
     """Where they are read: as they are, or as one release has them."""
     model: Literal["rgcn", "deepwalk"]
-    code: str
-    """The source of the model, so that DVC embeds again when it changes."""
-    config: dict[str, Any]
+    config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration."""
     reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(distinct)]
     """The kinds of data that the model is shown."""
@@ -58,6 +57,7 @@ class Alignment(Strict):
     """Two networks aligned, once per setting and seed of their embeddings, in several ways."""
 
     suite: Name
+    """Whose file it stands in; `params.load` fills this in."""
     data: str
     """The processed pair, which has the true anchors."""
     of: Annotated[str, Field(pattern=r"^(processed|perturbed|embeddings)/[a-z0-9-]+$")]

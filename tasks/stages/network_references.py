@@ -15,15 +15,13 @@ LAYERS = ("embeddings", "aligned")
 BUDGETS = ("features_epsilon", "edges_epsilon", "text_epsilon")
 
 
-def network_problems(suite_name: str, suite: Suite, params: Params) -> Iterator[str]:
+def network_problems(suite: Suite, params: Params) -> Iterator[str]:
     """What is wrong with embeddings and alignments in the file of a suite."""
     for section, entries in (("embeddings", suite.embeddings), ("aligned", suite.aligned)):
         for name, entry in entries.items():
             where = f"{section}.{name}"
             if suite.task != "embedding":
                 yield f"{where}: {section} are for suites whose task is embedding"
-            if entry.suite != suite_name:
-                yield f"{where}.suite: is {entry.suite!r}, but this is the file of {suite_name!r}"
             for other in params.suites.values():
                 if other is not suite and name in getattr(other, section):
                     yield f"{where}: another suite has an entry of this name"
@@ -31,9 +29,6 @@ def network_problems(suite_name: str, suite: Suite, params: Params) -> Iterator[
     for name, one in suite.embeddings.items():
         where = f"embeddings.{name}"
         yield from _networks_problems(f"{where}.networks", one.networks, one.data, one.seeds, params)
-        module = MODELS[one.model].partition(":")[0].replace(".", "/")
-        if f"{module}.py" != one.code:
-            yield f"{where}.code: {one.model!r} is defined in {module}.py, not in {one.code}"
     for name, pair in suite.aligned.items():
         where = f"aligned.{name}"
         if pair.embeddings is None:

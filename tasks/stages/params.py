@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,9 +17,8 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
-from tasks.stages import references
 from tasks.stages.attack_params import Attack, TrainingAudit
-from tasks.stages.fields import BASE, Cutoffs, Name, Perturbed, Seeds, Strict, known, model_config
+from tasks.stages.fields import BASE, Cutoffs, Name, Perturbed, Seeds, Strict, known
 from tasks.stages.network_params import Alignment, NetworkEmbeddings
 
 PARAMS_FILE = Path("params.yaml")
@@ -100,17 +98,16 @@ class Experiment(Strict):
     """One system on one data set; its seeds and sweep points run inside its train stage."""
 
     suite: Name
+    """Whose file it stands in; `load` fills this in."""
     data: str
     features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded|embeddings|aligned)/[a-z0-9-]+$")]
     model: Annotated[str, known("model", lambda: list(MODELS))]
-    code: str
-    """The source of the model, so that DVC reruns the experiment when it changes."""
     seeds: Seeds
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
-    config: dict[str, Any]
+    config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
     their users keep to themselves."""
-    sweep: list[dict[str, Any]]
+    sweep: list[dict[str, Any]] = Field(default_factory=list)
     """Settings beside the base one: each overrides some keys of `config`, or `features_epsilon`, the budget of the
     perturbed features (by default the first one of `perturbed`); of perturbed networks also the other budgets."""
 
@@ -143,8 +140,16 @@ class About(Strict):
     """What these data can and cannot show, as paragraphs with an empty line between them; empty: nothing special."""
 
 
+class Defaults(Strict):
+    """What the entries of a section have unless they say otherwise, key by key: nothing below a key is merged."""
+
+    experiments: dict[str, Any] = Field(default_factory=dict)
+    embeddings: dict[str, Any] = Field(default_factory=dict)
+    aligned: dict[str, Any] = Field(default_factory=dict)
+
+
 class OwnParams(Strict):
-    """A suite's own file, suites/<suite>/params.yaml."""
+    """A suite's own file, suites/<suite>/params.yaml, with `defaults` filled in."""
 
     about: About
     evaluation: Evaluation
@@ -154,6 +159,7 @@ class OwnParams(Strict):
     """What an attacker tries on everything that the suite's systems release."""
     training_audit: TrainingAudit | None
     """Which private training runs are audited as a whole; null for none."""
+    defaults: Defaults = Field(default_factory=Defaults)
     embeddings: dict[Name, NetworkEmbeddings] = Field(default_factory=dict)
     """Networks that are embedded alone, in suites whose task is embedding."""
     aligned: dict[Name, Alignment] = Field(default_factory=dict)
@@ -163,6 +169,13 @@ class OwnParams(Strict):
 
 class Suite(Entry, OwnParams):
     """All that is said about a suite."""
+
+    inherited: frozenset[str]
+    """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`."""
+
+    def located(self, problem: str) -> str:
+        """A problem `key: what is wrong` under the key that the file has."""
+        return _located(problem, self.inherited)
 
 
 class _Root(Strict):
@@ -241,8 +254,8 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
 
 
 def load(path: Path = PARAMS_FILE) -> Params:
-    """Read and validate params.yaml and every suite's own (structure and references; `check_configs` adds the models'
-    own keys).
+    """Read and validate params.yaml and every suite's own: their structure. `references.check` adds what entries say
+    of one another, and the keys of models, data sets and protocols.
 
     Raises:
         ConfigurationError: one line that names the file and its first wrong key.
@@ -251,19 +264,8 @@ def load(path: Path = PARAMS_FILE) -> Params:
     for file in sorted((path.parent / SUITES).glob("*/params.yaml")):
         if file.parent.name not in root.suites:
             raise ConfigurationError(f"{file}: {path} has no suite {file.parent.name!r}; add it under suites")
-    suites = {
-        name: Suite(**dict(entry), **dict(_read(own_file(name, path), OwnParams)))
-        for name, entry in root.suites.items()
-    }
-    params = Params(**(dict(root) | {"suites": suites}))
-    for problem in references.root_problems(params):
-        raise ConfigurationError(f"{path}: {problem}")
-    taken: dict[str, str] = {}
-    for name, suite in suites.items():
-        for problem in references.own_problems(name, suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path)}: {problem}")
-        taken |= dict.fromkeys(suite.experiments, name)
-    return params
+    suites = {name: _suite(name, entry, own_file(name, path)) for name, entry in root.suites.items()}
+    return Params(**(dict(root) | {"suites": suites}))
 
 
 def own_file(suite: str, path: Path = PARAMS_FILE) -> Path:
@@ -272,19 +274,68 @@ def own_file(suite: str, path: Path = PARAMS_FILE) -> Path:
 
 
 def _read(path: Path, kind: type[_Options]) -> _Options:
+    return _validated(path, kind, _parsed(path, "run this in the project's root"), frozenset())
+
+
+def _suite(name: str, entry: Entry, path: Path) -> Suite:
+    """A suite of the root's file, with what its own file says."""
+    raw, inherited = _filled(_parsed(path, "every suite has its own"), name, path)
+    own = _validated(path, OwnParams, raw, inherited)
+    return Suite(**dict(entry), **dict(own), inherited=inherited)
+
+
+def _parsed(path: Path, hint: str) -> Any:
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
-        hint = "run this in the project's root" if kind is _Root else "every suite has its own"
         raise ConfigurationError(f"{path}: not found; {hint}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error
+
+
+def _validated(path: Path, kind: type[_Options], raw: Any, inherited: frozenset[str]) -> _Options:
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {first_error(error)}") from error
+        raise ConfigurationError(f"{path}: {_located(first_error(error), inherited)}") from error
+
+
+def _filled(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
+    """A suite's file with the keys that its entries have from `defaults` and from their folder; which those of `defaults`
+    are. What is no table is left for the types to refuse."""
+    defaults = raw.get("defaults") if isinstance(raw, dict) else None
+    filled, inherited = raw, set[str]()
+    for section in Defaults.model_fields:
+        shared = defaults.get(section) if isinstance(defaults, dict) else None
+        shared, entries = shared if isinstance(shared, dict) else {}, isinstance(raw, dict) and raw.get(section)
+        if "suite" in shared:
+            raise ConfigurationError(f"{path}: defaults.{section}.suite: unknown key")
+        if shared and not entries:
+            raise ConfigurationError(f"{path}: defaults.{section}: there are no {section} that could have them")
+        if not isinstance(entries, dict):
+            continue
+        for name, entry in entries.items():
+            if isinstance(entry, dict):
+                if "suite" in entry:
+                    raise ConfigurationError(f"{path}: {section}.{name}.suite: unknown key")
+                inherited |= {f"{section}.{name}.{key}" for key in shared.keys() - entry.keys()}
+        full = {
+            name: {"suite": suite} | shared | entry if isinstance(entry, dict) else entry
+            for name, entry in entries.items()
+        }
+        filled = filled | {section: full}
+    return filled, frozenset(inherited)
+
+
+def _located(problem: str, inherited: frozenset[str]) -> str:
+    """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
+    where, colon, what = problem.partition(": ")
+    section, *keys = where.split(".")
+    if len(keys) < 2 or ".".join((section, *keys[:2])) not in inherited:
+        return problem
+    return f"defaults.{section}.{'.'.join(keys[1:])}{colon}{what} (in {keys[0]})"
 
 
 def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
@@ -297,49 +348,6 @@ def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path 
         return kind.model_validate(given)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error
-
-
-def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
-    """Validate the options of every data set, protocol and experiment against the module that takes them.
-
-    This imports the models: seconds, not milliseconds.
-
-    Raises:
-        ConfigurationError: one line that names the first wrong key.
-    """
-    from tasks.models import model_class
-
-    # by name, so that not every stage that reads parameters depends on the code of networks
-    aligner, networks = (import_module(f"tasks.models.{name}") for name in ("alignment.aligner", "networks.base"))
-    for name, dataset in params.datasets.items():
-        source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
-        options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
-        options(format_.ReadOptions, dataset.read, f"datasets.{name}.read", path)
-    for name, processed in params.processed.items():
-        protocol = import_module(PROTOCOLS[processed.protocol])
-        options(protocol.Options, processed.options, f"processed.{name}.options", path)
-
-    for name, alone in params.embeddings.items():
-        file = own_file(alone.suite, path)
-        options(model_class(alone.model).Config, alone.config, f"embeddings.{name}.config", file)
-    for name, pair in params.aligned.items():
-        options(aligner.AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite, path))
-
-    for suite_name, suite in params.suites.items():
-        for name, experiment in suite.experiments.items():
-            cls, file = model_class(experiment.model), own_file(suite_name, path)
-            layer = experiment.features.partition("/")[0]
-            if issubclass(cls, networks.Embedder) != (suite.task == "embedding"):
-                what = "does not embed users"
-                if suite.task != "embedding":
-                    what = "embeds users, which is for suites whose task is embedding"
-                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {what}")
-            if suite.task == "embedding" and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
-                wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
-                raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
-            for config in experiment.settings().values():
-                if layer != "embeddings":
-                    options(cls.Config, model_config(config), f"experiments.{name}.config", file)
 
 
 def first_error(error: ValidationError) -> str:

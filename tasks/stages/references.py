@@ -1,19 +1,90 @@
-"""What no type says about params.yaml and the suites' files: which names must be known, which values must agree.
+"""What no type says about params.yaml and the suites' files: which names must be known, which values must agree, and
+what models, data sets and protocols say of their own keys.
 
-Each function gives the problems as `key: what is wrong`.
+`check` looks at everything before anything runs. No stage that computes imports this module: it knows all plug-ins.
+Functions that give problems give them as `key: what is wrong`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-from tasks.models import MODELS
+from tasks.datasets import FORMATS, SOURCES
+from tasks.errors import ConfigurationError
+from tasks.models import model_class
+from tasks.protocols import PROTOCOLS
+from tasks.stages.fields import Perturbed, model_config
 from tasks.stages.network_references import experiment_problems, network_problems
+from tasks.stages.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
 
-if TYPE_CHECKING:
-    from tasks.stages.fields import Perturbed
-    from tasks.stages.params import Experiment, Params, Suite
+
+def check(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Both `check_references` and `check_configs`.
+
+    Raises:
+        ConfigurationError: one line that names the file and its first wrong key.
+    """
+    check_references(params, path)
+    check_configs(params, path)
+
+
+def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Whether the entries of all files agree with one another; imports no plug-in.
+
+    Raises:
+        ConfigurationError: one line that names the file and its first wrong key.
+    """
+    for problem in root_problems(params):
+        raise ConfigurationError(f"{path}: {problem}")
+    taken: dict[str, str] = {}
+    for name, suite in params.suites.items():
+        for problem in own_problems(suite, params, taken):
+            raise ConfigurationError(f"{own_file(name, path)}: {suite.located(problem)}")
+        taken |= dict.fromkeys(suite.experiments, name)
+
+
+def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Validate the options of every data set, protocol and experiment against the module that takes them.
+
+    This imports the models: seconds, not milliseconds.
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    aligner, networks = (import_module(f"tasks.models.{name}") for name in ("alignment.aligner", "networks.base"))
+    for name, dataset in params.datasets.items():
+        source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
+        options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
+        options(format_.ReadOptions, dataset.read, f"datasets.{name}.read", path)
+    for name, processed in params.processed.items():
+        protocol = import_module(PROTOCOLS[processed.protocol])
+        options(protocol.Options, processed.options, f"processed.{name}.options", path)
+
+    for name, alone in params.embeddings.items():
+        file = own_file(alone.suite, path)
+        options(model_class(alone.model).Config, alone.config, f"embeddings.{name}.config", file)
+    for name, pair in params.aligned.items():
+        options(aligner.AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite, path))
+
+    for suite_name, suite in params.suites.items():
+        for name, experiment in suite.experiments.items():
+            cls, file = model_class(experiment.model), own_file(suite_name, path)
+            layer = experiment.features.partition("/")[0]
+            if issubclass(cls, networks.Embedder) != (suite.task == "embedding"):
+                what = "does not embed users"
+                if suite.task != "embedding":
+                    what = "embeds users, which is for suites whose task is embedding"
+                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {what}")
+            if suite.task == "embedding" and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
+                wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
+                raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
+            for config in experiment.settings().values():
+                if layer != "embeddings":
+                    options(cls.Config, model_config(config), f"experiments.{name}.config", file)
+
 
 
 def root_problems(params: Params) -> Iterator[str]:
@@ -29,10 +100,10 @@ def root_problems(params: Params) -> Iterator[str]:
         yield from _unknown(f"suites.{name}.data", suite.data, params.processed, "processed data set")
 
 
-def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
-    """What is wrong with the file of suite `name`; taken: experiment -> suite, of the suites before this one."""
+def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
     yield from _task_problems(suite)
-    yield from network_problems(name, suite, params)
+    yield from network_problems(suite, params)
     for one in suite.training_audit.experiments if suite.training_audit else ():
         yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
     if suite.attack is not None and suite.attack.kind == "edges":
@@ -43,8 +114,6 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
         where = f"experiments.{key}"
         if key in taken:
             yield f"{where}: the suite {taken[key]!r} has an experiment of this name"
-        if experiment.suite != name:
-            yield f"{where}.suite: is {experiment.suite!r}, but this is the file of {name!r}"
         yield from _unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
@@ -52,7 +121,6 @@ def own_problems(name: str, suite: Suite, params: Params, taken: dict[str, str])
             yield from _features_problems(where, experiment, params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
-        yield from _code_problems(where, experiment)
 
 
 def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Iterator[str]:
@@ -133,9 +201,3 @@ def _features_problems(where: str, experiment: Experiment, params: Params) -> It
             yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"
     if missing := set(experiment.seeds) - set(perturbed.seeds):
         yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}"
-
-
-def _code_problems(where: str, experiment: Experiment) -> Iterator[str]:
-    module = MODELS[experiment.model].partition(":")[0].replace(".", "/")
-    if module != experiment.code.removesuffix(".py") and not module.startswith(f"{experiment.code}/"):
-        yield f"{where}.code: {experiment.model!r} is defined in {module}.py, not in {experiment.code}"
