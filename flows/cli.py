@@ -57,12 +57,12 @@ def check(
     Nothing is run. The first wrong key is named in one line, with exit code 1.
     """
     from flows import plan
-    from tasks.stages import params
+    from tasks.stages import params, references
 
     loaded = params.load()
     if suite:
         _known(suite, loaded)
-    params.check_configs(loaded)
+    references.check(loaded)
     for todo in [plan.read(f"report@{suite}")] if suite else plan.read_all():
         _show(todo)
 

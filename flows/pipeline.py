@@ -26,7 +26,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows import plan
 from flows.execution import Processes, StageFailed, exclusive, say
 from flows.plan import Plan, Step
-from tasks.stages import params
+from tasks.stages import params, references
 from tasks.stages.common import REPORTS
 
 WAKE_SECONDS = 0.5
@@ -89,10 +89,11 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     """
     logger = get_run_logger()
     loaded = params.load()
+    references.check_references(loaded)
     with exclusive(f"suite {suite}", wait=wait):
         todo = plan.read(report_stage(suite))
         if todo.pending or force:
-            params.check_configs(loaded)
+            references.check_configs(loaded)
         with _stopping(Processes()) as processes:
             failed, left = _walk(todo, processes, jobs or os.cpu_count() or 1, force)
     for name in left:

@@ -12,13 +12,14 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_ENTRIES = ("experiments", "embeddings", "aligned")
-"""Sections whose entries name their suite."""
-OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", *OF_ENTRIES)
+"""Sections of entries."""
+OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", "defaults", *OF_ENTRIES)
 """What stands in a suite's own file."""
 
 
 def read() -> dict[str, Any]:
-    """The project's params.yaml, with what the suites' own files say among the entries of `suites`."""
+    """The project's params.yaml, with what the suites' own files say among the entries of `suites`; no `defaults`, but
+    all keys in every entry."""
     return copying.deepcopy(_read())
 
 
@@ -28,6 +29,8 @@ def _read() -> dict[str, Any]:
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for name, suite in raw["suites"].items():
         suite |= yaml.safe_load((ROOT / "suites" / name / "params.yaml").read_text(encoding="utf-8"))
+        for section, shared in suite.pop("defaults").items():
+            suite[section] = {entry: copying.deepcopy(shared) | own for entry, own in suite[section].items()}
     return raw
 
 

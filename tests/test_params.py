@@ -14,7 +14,8 @@ import yaml
 
 from flows.deployments import SCHEDULES
 from tasks.errors import ConfigurationError
-from tasks.stages.params import check_configs, load
+from tasks.stages.params import load
+from tasks.stages.references import check
 from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,8 +66,7 @@ def move(name: str) -> Change:
     """Gives an experiment of the demo to the other suite, too."""
 
     def change(params: dict[str, Any]) -> None:
-        one = params["suites"]["demo"]["experiments"][name]
-        params["suites"]["gerai"]["experiments"][name] = one | {"suite": "gerai"}
+        params["suites"]["gerai"]["experiments"][name] = params["suites"]["demo"]["experiments"][name]
 
     return change
 
@@ -74,7 +74,7 @@ def move(name: str) -> Change:
 def refused(path: Path) -> str:
     """The message that refuses a parameter file."""
     with pytest.raises(ConfigurationError) as caught:
-        check_configs(load(path), path)
+        check(load(path), path)
     message = str(caught.value)
     assert "\n" not in message
     return message.removeprefix(f"{path}: ").removeprefix(f"{path.parent}/")
@@ -82,7 +82,7 @@ def refused(path: Path) -> str:
 
 def test_the_projects_own_parameters_are_valid() -> None:
     params = load(ROOT / "params.yaml")
-    check_configs(params)
+    check(params)
     assert {experiment.suite for experiment in params.experiments.values()} == set(params.suites)
     assert len(params.experiments) == sum(len(suite.experiments) for suite in params.suites.values())
 
@@ -96,7 +96,7 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
     parameters.copy(tmp_path)
     (tmp_path / "params.yaml").write_text(uncommented, encoding="utf-8")
     params = load(tmp_path / "params.yaml")
-    check_configs(params)
+    check(params)
     added = set(params.datasets) - set(ORIGINAL["datasets"])
     assert {"netflix", "tmall", "yelp", "yelp-hin"} == added
     assert len(params.processed) > len(ORIGINAL["processed"])
@@ -174,8 +174,8 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
             "suites/demo/params.yaml: experiments.demo-bpr.model: unknown model 'brp'",
         ),
         (
-            put(*DEMO, "experiments", "demo-bpr", "suite", value="other"),
-            "suites/demo/params.yaml: experiments.demo-bpr.suite: is 'other', but this is the file of 'demo'",
+            put(*DEMO, "experiments", "demo-bpr", "suite", value="demo"),
+            "suites/demo/params.yaml: experiments.demo-bpr.suite: unknown key",
         ),
         (
             put(*DEMO, "experiments", "demo-bpr", "data", value="ml-10b"),
@@ -187,7 +187,7 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
         ),
         (
             put(*DEMO, "experiments", "demo-bpr", "code", value="tasks/models/popularity.py"),
-            "suites/demo/params.yaml: experiments.demo-bpr.code: 'bpr' is defined in tasks/models/bpr.py",
+            "suites/demo/params.yaml: experiments.demo-bpr.code: unknown key",
         ),
         (
             put(*DEMO, "experiments", "demo-gerai", "seeds", value=[0, 7]),
@@ -281,6 +281,65 @@ def test_a_sweep_point_overrides_the_base_and_is_named_by_what_it_changes(writte
     assert list(settings) == ["base", "learning_rate=0.1", "learning_rate=0.2,dimension=8"]
     assert settings["base"] == experiment.config
     assert settings["learning_rate=0.2,dimension=8"] == experiment.config | sweep[1]
+
+
+def shared(section: str, **values: Any) -> Change:
+    """Lets the demo's entries of a section have keys from `defaults`, and none of these keys of their own."""
+
+    def change(params: dict[str, Any]) -> None:
+        demo = params["suites"]["demo"]
+        demo["defaults"] = {section: values}
+        for entry in demo.get(section, {}).values():
+            for key in values:
+                entry.pop(key, None)
+
+    return change
+
+
+def test_an_entry_has_what_the_defaults_say_unless_it_says_otherwise(written: Callable[[Change], Path]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        shared("experiments", seeds=[0, 1], config={"epochs": 3, "dimension": 8})(params)
+        entries = params["suites"]["demo"]["experiments"]
+        entries["demo-ease"]["seeds"] = [2]
+        entries["demo-bpr"]["config"] = {"epochs": 5}
+        entries["demo-bpr"].pop("sweep", None)
+
+    experiments = load(written(change)).experiments
+    assert experiments["demo-ease"].seeds == [2]
+    assert experiments["demo-bpr"].seeds == [0, 1]
+    assert experiments["demo-bpr"].config == {"epochs": 5}  # nothing below a key is merged
+    assert experiments["demo-bpr"].sweep == []
+    assert experiments["demo-ease"].config == {"epochs": 3, "dimension": 8}
+    assert {one.suite for name, one in experiments.items() if name.startswith("demo-")} == {"demo"}
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "message"),
+    [
+        ("experiments", {"seed": [0]}, "defaults.experiments.seed: unknown key (in demo-"),
+        ("experiments", {"suite": "demo"}, "defaults.experiments.suite: unknown key"),
+        ("experiments", {"code": "tasks/models/bpr.py"}, "defaults.experiments.code: unknown key (in demo-"),
+        ("experiments", {"seeds": [1, 1]}, "defaults.experiments.seeds: 1 is repeated (in demo-"),
+        ("experiments", {"data": "none"}, "defaults.experiments.data: unknown processed data set 'none'; known: "),
+        ("experiments", {"features": "processed/ml-100k"}, "defaults.experiments.features: 'ml-100k' is not the exper"),
+        ("experiments", {"config": {"epoch": 3}}, "defaults.experiments.config.epoch: unknown key"),
+        ("aligned", {"k": [1]}, "defaults.aligned: there are no aligned that could have them"),
+        ("runs", {"seeds": [1]}, "defaults.runs: unknown key"),
+    ],
+)
+def test_a_mistake_in_the_defaults_is_named_there(
+    written: Callable[[Change], Path], section: str, values: dict[str, Any], message: str
+) -> None:
+    assert refused(written(shared(section, **values))).startswith(f"suites/demo/params.yaml: {message}")
+
+
+@pytest.mark.parametrize("suite", sorted(ORIGINAL["suites"]))
+def test_a_default_is_what_entries_of_the_suite_have(suite: str) -> None:
+    """A default that every entry overrides would be read, and decide nothing."""
+    loaded = load(ROOT / "params.yaml").suites[suite]
+    for section, values in loaded.defaults.model_dump().items():
+        used = {key.split(".")[2] for key in loaded.inherited if key.startswith(f"{section}.")}
+        assert used == set(values), section
 
 
 def test_every_suite_has_a_file_and_every_file_a_suite(written: Callable[[Change], Path], tmp_path: Path) -> None:

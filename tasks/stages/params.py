@@ -177,6 +177,10 @@ class Suite(Entry, OwnParams):
         """A problem `key: what is wrong` under the key that the file has."""
         return _located(problem, self.inherited)
 
+    def place(self, key: str) -> str:
+        """Where the file has a key of an entry: `experiments.gerai-bpr.seeds` or `defaults.experiments.seeds`."""
+        return _place(key, self.inherited)
+
 
 class _Root(Strict):
     """The root's params.yaml alone."""
@@ -303,8 +307,10 @@ def _validated(path: Path, kind: type[_Options], raw: Any, inherited: frozenset[
 
 
 def _filled(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
-    """A suite's file with the keys that its entries have from `defaults` and from their folder; which those of `defaults`
-    are. What is no table is left for the types to refuse."""
+    """A suite's file with all keys of its entries, and which of these `defaults` has.
+
+    What is no table is left for the types to refuse.
+    """
     defaults = raw.get("defaults") if isinstance(raw, dict) else None
     filled, inherited = raw, set[str]()
     for section in Defaults.model_fields:
@@ -329,13 +335,16 @@ def _filled(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
     return filled, frozenset(inherited)
 
 
+def _place(key: str, inherited: frozenset[str]) -> str:
+    section, *below = key.split(".")
+    return ".".join(("defaults", section, *below[1:])) if ".".join((section, *below[:2])) in inherited else key
+
+
 def _located(problem: str, inherited: frozenset[str]) -> str:
     """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
-    where, colon, what = problem.partition(": ")
-    section, *keys = where.split(".")
-    if len(keys) < 2 or ".".join((section, *keys[:2])) not in inherited:
-        return problem
-    return f"defaults.{section}.{'.'.join(keys[1:])}{colon}{what} (in {keys[0]})"
+    key, colon, what = problem.partition(": ")
+    place = _place(key, inherited)
+    return problem if place == key else f"{place}{colon}{what} (in {key.split('.')[1]})"
 
 
 def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:

@@ -64,10 +64,11 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
 
     for name, alone in params.embeddings.items():
-        file = own_file(alone.suite, path)
-        options(model_class(alone.model).Config, alone.config, f"embeddings.{name}.config", file)
+        where = params.suites[alone.suite].place(f"embeddings.{name}.config")
+        options(model_class(alone.model).Config, alone.config, where, own_file(alone.suite, path))
     for name, pair in params.aligned.items():
-        options(aligner.AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite, path))
+        where = params.suites[pair.suite].place(f"aligned.{name}.config")
+        options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
 
     for suite_name, suite in params.suites.items():
         for name, experiment in suite.experiments.items():
@@ -83,8 +84,7 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
             for config in experiment.settings().values():
                 if layer != "embeddings":
-                    options(cls.Config, model_config(config), f"experiments.{name}.config", file)
-
+                    options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
 
 
 def root_problems(params: Params) -> Iterator[str]:

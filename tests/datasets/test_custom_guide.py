@@ -9,7 +9,8 @@ import yaml
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
 from tasks.raw import read_raw
-from tasks.stages.params import check_configs, load
+from tasks.stages.params import load
+from tasks.stages.references import check
 from tests import parameters
 from tests.datasets.test_custom import ready
 
@@ -33,7 +34,7 @@ def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for table, entries in shown.items():
         params[table] = params[table] | entries
     checked = load(parameters.write(params, tmp_path))
-    check_configs(checked, tmp_path / "params.yaml")
+    check(checked, tmp_path / "params.yaml")
 
     shop = checked.datasets["shop"]
     (tmp_path / "raw").mkdir()

@@ -12,7 +12,6 @@ import polars as pl
 
 from tasks import contracts
 from tasks.evaluation.gains import GAINS
-from tasks.models import MODELS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published import ATTACKERS, ATTRIBUTES
 from tests import parameters
@@ -130,7 +129,6 @@ def build(
             "data": dataset,
             "features": f"perturbed/gerai-{dataset}" if sweep and model == "gerai" else f"processed/{dataset}",
             "model": model,
-            "code": f"{MODELS[model].partition(':')[0].replace('.', '/')}.py",
             "seeds": list(SEEDS),
             "config": CONFIG if model in SPENT else {},
             "sweep": SWEEPS.get(model, []) if sweep else [],

@@ -248,7 +248,7 @@ def test_an_unknown_system_is_refused_with_its_place(where: str, tmp_path: Path)
 
 def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     common = tiny_next.changes()["experiments"]["tiny-nonp"]
-    counts = {"model": "popularity", "code": "tasks/models/popularity.py", "config": {}}
+    counts = {"model": "popularity", "config": {}}
     attack = tiny_next.ATTACK | {"systems": ["tiny-counts"], "control": "tiny-counts"}
     tiny_next.build(tmp_path, experiments={"tiny-counts": common | counts}, attack=attack)
     monkeypatch.chdir(tmp_path)

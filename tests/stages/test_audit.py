@@ -23,9 +23,6 @@ FIELDS = {
 }
 
 
-GRAPHS = "tasks/models/sessions"
-
-
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.build(tmp_path)
@@ -114,11 +111,10 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
     monkeypatch.setattr(audit, "FITS", 200)
     raw = tiny.parameters()
     common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0], "sweep": []}
-    code = {"code": "tasks/models/dpmf.py"}
     config = {"dimension": 2, "epsilon": 0.4, "ridge": 1.0}
     experiments = {
-        "open-published": common | code | {"model": "dpmf", "config": config | {"accounting": "published"}},
-        "open-rigorous": common | code | {"model": "dpmf-rigorous", "config": config | {"accounting": "rigorous"}},
+        "open-published": common | {"model": "dpmf", "config": config | {"accounting": "published"}},
+        "open-rigorous": common | {"model": "dpmf-rigorous", "config": config | {"accounting": "rigorous"}},
     }
     tiny.write_parameters(raw | {"experiments": experiments}, Path())
     audit.main("open")
@@ -130,7 +126,7 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
 
 def graphs(**models: str) -> None:
     """A suite of systems that aggregate a graph (name: accounting), each with a budget of 5, most with one of 1."""
-    common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0], "code": GRAPHS}
+    common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0]}
     config = {"epsilon": 5.0, "delta": 1e-5, "epochs": 3, "steps": 1}
     experiments = {}
     for key, accounting in models.items():
@@ -204,8 +200,7 @@ def test_submissions_about_ratings_are_audited_in_both_accountings(
     changes["experiments"] |= {
         "tiny-privsr": privsr | {"sweep": []},
         "tiny-rigorous": privsr | {"model": "privsr-rigorous", "config": rigorous, "sweep": [{"epsilon": 3.0}]},
-        "tiny-dp-bias": privsr
-        | {"model": "dp-rating-means", "code": "tasks/models/rating_means.py", "config": means, "sweep": []},
+        "tiny-dp-bias": privsr | {"model": "dp-rating-means", "config": means, "sweep": []},
     }
     place = tmp_path / "ratings"
     place.mkdir()

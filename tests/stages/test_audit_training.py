@@ -34,10 +34,10 @@ AUDIT = {
 def build(root: Path, **changes: Any) -> None:
     experiments = {
         "tiny-dpae": {"suite": "tiny", "data": "tiny", "seeds": [0], "features": "processed/tiny"}
-        | {"model": "dpae", "code": "tasks/models/dpae.py", "config": CONFIG}
+        | {"model": "dpae", "config": CONFIG}
         | {"sweep": [{"epsilon": 4.0}, {"epsilon": math.inf}]},
         "tiny-counts": {"suite": "tiny", "data": "tiny", "seeds": [0], "features": "processed/tiny"}
-        | {"model": "dp-popularity", "code": "tasks/models/popularity.py"}
+        | {"model": "dp-popularity"}
         | {"config": {"epsilon": 2.0, "contribution": 3}, "sweep": []},
     }
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}

@@ -202,7 +202,7 @@ def experiment_on_embedded_features() -> None:
     """An experiment whose model reads features, on embedded ones that passed their check."""
     shutil.rmtree(Path("suites"))
     one = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "embedded/tiny"}
-    one |= {"model": "gerai", "code": "tasks/models/gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
+    one |= {"model": "gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"}
     changed = tiny.parameters(experiments={"tiny-gerai": one}, suites=suites, evaluation=evaluation)

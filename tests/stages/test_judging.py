@@ -185,10 +185,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": [0, 1], "sweep": []}
     config = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "regularization": 0.0, "dimension": 4}
     experiments = {
-        "tiny-counts": shared
-        | {"model": "dp-popularity", "code": "tasks/models/popularity.py"}
-        | {"config": {"epsilon": 2.0, "contribution": 3}},
-        "tiny-bpr": shared | {"model": "bpr", "code": "tasks/models/bpr.py", "config": config},
+        "tiny-counts": shared | {"model": "dp-popularity"} | {"config": {"epsilon": 2.0, "contribution": 3}},
+        "tiny-bpr": shared | {"model": "bpr", "config": config},
     }
     tiny.build(
         tmp_path,

@@ -13,7 +13,7 @@ from tests.stages.tiny_pair import ENTRY
 
 EMBEDDINGS = {
     "suite": "tiny", "data": "pair", "networks": "perturbed/pair", "model": "rgcn",
-    "code": "tasks/models/networks/rgcn.py", "config": {}, "reads": ["feature", "edge", "text"],
+    "config": {}, "reads": ["feature", "edge", "text"],
     "text": {"dimension": 8, "window": 2, "negatives": 1.0}, "seeds": [0],
 }  # fmt: skip
 ATTRIBUTES = {"of": "processed/pair", "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"}

@@ -39,12 +39,11 @@ def build(root, monkeypatch, recall="relevant"):
     shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
     experiments = {
         "tiny-counts": shared
-        | {"model": "dp-popularity", "code": "tasks/models/popularity.py", "features": "processed/tiny"}
+        | {"model": "dp-popularity", "features": "processed/tiny"}
         | {"config": {"epsilon": 2.0, "contribution": 3}},
-        "tiny-bpr": shared
-        | {"model": "bpr", "code": "tasks/models/bpr.py", "features": "processed/tiny", "config": CONFIG},
+        "tiny-bpr": shared | {"model": "bpr", "features": "processed/tiny", "config": CONFIG},
         "tiny-gerai": shared
-        | {"model": "gerai", "code": "tasks/models/gerai", "features": "perturbed/tiny"}
+        | {"model": "gerai", "features": "perturbed/tiny"}
         | {"config": CONFIG | {"epsilon": 0.4}, "sweep": [{"features_epsilon": 7.5}]},
     }
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}

@@ -314,9 +314,7 @@ def made_up_anew(name: str) -> None:
 
 def another_task() -> None:
     suite = {"title": "Tiny", "paper": None, "data": "tiny", "task": "rating"}
-    entry = experiment(
-        "degree", model="rating-means", code="tasks/models/rating_means.py", config={"sensitive_share": 0}
-    )
+    entry = experiment("degree", model="rating-means", config={"sensitive_share": 0})
     processed = {"dataset": "tiny", "protocol": "privsr", "options": {"folds": 5}}
     tiny.parameters(
         suites={"tiny": suite}, embeddings={}, aligned={}, experiments={"tiny-degree": entry}, perturbed={},
@@ -370,7 +368,7 @@ def another_task() -> None:
         ("sne", lambda: reading("aligned/raw", "sne"), ConfigurationError, "'sne' embeds no users of aligned/ data"),
         (
             "bpr",
-            lambda: reading("processed/tiny", "degree", model="bpr", code="tasks/models/bpr.py"),
+            lambda: reading("processed/tiny", "degree", model="bpr"),
             ConfigurationError,
             "'bpr' embeds no users of processed/ data",
         ),

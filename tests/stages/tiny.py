@@ -25,15 +25,16 @@ SCHEMA = Schema(dataset="tiny", protocol="gerai", synthetic=True, n_users=N_USER
 def parameters(**changes: Any) -> dict[str, Any]:
     """The project's parameters with its data, suites and experiments replaced by tiny ones, and `changes`.
 
-    What stands in a suite's own file is the same for all of them, so it is given once, the experiments of all together.
+    What stands in a suite's own file is the same for all of them, so it is given once, the entries of all
+    together: their key `suite` says whose they are.
     """
     raw = parameters_.read()
-    raw |= {key: {} for key in parameters_.OF_ENTRIES}
     raw |= {key: one for key, one in raw["suites"]["demo"].items() if key in parameters_.OWN}
+    raw |= {key: {} for key in parameters_.OF_ENTRIES}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
     experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
-    popularity = {"code": "tasks/models/popularity.py", "features": "processed/tiny"}
+    popularity = {"features": "processed/tiny"}
     raw |= {
         "datasets": {"tiny": next(iter(raw["datasets"].values()))},
         "processed": {"tiny": processed},
@@ -49,7 +50,6 @@ def parameters(**changes: Any) -> dict[str, Any]:
             "tiny-features": experiment
             | {
                 "model": "gerai-nf",
-                "code": "tasks/models/gerai",
                 "features": "perturbed/tiny",
                 "config": {},
                 "sweep": [{"features_epsilon": 7.5}],
@@ -62,10 +62,14 @@ def parameters(**changes: Any) -> dict[str, Any]:
 
 def write_parameters(raw: dict[str, Any], root: Path) -> None:
     """Write such parameters to the files of the root and of every suite."""
-    shared = {key: raw.pop(key) for key in parameters_.OWN}
+    shared = {key: raw.pop(key) for key in parameters_.OWN if key in raw}
     for name, suite in raw["suites"].items():
         own = {
-            section: {key: one for key, one in shared[section].items() if one["suite"] == name}
+            section: {
+                key: {of: value for of, value in one.items() if of != "suite"}
+                for key, one in shared[section].items()
+                if one["suite"] == name
+            }
             for section in parameters_.OF_ENTRIES
         }
         raw["suites"][name] = suite | shared | own

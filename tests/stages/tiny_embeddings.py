@@ -21,9 +21,8 @@ from tests.stages import tiny, tiny_networks
 SEEDS = (0, 2)
 WIDTH = 6
 ATTACK = {"kind": "embeddings", "pairs": 200, "known_share": 0.5, "wanted_precision": 0.9, "k": [1, 10], "seed": 4}
-CODE = "tasks/models/networks"
-ALONE = {"model": "deepwalk", "code": f"{CODE}/deepwalk.py", "config": {"dimension": WIDTH}, "sweep": []}
-JOINT = {"model": "crosue", "code": f"{CODE}/crosue.py", "config": {"dimension": WIDTH}, "sweep": [{"alpha": 1.0}]}
+ALONE = {"model": "deepwalk", "config": {"dimension": WIDTH}, "sweep": []}
+JOINT = {"model": "crosue", "config": {"dimension": WIDTH}, "sweep": [{"alpha": 1.0}]}
 EXPERIMENTS: dict[str, dict[str, Any]] = {"tiny-telling": ALONE, "tiny-noise": ALONE, "tiny-joint": JOINT}
 SIZES = {"left": tiny_networks.N_USERS, "right": tiny_networks.RIGHT.n_users}
 

@@ -52,7 +52,7 @@ ABOUT = {"part": "A part that is made up.", "limits": "One thing that is not sho
 
 def changes(suite: str = "tiny") -> dict[str, Any]:
     """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
-    shared = {"suite": suite, "data": "tiny", "features": "processed/tiny", "code": "tasks/models/sessions"}
+    shared = {"suite": suite, "data": "tiny", "features": "processed/tiny"}
     experiments = {
         f"{suite}-{model}": shared
         | {"model": model, "seeds": [3], "sweep": own.get("sweep", []), "config": CONFIG | own.get("config", {})}

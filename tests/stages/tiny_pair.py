@@ -117,7 +117,7 @@ def parameters(root: Path, entry: dict[str, Any] | None = None, **embeddings: An
     text = {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}
     embedded = {
         "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "deepwalk",
-        "code": "tasks/models/networks/deepwalk.py", "config": {}, "reads": ["edge"], "text": None,
+        "config": {}, "reads": ["edge"], "text": None,
         "seeds": list(SEEDS),
     }  # fmt: skip
     changes = {

@@ -45,13 +45,11 @@ ATTACK = {"kind": "reconstruction", "ridge": 0.01, "damping": 2.0}
 
 def changes(suite: str = "tiny") -> dict[str, Any]:
     """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
-    code = {"rating-means": "tasks/models/rating_means.py"}
     experiments = {
         f"{suite}-{model}": {
             "suite": suite,
             "data": "tiny",
             "features": "processed/tiny",
-            "code": code.get(model, "tasks/models/social"),
             "model": model,
             "seeds": [0, 2],
             "config": own["config"] | {"sensitive_share": 0.25},

@@ -22,7 +22,6 @@ from tests.stages import tiny, tiny_networks, tiny_pair
 SIZES = {"left": tiny_networks.N_USERS, "right": tiny_networks.RIGHT.n_users}
 SEEDS = [0, 1]
 WIDTH = 4
-CODE = "tasks/models/networks"
 STEPS = {"epochs": 2, "batch_size": 500, "learning_rate": 0.01, "dimension": WIDTH}
 WORDS = {"dimension": 3, "window": 2, "negatives": 1.0}
 PUBLISHED = tiny_networks.PUBLISHED | {"sweep": {"edges_epsilon": [5.0]}}
@@ -30,7 +29,7 @@ RIGOROUS = tiny_networks.RIGOROUS | {"sweep": {"edges_epsilon": [5.0]}, "text_ep
 SETTINGS = ["base", "edges_epsilon=5.0"]
 """Of the release."""
 ALONE = {
-    "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "rgcn", "code": f"{CODE}/rgcn.py",
+    "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "rgcn",
     "config": STEPS | {"hidden": 5, "free": 3}, "reads": ["feature", "edge", "text"], "text": WORDS, "seeds": SEEDS,
 }  # fmt: skip
 EMBEDDINGS: dict[str, dict[str, Any]] = {
@@ -38,7 +37,7 @@ EMBEDDINGS: dict[str, dict[str, Any]] = {
     "private": ALONE | {"networks": "perturbed/published"},
     "walks": ALONE
     | {
-        "model": "deepwalk", "code": f"{CODE}/deepwalk.py", "reads": ["edge"], "text": None,
+        "model": "deepwalk", "reads": ["edge"], "text": None,
         "config": {"dimension": WIDTH, "walks": 2, "length": 4, "window": 2},
     },
 }  # fmt: skip
@@ -48,14 +47,14 @@ ANCHORS: dict[str, dict[str, Any]] = {
     "private": PAIR | {"of": "embeddings/private"},
     "known": PAIR | {"of": "embeddings/raw", "ways": [], "anchor_shares": [0.5], "anchors": "truth"},
 }
-CONTROL = {"code": f"{CODE}/controls.py", "config": {}, "sweep": []}
+CONTROL = {"config": {}, "sweep": []}
 SWEEP = [{"edges_epsilon": 5.0}]
-JOINT = {"model": "crosue", "code": f"{CODE}/crosue.py", "config": STEPS | {"hops": 2}, "sweep": []}
-TAKEN = {"model": "rgcn", "code": f"{CODE}/rgcn.py", "config": {}, "sweep": []}
+JOINT = {"model": "crosue", "config": STEPS | {"hops": 2}, "sweep": []}
+TAKEN = {"model": "rgcn", "config": {}, "sweep": []}
 EXPERIMENTS: dict[str, dict[str, Any]] = {
     "degree": CONTROL | {"features": "processed/tiny", "model": "degree"},
     "sne": {
-        "features": "perturbed/published", "model": "sne", "code": f"{CODE}/sne.py", "sweep": SWEEP,
+        "features": "perturbed/published", "model": "sne", "sweep": SWEEP,
         "config": STEPS | {"ids": 3, "attributes": 2},
     },
     "rgcn": TAKEN | {"features": "embeddings/raw"},
