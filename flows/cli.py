@@ -54,17 +54,34 @@ def check(
 ) -> None:
     """Validate params.yaml and every suite's own, and show the plan: what is up to date, what will run, and why.
 
-    Nothing is run. The first wrong key is named in one line, with exit code 1.
+    Only dvc.yaml and code.yaml are brought up to date, from the parameters and the code. The first wrong key is named
+    in one line, with exit code 1.
     """
     from flows import plan
-    from tasks.stages import params, references
+    from flows.current import current
+    from tasks.stages import params
 
     loaded = params.load()
     if suite:
         _known(suite, loaded)
-    references.check(loaded)
-    for todo in [plan.read(f"report@{suite}")] if suite else plan.read_all():
-        _show(todo)
+    with current(suite) as project:
+        for todo in [plan.read(f"report@{suite}", project)] if suite else plan.read_all(project):
+            _show(todo)
+
+
+@app.command()
+def pipeline(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is behind.")] = False,
+) -> None:
+    """Write every dvc.yaml from the table of stages and the parameters. `run` and `check` do so by themselves."""
+    from flows import dvc_files
+    from tasks.stages import params
+
+    loaded = params.load()
+    for path in dvc_files.behind(loaded) if check else dvc_files.write(loaded):
+        if check:
+            raise ConfigurationError(f"{path}: behind the table of stages or the parameters; run `dprec pipeline`")
+        print(f"{path}: written")
 
 
 @app.command()
@@ -83,6 +100,7 @@ def run(
     recorded there.
     """
     from flows import plan
+    from flows.current import current
     from flows.execution import exclusive, say
     from flows.server import server
     from tasks.stages import params
@@ -93,7 +111,8 @@ def run(
     _known(suite, params.load())
     try:
         with exclusive(f"suite {suite}", wait=wait):
-            todo = plan.read(f"report@{suite}")
+            with current(suite) as project:
+                todo = plan.read(f"report@{suite}", project)
             if todo.pending or force:
                 server()
                 from flows.pipeline import regenerate

@@ -1,4 +1,4 @@
-"""Running one stage through DVC: its output line by line, its failure as one line, and stopping it cleanly."""
+"""Running the command of a stage: its output line by line, its failure as one line, and stopping it cleanly."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -24,15 +25,6 @@ LOCK = DATA / ".lock"
 REFRESH_SECONDS = 5.0  # between two states of one progress bar
 GRACE_SECONDS = 20.0  # for an interrupted stage to put its files in order
 
-# What DVC says around a stage's own output; people who run dvc by hand may want it, a run's log does not.
-_DVC = re.compile(
-    r"\s*$|Running stage '|> |Stage '.*' (didn't change, skipping|is cached - skipping run)|Data and pipelines are up "
-    r"to date|(Updating|Generating) lock file|To track the changes with git|\s+git add |To enable auto staging|"
-    r"\s+dvc config core.autostage|Use `dvc push`|ERROR: |WARNING: '.*' is empty"
-)
-_SKIPPED = re.compile(r"Stage '.*' (didn't change, skipping|is cached - skipping run)")
-_EXIT = re.compile(r"failed to run: .*, exited with (-?\d+)")
-
 OnLine = Callable[[str], None]
 
 
@@ -44,14 +36,6 @@ class AlreadyRunning(DprecError):
     """Raised when another run holds the project."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a stage ended: whether it ran at all (or DVC found it up to date), and how long that took."""
-
-    ran: bool
-    seconds: float
-
-
 @dataclass
 class Processes:
     """The stages that are running, each in a process group of its own, so that all of them can be stopped."""
@@ -60,22 +44,17 @@ class Processes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
 
-    def run(self, stage: str, on_line: OnLine, *, force: bool = False) -> Outcome:
-        """Bring one stage up to date (its inputs must be), giving each line of its output to `on_line`.
-
-        Args:
-            stage: what DVC calls it.
+    def run(self, command: str, on_line: OnLine) -> None:
+        """Run a stage's command line, without a shell, giving each line of its output to `on_line`.
 
         Raises:
             StageFailed: it failed, or `stop` was called.
         """
-        command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", stage]
-        start = time.monotonic()
         with self._lock:
             if self._stopped:
                 raise StageFailed("not started: the run was stopped")
             process = subprocess.Popen(
-                command + ["--force"] * force,
+                shlex.split(command),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -85,21 +64,15 @@ class Processes:
             self._running.add(process)
         try:
             assert process.stdout is not None
-            ran, own, dvc_error = True, "", ""
-            for line in _lines(process.stdout):
-                if _SKIPPED.match(line):
-                    ran = False
-                elif line.startswith("ERROR: "):
-                    dvc_error = line.removeprefix("ERROR: ")
-                elif not _DVC.match(line):
-                    own = line
-                    on_line(line)
+            last = ""
+            for line in filter(str.strip, _lines(process.stdout)):
+                last = line
+                on_line(line)
             if process.wait() != 0:
-                raise StageFailed(_reason(own, dvc_error, process.returncode))
+                raise StageFailed(_reason(last, process.returncode))
         finally:
             with self._lock:
                 self._running.discard(process)
-        return Outcome(ran=ran, seconds=time.monotonic() - start)
 
     def stop(self) -> None:
         """End all running stages and start no others: Ctrl-C first, and after a while the hard way.
@@ -187,17 +160,13 @@ def _lines(stream: IO[bytes]) -> Iterator[str]:
         yield pending.decode("utf-8", "replace").rstrip()
 
 
-def _reason(own: str, dvc_error: str, code: int) -> str:
-    """The stage's own last line if it ended by itself; otherwise what DVC knows."""
-    if not (found := _EXIT.search(dvc_error)):
-        return dvc_error or own or f"dvc ended with code {code}"
-    status = int(found[1])
-    number = -status if status < 0 else status - 128  # shells differ in how they pass a signal on
-    if number == signal.SIGKILL:
+def _reason(last: str, code: int) -> str:
+    """The stage's own last line if it ended by itself; otherwise the signal that ended it."""
+    if code == -signal.SIGKILL:
         return "killed by SIGKILL (out of memory?)"
-    if status < 0 or not own:
-        return f"ended by signal {number}" if number > 0 else dvc_error
-    return own
+    if code < 0 and not last:
+        return f"ended by signal {-code}"
+    return last or f"ended with code {code}"
 
 
 def say(stage: str, text: str) -> None:

@@ -1,13 +1,14 @@
 """The DVC graph as a Prefect flow: one task run per stage, independent stages side by side.
 
 DVC is asked once what is up to date. Those stages become task runs in a state called `Cached`; each of the others is
-handed to `dvc repro --single-item`, which looks again once its inputs are there. Nothing here knows what stages there
-are: the graph is the one of dvc.yaml and suites/*/dvc.yaml.
+compared again once its inputs are there, and run if it still differs. Nothing here knows what stages there are: the
+graph is that of dvc.yaml.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,9 +25,11 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import plan
+from flows.current import current
 from flows.execution import Processes, StageFailed, exclusive, say
 from flows.plan import Plan, Step
-from tasks.stages import params, references
+from flows.project import Project
+from tasks.errors import DprecError
 from tasks.stages.common import REPORTS
 
 WAKE_SECONDS = 0.5
@@ -46,7 +49,7 @@ def report_stage(suite: str) -> str:
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
-def run_stage(step: Step, processes: Processes, force: bool) -> State[Any]:
+def run_stage(step: Step, project: Project, processes: Processes, force: bool) -> State[Any]:
     """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
 
     Raises:
@@ -62,16 +65,18 @@ def run_stage(step: Step, processes: Processes, force: bool) -> State[Any]:
         say(step.name, f"| {line}")
 
     say(step.name, f"starts ({'forced' if force else step.why})")
+    start = time.monotonic()
     try:
-        outcome = processes.run(step.address, on_line, force=force)
-    except StageFailed as error:
+        ran = project.reproduce(step.address, lambda command: processes.run(command, on_line), force=force)
+    except DprecError as error:
         say(step.name, f"failed: {error}")
         raise
-    if not outcome.ran:
+    if not ran:
         say(step.name, "cached (its inputs came out the same)")
         return Completed(name="Cached", message="its inputs came out the same")
-    say(step.name, f"done in {outcome.seconds:.1f} s")
-    return Completed(message=f"ran for {outcome.seconds:.1f} s")
+    seconds = time.monotonic() - start
+    say(step.name, f"done in {seconds:.1f} s")
+    return Completed(message=f"ran for {seconds:.1f} s")
 
 
 @flow(name="regenerate", flow_run_name="{suite}", task_runner=ThreadPoolTaskRunner(max_workers=16))  # type: ignore[arg-type]  # invariant in Prefect
@@ -88,14 +93,10 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
         DprecError: params.yaml is wrong (before anything runs), another run is going on, or a stage failed.
     """
     logger = get_run_logger()
-    loaded = params.load()
-    references.check_references(loaded)
-    with exclusive(f"suite {suite}", wait=wait):
-        todo = plan.read(report_stage(suite))
-        if todo.pending or force:
-            references.check_configs(loaded)
+    with exclusive(f"suite {suite}", wait=wait), current(suite) as project:
+        todo = plan.read(report_stage(suite), project)
         with _stopping(Processes()) as processes:
-            failed, left = _walk(todo, processes, jobs or os.cpu_count() or 1, force)
+            failed, left = _walk(todo, project, processes, jobs or os.cpu_count() or 1, force)
     for name in left:
         say(name, "not run: what it needs failed")
         logger.warning("%s was not run: what it needs failed", name)
@@ -109,7 +110,9 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     return Completed(message=f"{len(todo.steps)} stages, {ran} looked at anew: {report}")
 
 
-def _walk(todo: Plan, processes: Processes, jobs: int, force: bool) -> tuple[dict[str, str], list[str]]:
+def _walk(
+    todo: Plan, project: Project, processes: Processes, jobs: int, force: bool
+) -> tuple[dict[str, str], list[str]]:
     """Submit every stage as soon as what it needs is done, at most `jobs` of them at work at the same time.
 
     Returns:
@@ -127,7 +130,7 @@ def _walk(todo: Plan, processes: Processes, jobs: int, force: bool) -> tuple[dic
             idle = step.cached and not force
             if succeeded.issuperset(step.needs) and (idle or len(busy) < jobs):
                 waiting.remove(step)
-                futures[step.name] = _submit(step, processes, force, [futures[name] for name in step.needs])
+                futures[step.name] = _submit(step, project, processes, force, [futures[name] for name in step.needs])
                 futures[step.name].add_done_callback(partial(_put, ended, step.name))
                 if not idle:
                     busy.add(step.name)
@@ -160,7 +163,9 @@ def _put(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
     ended.put(name)
 
 
-def _submit(step: Step, processes: Processes, force: bool, needs: list[PrefectFuture[Any]]) -> PrefectFuture[Any]:
+def _submit(
+    step: Step, project: Project, processes: Processes, force: bool, needs: list[PrefectFuture[Any]]
+) -> PrefectFuture[Any]:
     retried = step.name.partition("@")[0] == RETRIED
     configured = run_stage.with_options(
         name=step.name.partition("@")[0],
@@ -168,7 +173,7 @@ def _submit(step: Step, processes: Processes, force: bool, needs: list[PrefectFu
         retries=len(RETRY_DELAYS) if retried else 0,
         retry_delay_seconds=RETRY_DELAYS if retried else 0,
     )
-    return configured.submit(step, processes, force, wait_for=needs, return_state=False)
+    return configured.submit(step, project, processes, force, wait_for=needs, return_state=False)
 
 
 def _message(state: State[Any]) -> str:

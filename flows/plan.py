@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flows.project import Project, name_of
 from tasks.errors import ConfigurationError
 
 
@@ -61,78 +61,38 @@ class Plan:
         raise KeyError(name)
 
 
-def read(target: str) -> Plan:
-    """Ask DVC for the graph below `target` in the project of the current folder, and for what changed in it.
-
-    Nothing is run. While another DVC command holds the project's lock, this waits for it.
+def read(target: str, project: Project) -> Plan:
+    """The stages below `target`, e.g. `report@gerai`, and what changed in them. Nothing is run.
 
     Raises:
-        ConfigurationError: there is no such stage, or dvc.yaml cannot be used.
+        ConfigurationError: there is no such stage.
     """
-    with _project() as repo:
-        collected = repo.stage.collect(target)
-        changes = repo.status(targets=[target], with_deps=True)
-        return Plan(target, tuple(_steps(repo, collected, changes)))
+    if target not in project.stages:
+        raise ConfigurationError(f"{target}: there is no such stage in dvc.yaml; `dprec check` shows what there is")
+    return Plan(target, tuple(_steps(project, project.stages[target], {})))
 
 
-def read_all() -> list[Plan]:
-    """The plans of the stages that nothing else needs: together, everything that dvc.yaml describes.
-
-    Raises:
-        ConfigurationError: dvc.yaml cannot be used.
-    """
-    with _project() as repo:
-        changes = repo.status()
-        graph = repo.index.graph
-        last = sorted((stage for stage in graph if graph.in_degree(stage) == 0), key=_name)
-        return [Plan(_name(stage), tuple(_steps(repo, [stage], changes))) for stage in last]
+def read_all(project: Project) -> list[Plan]:
+    """The plans of the stages that nothing else needs: together, everything that every dvc.yaml describes."""
+    graph, done = project.graph, {}
+    last = sorted((stage for stage in graph if graph.in_degree(stage) == 0), key=name_of)
+    return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
 
 
-@contextmanager
-def _project() -> Iterator[Any]:
-    """DVC's view of the project, locked: it reads every dvc.yaml again, for seconds, whenever it takes the lock."""
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo, lock_repo
-
-    try:
-        with Repo(_wait_for_lock=True) as repo, lock_repo(repo):
-            yield repo
-    except DvcException as error:
-        message, cause = " ".join(str(error).split()), error.__cause__
-        while cause is not None:
-            if mark := getattr(cause, "problem_mark", None):
-                message += f" at line {mark.line + 1}"
-            cause = cause.__cause__
-        raise ConfigurationError(message) from error
-
-
-def _steps(repo: Any, targets: list[Any], changes: dict[str, list[Any]]) -> Iterator[Step]:
-    """Depth first, so that every step comes after what it needs (DVC's graph points from a stage to those)."""
-    graph, root = repo.index.graph, Path(repo.root_dir)
-    done: dict[Any, Step] = {}
-
-    def visit(stage: Any) -> Iterator[Step]:
-        if stage in done:
-            return
-        needed = sorted(graph.successors(stage), key=_name)
-        for other in needed:
-            yield from visit(other)
-        done[stage] = Step(
-            name=_name(stage),
-            address=stage.addressing,
-            needs=tuple(_name(other) for other in needed),
-            reasons=_reasons(stage, changes.get(stage.addressing, [])),
-            follows=tuple(_name(other) for other in needed if not done[other].cached),
-            outputs=tuple(Path(out.fs_path).relative_to(root).as_posix() for out in stage.outs),
-        )
+def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:
+    """Every step after what it needs; done: those that are known already, which this adds to."""
+    for stage in project.below(target):
+        if stage not in done:
+            needed = sorted(project.graph.successors(stage), key=name_of)
+            done[stage] = Step(
+                name=name_of(stage),
+                address=stage.addressing,
+                needs=tuple(name_of(other) for other in needed),
+                reasons=_reasons(stage, project.changes(stage)),
+                follows=tuple(name_of(other) for other in needed if not done[other].cached),
+                outputs=tuple(Path(out.fs_path).relative_to(project.root).as_posix() for out in stage.outs),
+            )
         yield done[stage]
-
-    for target in targets:
-        yield from visit(target)
-
-
-def _name(stage: Any) -> str:
-    return str(stage.addressing).rpartition(":")[2]
 
 
 def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:

@@ -42,10 +42,10 @@ from tasks.stages.align_ways import (
     guessed,
     judged,
 )
+from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     RUNS,
-    code_digest,
     read_json,
     remove,
     require_passed,
@@ -106,7 +106,7 @@ def main(name: str) -> None:
     checks = [require_passed("processed", entry.data)]
     if layer != "processed":
         checks.append(require_passed(layer, key, entry.suite if layer == "embeddings" else None))
-    units = plan(name, entry, inputs)
+    units = plan(name, entry, inputs, fingerprint("align", name, params))
     with Screen(f"align {name}", len(units)) as screen:
         for unit in units:
             if unit.done.is_dir():
@@ -119,13 +119,13 @@ def main(name: str) -> None:
             remove(folder)
 
 
-def plan(name: str, entry: Alignment, inputs: dict[tuple[str, int], Inputs]) -> list[Unit]:
+def plan(name: str, entry: Alignment, inputs: dict[tuple[str, int], Inputs], code: str) -> list[Unit]:
     """Every setting and seed of an entry, each with a folder named by all that decides its result.
 
     Raises:
         DataError: an input is missing.
     """
-    units, code = [], code_digest()
+    units = []
     for (setting, seed), read in inputs.items():
         decides = [entry.model_dump(exclude={"seeds"}), seed, read.digest, code]
         key = text_digest(json.dumps(decides, sort_keys=True))[:16]

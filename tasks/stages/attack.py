@@ -34,11 +34,11 @@ from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS, gain
 from tasks.stages.attack_params import AttributeAttack
+from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
-    code_digest,
     digest,
     require_passed,
     run_stage,
@@ -107,7 +107,7 @@ def main(name: str) -> None:
     experiment = params.experiments[name]
     attack = attribute_attack(experiment.suite, params)
     checks = [require_passed("recommendations", name, experiment.suite)]
-    known = read_known(experiment, attack, params)
+    known = read_known(name, attack, params)
     alone, units = plan(name, experiment, known, attack)
     complete(name, [alone, *units.values()], attack)
     about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
@@ -141,8 +141,9 @@ def main(name: str) -> None:
         write_json(place / "run.json", record | {"targets": int(known.is_target.sum())})
 
 
-def read_known(experiment: Experiment, attack: AttributeAttack, params: Params) -> Known:
+def read_known(name: str, attack: AttributeAttack, params: Params) -> Known:
     """Read ratings, labels and targets."""
+    experiment = params.experiments[name]
     folder = PROCESSED / experiment.data
     if experiment.data != params.suites[experiment.suite].data:
         raise ConfigurationError(f"suites.{experiment.suite}.data: has no targets among the users of {experiment.data}")
@@ -150,9 +151,8 @@ def read_known(experiment: Experiment, attack: AttributeAttack, params: Params) 
     rated = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
     rated = rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item")
     is_target = read_targets(experiment.suite, schema.n_users)
-    for attacker in attack.attackers:
-        attribute.attacker(attacker)  # so that its code is loaded and counts
-    decides = [attack.split_seed, digest(folder, FOLDER / f"{experiment.suite}.parquet"), code_digest()]
+    code = fingerprint("attack", name, params)
+    decides = [attack.split_seed, digest(folder, FOLDER / f"{experiment.suite}.parquet"), code]
     key = text_digest(json.dumps(decides))
     return Known(schema, rated["user"].to_numpy(), rated["item"].to_numpy(), labels, is_target, key)
 

@@ -65,7 +65,7 @@ def main(name: str) -> None:
     attack = suite.attack
     if not isinstance(attack, EdgeAttack):
         raise ConfigurationError(f"suites/{name}/params.yaml: attack: is not of kind edges; there is nothing to attack")
-    checks = [require_passed("recommendations", experiment) for experiment in attack.systems]
+    checks = [require_passed("recommendations", experiment, name) for experiment in attack.systems]
     control = params.experiments[attack.control]
     targets = choose_targets(control, attack)
     rows = []

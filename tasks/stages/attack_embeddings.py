@@ -49,11 +49,11 @@ from tasks.evaluation.classification import (
 from tasks.models import model_class
 from tasks.models.networks.base import PairEmbedder
 from tasks.stages.attack_params import EmbeddingAttack
+from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
-    code_digest,
     digest,
     file_digest,
     read_json,
@@ -191,7 +191,7 @@ def main(name: str) -> None:
     pair = contracts.read_processed(PROCESSED / experiment.data)
     joint = issubclass(model_class(experiment.model), PairEmbedder)
     released = Released(RUNS / experiment.suite / name / "released", pair, joint)
-    units = plan(name, experiment, attack, released)
+    units = plan(name, experiment, attack, released, fingerprint("attack-embeddings", name, params))
     complete(name, units, attack, released)
     about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
     rows = [
@@ -219,13 +219,13 @@ def main(name: str) -> None:
             remove(file)
 
 
-def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: Released) -> list[Unit]:
+def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: Released, code: str) -> list[Unit]:
     """Every part of every setting and seed, each with a checkpoint named by all that decides its result.
 
     Raises:
         DataError: an embedding is not there.
     """
-    folder, code = CHECKPOINTS / experiment.suite / name, code_digest()
+    folder = CHECKPOINTS / experiment.suite / name
     units = []
     for setting in experiment.settings():
         for seed in experiment.seeds:

@@ -65,9 +65,10 @@ def main(name: str) -> None:
             "aligned": params.aligned,
             "recommendations": params.experiments,
         }
-        if layer in of_suites:
-            stage = address(stage, of_suites[layer][key].suite)
-        raise DataError(f"nothing to check, {subject.files[0]} is not there; `dvc repro {stage}` makes it first")
+        suite = key if layer == "metrics" else of_suites[layer][key].suite if layer in of_suites else None
+        raise DataError(
+            f"nothing to check, {subject.files[0]} is not there; `dvc repro {address(stage, suite)}` makes it first"
+        )
     problems, tables = read(subject, name)
     checked = {file.as_posix(): file_digest(file) for file in subject.files if file.is_file()}
     docs = QUALITY / layer / key

@@ -124,29 +124,16 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def code_digest() -> str:
-    """Fingerprint of the source of every loaded module of `tasks` that computes something, the stage's own included.
-
-    Left out is what only validates or records: the parameters' types (they hold no defaults) and provenance.
-    """
-    types = ("attack_params", "fields", "network_params", "network_references", "params", "references")
-    passive = {f"tasks.stages.{name}" for name in (*types, "provenance")}
-    specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
-    # by spec: the stage that runs is called `__main__` in sys.modules
-    files = {spec.origin for spec in specs if spec and spec.name.startswith("tasks.") and spec.name not in passive}
-    return digest(*(Path(file) for file in sorted(filter(None, files)) if Path(file).name != "__init__.py"))
-
-
-def address(stage: str, suite: str) -> str:
-    """DVC's address of a stage that lies in a suite's own folder."""
-    return f"suites/{suite}/dvc.yaml:{stage}"
+def address(stage: str, suite: str | None) -> str:
+    """DVC's address of a stage that lies in a suite's own folder; None: of one that prepares data."""
+    return f"suites/{suite}/dvc.yaml:{stage}" if suite else f"data/dvc.yaml:{stage}"
 
 
 def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str, Any]:
     """The check of `data/<layer>/<name>`, which must have passed for the files as they are now.
 
     Args:
-        suite: in whose folder the check is described; None for the root's.
+        suite: in whose folder the check is described; None for checks of data.
 
     Returns:
         A summary for `run.json`: contract, name, and how many expectations were met.
@@ -157,7 +144,7 @@ def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str,
     path = QUALITY / layer / f"{name}.json"
     result = read_json(path)
     stage = f"check-{layer}@{name}"
-    again = f"`dvc repro {address(stage, suite) if suite else stage}`"
+    again = f"`dvc repro {address(stage, suite)}`"
     if not result["success"]:
         raise DataError(f"{path}: these data failed their check; mend them and run {again}")
     for file, sha256 in result["checked"].items():
@@ -184,6 +171,9 @@ def run_stage(main: Callable[[str], None]) -> None:
         print(f"usage: python -m tasks.stages.{stage} NAME [--debug]", file=sys.stderr)
         raise SystemExit(2)
     try:
+        from tasks.stages.code import require_current  # it names every stage; none of what it imports decides an output
+
+        require_current(stage, arguments[0])
         main(arguments[0])
     except KeyboardInterrupt:
         print(f"{stage} {arguments[0]}: interrupted; run it again to go on where it stopped", file=sys.stderr)

@@ -29,10 +29,10 @@ from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.networks.base import UserEmbedder
 from tasks.models.networks.word2vec import Word2VecConfig
+from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
-    code_digest,
     digest,
     read_json,
     remove,
@@ -102,8 +102,7 @@ def main(name: str) -> None:
 def plan(name: str, params: Params) -> list[Unit]:
     """Every setting, seed and network, each with a folder named by all that decides its result."""
     options = params.embeddings[name]
-    model_class(options.model)  # so that the model's code is loaded and counts
-    source, code = Source.of(options.data, options.networks), code_digest()
+    source, code = Source.of(options.data, options.networks), fingerprint("embed-networks", name, params)
     decided = options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
     units = []
     for setting in params.networks_settings(options.networks):

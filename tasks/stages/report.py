@@ -73,7 +73,7 @@ def main(name: str) -> None:
     params = load()
     if name not in params.suites:
         raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
-    require_passed("metrics", name)
+    require_passed("metrics", name, name)
     results = read_results(name, params)
     judged = claims.published_claims(results, headline_cutoff(results))
     page = render(results, judged, docs=DOCS)

@@ -32,11 +32,11 @@ from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
 from tasks.privacy.ledger import Event, LedgerEntry, Protected
+from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PERTURBED,
     RUNS,
-    code_digest,
     read_json,
     remove,
     require_passed,
@@ -99,8 +99,7 @@ def main(name: str) -> None:
 def plan(name: str, params: Params) -> list[Unit]:
     """Every setting and seed of experiment `name`, each with a folder named by all that decides its result."""
     experiment = params.experiments[name]
-    model_class(experiment.model)  # so that the model's code is loaded and counts
-    code = code_digest()
+    code = fingerprint("train", name, params)
     suite = params.suites[experiment.suite]
     units = []
     for setting, config in experiment.settings().items():

@@ -36,11 +36,11 @@ from tasks.models import model_class
 from tasks.models.networks.base import PairData, PairEmbedder, UserEmbedder
 from tasks.privacy.ledger import LedgerEntry
 from tasks.stages.anchor_ledger import anchors_entry
+from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
-    code_digest,
     digest,
     read_json,
     remove,
@@ -138,8 +138,7 @@ def runs_of_unit(experiment: Experiment) -> int:
 def plan(name: str, params: Params) -> list[Unit]:
     """Every setting and seed of experiment `name`, each with a folder named by all that decides its result."""
     experiment = params.experiments[name]
-    model_class(experiment.model)  # so that the model's code is loaded and counts
-    code = code_digest()
+    code = fingerprint("train", name, params)
     units = []
     for setting, config in experiment.settings().items():
         own = model_config(config)

@@ -24,7 +24,8 @@ import torch
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
-from tasks.stages.common import CHECKPOINTS, RESULTS, code_digest, require_passed, run_stage, text_digest, whole
+from tasks.stages.code import fingerprint
+from tasks.stages.common import CHECKPOINTS, RESULTS, require_passed, run_stage, text_digest, whole
 from tasks.stages.fields import model_config
 from tasks.stages.inputs import read_inputs
 from tasks.stages.judging import TASKS, Judge
@@ -88,7 +89,13 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     started = time.monotonic()
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
-        decides = [text, inputs.digest, code_digest(), suite.evaluation.seed, suite.training.model_dump()]
+        decides = [
+            text,
+            inputs.digest,
+            fingerprint("train", name, params),
+            suite.evaluation.seed,
+            suite.training.model_dump(),
+        ]
         folder: Path = CHECKPOINTS / "tuning" / name / text_digest(json.dumps(decides, sort_keys=True))[:16]
         monitor = Monitor(folder, judge.validate, screen, suite.training.patience, judge.metric)
         model.fit(data, rng=np.random.default_rng(seed), progress=monitor)

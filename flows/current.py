@@ -1,0 +1,34 @@
+"""What every plan starts from: dvc.yaml and code.yaml that agree with the parameters and the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flows import dvc_files
+from flows.execution import Processes, say
+from flows.project import Project, opened
+from tasks.stages import params, references
+
+CODE = "code"
+"""The stage that checks all parameters and fingerprints the code of all other stages."""
+
+
+@contextmanager
+def current(suite: str | None = None) -> Iterator[Project]:
+    """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.yaml up to date.
+
+    Raises:
+        ConfigurationError: the parameters are wrong, or a dvc.yaml cannot be used.
+        StageFailed: the stage `code` failed.
+    """
+    loaded = params.load()
+    references.check_references(loaded)
+    for path in dvc_files.write(loaded):
+        say(path.as_posix(), "written anew from the parameters")
+    with opened(suite) as project:
+        if CODE not in project.stages:  # a pipeline of somebody's own
+            references.check_configs(loaded)
+        elif project.reproduce(CODE, lambda command: Processes().run(command, print)):
+            say(CODE, "code.yaml is up to date")
+        yield project

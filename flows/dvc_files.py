@@ -1,0 +1,78 @@
+"""Every dvc.yaml, written from the table of stages: `dprec pipeline` writes them, CI refuses one that differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+from tasks.stages import table
+from tasks.stages.params import PARAMS_FILE, SUITES, Params
+
+HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
+
+
+def texts(params: Params) -> dict[Path, str]:
+    """Path of every dvc.yaml -> its content."""
+    files = {
+        Path(file): [_stage(stage, Path(file)) for stage in stages] for file, stages in table.dvc_files(params).items()
+    }
+    files[Path(table.ROOT)].insert(0, _code(params))
+    return {path: f"{HEADER}stages:\n" + "\n".join(stages) for path, stages in files.items()}
+
+
+def behind(params: Params) -> list[Path]:
+    """The files that are not what the table and the parameters say; those of suites that are gone among them.
+
+    None where the root's file was not written from the table: such a pipeline is its author's own.
+    """
+    root = Path(table.ROOT)
+    if root.is_file() and not root.read_text(encoding="utf-8").startswith(HEADER):
+        return []
+    wanted = texts(params)
+    left = [path for path in SUITES.glob("*/dvc.yaml") if path not in wanted]
+    return left + [path for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text]
+
+
+def write(params: Params) -> list[Path]:
+    """Bring every dvc.yaml up to date; the ones that changed."""
+    changed = behind(params)
+    wanted = texts(params) if changed else {}
+    for path in changed:
+        if path in wanted:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+    return changed
+
+
+def _code(params: Params) -> str:
+    """The stage before all others: it fingerprints their code."""
+    own = [str(SUITES / name / "params.yaml") for name in params.suites]
+    body = {
+        "cmd": "python -m tasks.stages.code",
+        "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],
+        "outs": [{"code.yaml": {"cache": False, "persist": True}}],
+    }
+    return f"  code:\n{indent(_yaml(body), '    ')}"
+
+
+def _stage(stage: table.Stage, path: Path) -> str:
+    files = {"code.yaml": (f"{stage.name}.${{key}}",)} | stage.params
+    body = {
+        "wdir": "/".join([".."] * len(path.parent.parts)),
+        "cmd": f"python -m tasks.stages.{stage.module} {stage.argument}",
+        "params": [{file: [*keys]} for file, keys in files.items()],
+        "deps": [*stage.deps],
+        "outs": [{out: {"cache": False, "persist": True}} if stage.committed else out for out in stage.outs],
+    }
+    do = _yaml({key: value for key, value in body.items() if value})
+    return f"  {stage.name}:\n    foreach:\n{indent(_yaml(stage.items), '      ')}    do:\n{indent(do, '      ')}"
+
+
+def _yaml(value: Any) -> str:
+    """Innermost lists and tables on one line, as far as they fit."""
+    return str(yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=None, sort_keys=False, width=110))

@@ -1,0 +1,161 @@
+"""DVC's view of the project, read once by a command: what changed, and running a stage in DVC's stead.
+
+`dvc repro --single-item` costs seconds for every stage, in which DVC reads every dvc.yaml again. Here they are read
+once, and for a suite only those that lead to it. A stage is still compared, restored from the cache, committed and
+locked by DVC's own code, in the order of `dvc.stage.Stage.run`. DVC's lock is held for moments, so `dvc status` works
+meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import ConfigurationError
+
+COMMON = (Path("dvc.yaml"), Path("data/dvc.yaml"))
+SUITES = Path("suites")
+
+
+class Project:
+    """The stages of some dvc.yaml files, and their graph (it points from a stage to those that it needs)."""
+
+    def __init__(self, repo: Any, files: Iterable[Path]) -> None:
+        from dvc.repo.index import Index
+
+        self._repo = repo
+        self._mutex = threading.RLock()
+        self._depth = 0
+        read = [stage for file in files for stage in Index.from_file(repo, str(file)).stages]
+        self.stages: dict[str, Any] = {stage.addressing: stage for stage in read}
+        """By DVC's address, such as `suites/gerai/dvc.yaml:train@gerai-bpr`."""
+        self.graph = Index(repo, stages=read).graph
+        self.root = Path(repo.root_dir)
+
+    def below(self, stage: Any) -> Iterator[Any]:
+        """A stage and all that it needs, each after what it needs itself."""
+        done: set[Any] = set()
+
+        def visit(one: Any) -> Iterator[Any]:
+            if one not in done:
+                done.add(one)
+                for other in sorted(self.graph.successors(one), key=name_of):
+                    yield from visit(other)
+                yield one
+
+        yield from visit(stage)
+
+    def changes(self, stage: Any) -> list[Any]:
+        """What changed since a stage's last run, as `dvc status` has it; empty if nothing did."""
+        with self.locked():
+            return list(stage.status(check_updates=True).get(stage.addressing, []))
+
+    def reproduce(self, address: str, command: Callable[[str], None], *, force: bool = False) -> bool:
+        """Bring one stage up to date; its inputs must be.
+
+        Args:
+            address: what DVC calls the stage.
+            command: runs a command line and raises if it fails; DVC's lock is free meanwhile.
+            force: run it in any case.
+
+        Returns:
+            Whether its command ran.
+
+        Raises:
+            ConfigurationError: an input or, after the run, an output is missing; or another command holds one of them.
+        """
+        stage = self.stages[address]
+        with self._files_of(stage):
+            with self.locked():
+                if not force and not stage.changed():
+                    return False
+                stage.remove_outs(ignore_remove=False, force=False)
+                if not force and self._restored(stage):
+                    self._save(stage)
+                    return False
+                stage.save_deps()
+            command(stage.cmd)
+            with self.locked():
+                self._save(stage)
+        return True
+
+    def _restored(self, stage: Any) -> bool:
+        """Whether the outputs for these very inputs were in DVC's cache, and are now in their place."""
+        from dvc.stage.cache import RunCacheNotFoundError
+
+        try:
+            self._repo.stage_cache.restore(stage)
+        except RunCacheNotFoundError:
+            return False
+        return True
+
+    def _save(self, stage: Any) -> None:
+        stage.save(run_cache=all(out.use_cache for out in stage.outs))
+        stage.commit()
+        stage.dump(update_pipeline=False)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """DVC's lock, waited for, also by a thread that holds it; its errors become ours."""
+        with self._mutex, _errors():
+            if not self._depth:
+                self._repo.lock.lock()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self._repo.lock.unlock()
+
+    @contextmanager
+    def _files_of(self, stage: Any) -> Iterator[None]:
+        """Keep other DVC commands from what a running stage reads and writes."""
+        from dvc.rwlock import rwlock
+
+        read, written = ([str(one.fs_path) for one in ones] for ones in (stage.deps, stage.outs))
+        held = rwlock(self._repo.tmp_dir, self._repo.fs, f"dprec: {stage.addressing}", read, written, False)
+        with self._mutex, _errors():
+            held.__enter__()
+        try:
+            yield
+        finally:
+            with self._mutex:
+                held.__exit__(None, None, None)
+
+
+@contextmanager
+def opened(suite: str | None = None) -> Iterator[Project]:
+    """The project of the current folder: all of it, or what leads to the report of one suite.
+
+    Raises:
+        ConfigurationError: a dvc.yaml cannot be used.
+    """
+    from dvc.repo import Repo
+
+    own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
+    with _errors(), Repo(_wait_for_lock=True) as repo:
+        yield Project(repo, [file for file in (*COMMON, *own) if file.is_file()])
+
+
+def name_of(stage: Any) -> str:
+    """A stage without its folder, e.g. `train@gerai-bpr`; no two stages share it."""
+    return str(stage.addressing).rpartition(":")[2]
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    from dvc.exceptions import DvcException
+
+    try:
+        yield
+    except DvcException as error:
+        message, cause = " ".join(str(error).split()), error.__cause__
+        while cause is not None:
+            if mark := getattr(cause, "problem_mark", None):
+                message += f" at line {mark.line + 1}"
+            cause = cause.__cause__
+        raise ConfigurationError(message) from error

@@ -1,0 +1,352 @@
+"""Fingerprints of code: one digest of exactly the modules that decide an output.
+
+A module counts as its syntax tree, without what decides nothing: comments, formatting, docstrings, and annotations of
+functions and variables that nothing reads at run time. Class bodies count whole, since pydantic and dataclasses read
+their annotations: `lr: int` is not `lr: float`. A closure is a module with all that it imports, directly or not, inside
+functions too; imports for type checkers alone are left out. A registry (a dict at the top of a module whose values name
+modules, such as `{"bpr": "tasks.models.bpr:BPR"}`) counts as its named entries only. With the code count the files that
+it renders, and the pinned versions of the packages that decide numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from tasks.errors import ConfigurationError
+
+PACKAGES = {
+    "dgl": "dgl",
+    "dp_accounting": "dp-accounting",
+    "great_expectations": "great-expectations",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "polars": "polars",
+    "pyarrow": "pyarrow",
+    "safetensors": "safetensors",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "torch": "torch",
+}
+"""Packages that decide numbers or bytes of outputs: name in imports -> name in requirements.lock."""
+PASSIVE = frozenset(
+    {
+        "tasks.fingerprints",
+        "tasks.stages.code",
+        "tasks.stages.provenance",
+        "tasks.stages.table",
+        # Types of parameters: they have no defaults, and what they hold is a parameter, which DVC compares by itself.
+        "tasks.stages.attack_params",
+        "tasks.stages.fields",
+        "tasks.stages.network_params",
+        "tasks.stages.params",
+    }
+)
+"""Modules that name, record or refuse, and decide no output: their text does not count, what they import does."""
+READ_BY_NOBODY = frozenset(
+    {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
+)
+"""Decorators that do not look at the annotations of what they decorate; others may (Prefect, typer, pydantic)."""
+_TARGET = re.compile(r"[a-z_]\w*(\.\w+)+(:\w+)?")
+_PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An entry of a registry that a stage's parameters name, such as `bpr` of `MODELS` in `tasks.models`."""
+
+    registry: str
+    """Module of the registry."""
+    table: str
+    entry: str
+
+
+@dataclass(frozen=True)
+class Module:
+    """What of a module counts."""
+
+    name: str
+    digest: str
+    imports: frozenset[str]
+    """Modules of this project that are run when it is imported or used; its packages among them."""
+    packages: frozenset[str]
+    """Top-level names of all other imports."""
+    registries: dict[str, dict[str, str]]
+    """Table -> entry -> "module" or "module:attribute"."""
+    files: tuple[str, ...]
+    """Folders of its package that it names, such as `templates`: their files count with it."""
+
+
+class Source:
+    """The source tree below a folder, read as far as it is asked for."""
+
+    def __init__(self, root: Path, top: Iterable[str] = ("tasks",)) -> None:
+        self._root = root
+        self._top = frozenset(top)
+        self._modules: dict[str, Module] = {}
+        self._closures: dict[str, frozenset[str]] = {}
+        self._files: dict[Path, str] = {}
+
+    @cache  # noqa: B019
+    def path(self, name: str) -> Path | None:
+        """The file of a module or package; None if it is not of this project."""
+        if name.partition(".")[0] not in self._top:
+            return None
+        base = self._root.joinpath(*name.split("."))
+        for file in (base.with_suffix(".py"), base / "__init__.py"):
+            if file.is_file():
+                return file
+        return None
+
+    def module(self, name: str) -> Module:
+        """Read a module.
+
+        Raises:
+            ConfigurationError: there is none of this name, or it is no Python.
+        """
+        if name not in self._modules:
+            file = self.path(name)
+            if file is None:
+                raise ConfigurationError(f"{name}: no such module in this project")
+            try:
+                tree = ast.parse(file.read_bytes(), str(file.relative_to(self._root)))
+            except SyntaxError as error:
+                raise ConfigurationError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+            self._modules[name] = self._read(name, file, tree)
+        return self._modules[name]
+
+    def _read(self, name: str, file: Path, tree: ast.Module) -> Module:
+        registries = dict(_registries(tree, self))
+        reader = _Reader(name if file.name == "__init__.py" else name.rpartition(".")[0])
+        reader.statements([node for node in tree.body if _assigned(node) not in registries], in_class=False)
+        imports: set[str] = set()
+        packages: set[str] = set()
+        for imported in reader.imports:
+            parts = imported.split(".")
+            if parts[0] not in self._top:
+                packages.add(parts[0])
+                continue
+            # `from a.b import c` may name a module c, or something in b; whichever it is, the packages above are run
+            known = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+            imports.update(one for one in known if self.path(one))
+        return Module(
+            name=name,
+            digest=_sha256("\n".join(reader.lines)),
+            imports=frozenset(imports - {name}),
+            packages=frozenset(packages),
+            registries=registries,
+            files=tuple(folder for folder in self._folders(file.parent) if repr(folder) in reader.lines),
+        )
+
+    @cache  # noqa: B019  # a source is read once by a process and then gone
+    def _folders(self, package: Path) -> list[str]:
+        """Folders of a package whose files are not code."""
+        return sorted(
+            one.name
+            for one in package.iterdir()
+            if one.is_dir() and one.name != "__pycache__" and not (one / "__init__.py").exists()
+        )
+
+    def closure(self, *names: str) -> frozenset[str]:
+        """The modules and everything that they import, directly or not."""
+        found: set[str] = set()
+        for name in names:
+            if name not in self._closures:
+                seen, todo = {name}, [name]
+                while todo:
+                    new = self.module(todo.pop()).imports - seen
+                    seen |= new
+                    todo += new
+                self._closures[name] = frozenset(seen)
+            found |= self._closures[name]
+        return frozenset(found)
+
+    def target(self, plugin: Plugin) -> str:
+        """The "module" or "module:attribute" that a registry's entry names.
+
+        Raises:
+            ConfigurationError: there is no such entry.
+        """
+        table = self.module(plugin.registry).registries.get(plugin.table, {})
+        if plugin.entry not in table:
+            raise ConfigurationError(
+                f"{plugin.registry}.{plugin.table}: unknown {plugin.entry!r}; known: {', '.join(sorted(table))}"
+            )
+        return table[plugin.entry]
+
+    def modules(self, stage: str, plugins: Iterable[Plugin]) -> frozenset[str]:
+        """All modules that a stage runs: its own closure, and those of the plug-ins that its parameters name."""
+        return self.closure(stage, *(self.target(plugin).partition(":")[0] for plugin in plugins))
+
+    def digest(self, stage: str, plugins: Iterable[Plugin] = ()) -> str:
+        """Fingerprint of the code of a stage: 16 hexadecimal digits.
+
+        Args:
+            stage: the module that runs.
+            plugins: entries of registries that its parameters name.
+
+        Raises:
+            ConfigurationError: a module or an entry is not there, or a package is not pinned.
+        """
+        plugins = sorted(set(plugins), key=lambda one: (one.registry, one.table, one.entry))
+        modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
+        lines = [f"{module.name} {module.digest}" for module in modules if module.name not in PASSIVE]
+        lines += [f"{one.registry}.{one.table}[{one.entry}] = {self.target(one)}" for one in plugins]
+        for module in modules:
+            file = self.path(module.name)
+            assert file is not None
+            for folder in module.files:
+                lines += [f"{one.relative_to(self._root)} {self._raw(one)}" for one in _contents(file.parent / folder)]
+        used = {package for module in modules for package in module.packages if package in PACKAGES}
+        lines += [f"{package}=={self._pin(PACKAGES[package])}" for package in sorted(used)]
+        return _sha256("\n".join(lines))[:16]
+
+    def _raw(self, file: Path) -> str:
+        if file not in self._files:
+            self._files[file] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return self._files[file]
+
+    @cached_property
+    def _pins(self) -> dict[str, str]:
+        return dict(_PIN.findall((self._root / "requirements.lock").read_text(encoding="utf-8")))
+
+    def _pin(self, package: str) -> str:
+        if package not in self._pins:
+            raise ConfigurationError(
+                f"requirements.lock: {package} is not pinned, but decides numbers; run `make lock`"
+            )
+        return self._pins[package]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _contents(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def _assigned(node: ast.stmt) -> str | None:
+    """The one name that a statement assigns to."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    target = node.target if isinstance(node, ast.AnnAssign) else target
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[str, str]]]:
+    """Dicts at the top of a module whose values all name modules of the project."""
+    for node in tree.body:
+        name, value = _assigned(node), getattr(node, "value", None)
+        if name is None or not isinstance(value, ast.Dict) or not value.keys:
+            continue
+        pairs = [
+            (key.value, target.value)
+            for key, target in zip(value.keys, value.values, strict=True)
+            if isinstance(key, ast.Constant) and isinstance(target, ast.Constant)
+        ]
+        if len(pairs) == len(value.keys) and all(
+            isinstance(target, str) and _TARGET.fullmatch(target) and source.path(target.partition(":")[0])
+            for _, target in pairs
+        ):
+            yield name, dict(pairs)
+
+
+def _for_types(node: ast.AST) -> bool:
+    """Whether a statement is `if TYPE_CHECKING:`."""
+    if not isinstance(node, ast.If):
+        return False
+    test = node.test
+    return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
+
+
+class _Reader:
+    """Walks a syntax tree once: lines that differ where, and only where, something is said that may decide a result."""
+
+    def __init__(self, package: str) -> None:
+        self.lines: list[str] = []
+        self.imports: set[str] = set()
+        """Everything that is imported, as absolute dotted names."""
+        self._above = package.split(".")
+
+    def statements(self, body: list[ast.stmt], in_class: bool) -> None:
+        """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
+        self.lines.append("[")
+        for one in body:
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                continue
+            if isinstance(one, ast.Pass):  # it keeps a body that has only a docstring from being empty, or does nothing
+                continue
+            if _for_types(one):
+                self.statements(one.orelse, in_class)
+            else:
+                self.node(one, in_class)
+        self.lines.append("]")
+
+    def visit(self, value: object, in_class: bool = False) -> None:
+        if isinstance(value, ast.AST):
+            self.node(value, in_class)
+        elif isinstance(value, list):
+            self.lines.append("[")
+            for one in value:
+                self.visit(one, in_class)
+            self.lines.append("]")
+        else:
+            self.lines.append(repr(value))
+
+    def node(self, one: ast.AST, in_class: bool) -> None:
+        self.lines.append(type(one).__name__)
+        if isinstance(one, ast.Name):
+            self.lines.append(one.id)
+        elif isinstance(one, ast.Constant):
+            self.lines.append(repr(one.value))
+        elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+            read = any(_decorator(decorator) not in READ_BY_NOBODY for decorator in one.decorator_list)
+            self.lines.append(one.name)
+            self.visit(one.decorator_list)
+            self.arguments(one.args, read)
+            self.visit(one.returns if read else None)
+            self.statements(one.body, in_class=False)
+        elif isinstance(one, ast.ClassDef):
+            self.visit([one.name, one.bases, one.keywords, one.decorator_list])
+            self.statements(one.body, in_class=True)
+        elif isinstance(one, ast.AnnAssign) and not in_class:
+            self.visit([one.target, one.value])
+        elif isinstance(one, ast.Lambda):
+            self.arguments(one.args, read=False)
+            self.node(one.body, in_class=False)
+        else:
+            self.imported(one)
+            for field in one._fields:
+                value = getattr(one, field, None)
+                if field in ("body", "orelse", "finalbody") and isinstance(value, list):
+                    self.statements(value, in_class)
+                elif field not in ("ctx", "type_comment"):
+                    self.visit(value, in_class)
+
+    def arguments(self, args: ast.arguments, read: bool) -> None:
+        for group in (args.posonlyargs, args.args, [args.vararg], args.kwonlyargs, [args.kwarg]):
+            self.lines.append("(")
+            for one in filter(None, group):
+                self.lines.append(one.arg)
+                if read:
+                    self.visit(one.annotation)
+            self.lines.append(")")
+        self.visit([args.defaults, args.kw_defaults])
+
+    def imported(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            self.imports.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = self._above[: len(self._above) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            self.imports.update(f"{base}.{alias.name}" for alias in node.names)
+
+
+def _decorator(node: ast.expr) -> str:
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,0 +1,99 @@
+"""Stage `code`: one fingerprint of code for every other stage, in code.yaml.
+
+A stage's key in code.yaml moves when, and only when, the code that decides its output changes (`tasks.fingerprints`),
+so DVC reruns exactly that. The file is in git: its diff says which results a change touches.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from tasks.errors import ConfigurationError, DprecError
+from tasks.fingerprints import Source
+from tasks.stages import references, table
+from tasks.stages.params import Params, load
+
+FILE = Path("code.yaml")
+HEADER = "# Written by the stage `code`: for every stage, a fingerprint of the code that decides its output.\n"
+STAGES = "tasks.stages"
+
+
+def main() -> None:
+    """Write code.yaml.
+
+    Raises:
+        ConfigurationError: the parameters are wrong, or name what no registry has.
+    """
+    params = load()
+    references.check(params)
+    text = HEADER + yaml.safe_dump(fingerprints(params), sort_keys=False)
+    place = FILE.with_suffix(".partial")
+    place.write_text(text, encoding="utf-8")
+    place.replace(FILE)
+
+
+def fingerprints(params: Params, source: Source | None = None) -> dict[str, dict[str, str]]:
+    """Stage -> instance -> fingerprint, of every stage that the parameters name."""
+    source = source or tree()
+    found: dict[str, dict[str, str]] = {}
+    for stages in table.dvc_files(params).values():
+        for stage in stages:
+            module = f"{STAGES}.{stage.module}"
+            found.setdefault(stage.name, {}).update(
+                {key: source.digest(module, stage.plugins(key)) for key in stage.items}
+            )
+    return {name: dict(sorted(keys.items())) for name, keys in found.items()}
+
+
+@cache
+def tree() -> Source:
+    """The source tree that this process runs."""
+    return Source(Path(__file__).resolve().parents[2])
+
+
+def fingerprint(stage: str, key: str, params: Params) -> str:
+    """The fingerprint of the code that decides a stage's output, as it is now; it names checkpoints, too.
+
+    Raises:
+        ConfigurationError: the parameters name no such stage.
+    """
+    one = table.named(stage, key, params)
+    return tree().digest(f"{STAGES}.{one.module}", one.plugins(key))
+
+
+def require_current(module: str, argument: str) -> None:
+    """Refuse to run a stage whose key in code.yaml is not its code's: DVC would take its output for the old code's.
+
+    What the parameters do not name is left to the stage, which says what there is.
+
+    Raises:
+        ConfigurationError: code.yaml is missing, unreadable, or behind the code.
+    """
+    params = load()
+    if (found := table.find(module, argument, params)) is None:
+        return
+    stage, key = found
+    remedy = "run `dvc repro code` (`dprec run SUITE` does so by itself)"
+    try:
+        recorded = yaml.safe_load(FILE.read_text(encoding="utf-8"))[stage.name][key]
+    except FileNotFoundError:
+        raise ConfigurationError(f"{FILE}: not found; {remedy}") from None
+    except (KeyError, TypeError, yaml.YAMLError):
+        raise ConfigurationError(f"{FILE}: has no fingerprint of {stage.name}@{key}; {remedy}") from None
+    if recorded != fingerprint(stage.name, key, params):
+        raise ConfigurationError(f"{FILE}: {stage.name}.{key} is behind the code; {remedy}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (DprecError, OSError) as error:
+        if os.environ.get("DPREC_DEBUG") == "1":
+            raise
+        print(f"code: {' '.join(str(error).split())}", file=sys.stderr)
+        raise SystemExit(1) from None

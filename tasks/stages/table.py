@@ -1,0 +1,401 @@
+"""The pipeline as one table: which stages there are, the module each runs, what it reads and writes.
+
+`flows.dvc_files` writes every dvc.yaml from it, `tasks.stages.code` a fingerprint for each of its stages. Strings are
+in DVC's own terms: `${key}` is the instance (`gerai-bpr` of `train@gerai-bpr`), `${item.X}` what `items` says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tasks.errors import ConfigurationError
+from tasks.fingerprints import Plugin
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
+from tasks.stages.params import Params, Suite
+
+ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
+RESULTS = (
+    "attacks.csv",
+    "claims.csv",
+    "comparison.csv",
+    "ledger.csv",
+    "metrics.csv",
+    "metrics.parquet",
+    "results.json",
+)
+"""What `collect` writes of a suite, and `report` reads."""
+PUBLISHED = "data/reference/paper_tables.csv"
+
+Items = dict[str, dict[str, str]]
+
+
+def _nothing(_: str) -> Iterable[Plugin]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A kind of stage in one dvc.yaml, with all its instances."""
+
+    name: str
+    module: str
+    """Of tasks.stages; `python -m tasks.stages.MODULE` is called with `argument`."""
+    items: Items
+    """Instance -> what the strings below need to know of it."""
+    deps: tuple[str, ...]
+    outs: tuple[str, ...]
+    params: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """File -> keys."""
+    argument: str = "${key}"
+    committed: bool = False
+    """Whether the outputs are in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
+    plugins: Callable[[str], Iterable[Plugin]] = _nothing
+    """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
+
+
+def dvc_files(params: Params) -> dict[str, list[Stage]]:
+    """The stages of every dvc.yaml, in their order; but for `code`, which comes before them all."""
+    files = {ROOT: [*_report(params)], DATA: [*_data(params)]}
+    return files | {own_file(name): [*_suite(name, suite)] for name, suite in params.suites.items()}
+
+
+def own_file(suite: str) -> str:
+    """The dvc.yaml of a suite."""
+    return f"suites/{suite}/dvc.yaml"
+
+
+def find(module: str, argument: str, params: Params) -> tuple[Stage, str] | None:
+    """The stage that `python -m tasks.stages.MODULE ARGUMENT` runs, and which instance; None if there is none."""
+    for stage in _all(params):
+        prefix = stage.argument.removesuffix("${key}")
+        key = argument.removeprefix(prefix)
+        if stage.module == module and argument.startswith(prefix) and key in stage.items:
+            return stage, key
+    return None
+
+
+def named(stage: str, key: str, params: Params) -> Stage:
+    """The stage called `stage@key`.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    for one in _all(params):
+        if one.name == stage and key in one.items:
+            return one
+    raise ConfigurationError(f"{stage}@{key}: the parameters name no such stage; `dprec check` shows what there is")
+
+
+def _all(params: Params) -> Iterator[Stage]:
+    for stages in dvc_files(params).values():
+        yield from stages
+
+
+def _report(params: Params) -> Iterator[Stage]:
+    yield Stage(
+        "report",
+        "report",
+        {name: {} for name in params.suites},
+        deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS), PUBLISHED),
+        outs=("data/reports/${key}",),
+    )
+
+
+def _data(params: Params) -> Iterator[Stage]:
+    root = "params.yaml"
+    datasets: Items = {name: {} for name in params.datasets}
+    yield Stage(
+        "download",
+        "download",
+        datasets,
+        deps=(),
+        outs=("data/raw/${key}",),
+        params={root: ("datasets.${key}.obtain", "datasets.${key}.source")},
+        plugins=lambda key: [Plugin("tasks.datasets", "SOURCES", params.datasets[key].source)],
+    )
+    yield Stage(
+        "convert",
+        "convert",
+        datasets,
+        deps=("data/raw/${key}",),
+        outs=("data/interim/${key}",),
+        params={root: ("datasets.${key}.format", "datasets.${key}.read")},
+        plugins=lambda key: [Plugin("tasks.datasets", "FORMATS", params.datasets[key].format)],
+    )
+    yield _check("raw", datasets, deps=("data/interim/${key}",))
+    processed = {name: {"dataset": one.dataset} for name, one in params.processed.items()}
+    yield Stage(
+        "preprocess",
+        "preprocess",
+        processed,
+        deps=("data/interim/${item.dataset}", "data/quality/raw/${item.dataset}.json"),
+        outs=("data/processed/${key}",),
+        params={root: ("processed.${key}",)},
+        plugins=lambda key: [Plugin("tasks.protocols", "PROTOCOLS", params.processed[key].protocol)],
+    )
+    yield _check("processed", {name: {} for name in processed}, deps=("data/processed/${key}",))
+    perturbed = {name: {"data": one.data} for name, one in params.perturbed.items()}
+    checked = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
+    yield Stage(
+        "perturb",
+        "perturb",
+        perturbed,
+        deps=checked,
+        outs=("data/perturbed/${key}",),
+        params={root: ("perturbed.${key}",)},
+        plugins=lambda key: [Plugin("tasks.stages.perturb", "MECHANISMS", params.perturbed[key].mechanism)],
+    )
+    yield _check(
+        "perturbed",
+        perturbed,
+        deps=("data/perturbed/${key}", "data/processed/${item.data}"),
+        params={root: ("perturbed.${key}",)},
+    )
+    if params.embedded:
+        embedded = {name: {"data": one.data} for name, one in params.embedded.items()}
+        of = {root: ("embedded.${key}",)}
+        yield Stage("embed", "embed", embedded, deps=checked, outs=("data/embedded/${key}",), params=of)
+        yield _check("embedded", {name: {} for name in embedded}, deps=("data/embedded/${key}",), params=of)
+
+
+def _check(
+    layer: str,
+    items: Items,
+    deps: tuple[str, ...],
+    params: dict[str, tuple[str, ...]] | None = None,
+    passed: tuple[str, ...] = (),
+) -> Stage:
+    """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs."""
+    return Stage(
+        f"check-{layer}",
+        "check",
+        items,
+        deps=deps,
+        outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
+        params=params or {},
+        argument=f"{layer}/${{key}}",
+    )
+
+
+def _model(name: str) -> Plugin:
+    return Plugin("tasks.models", "MODELS", name)
+
+
+def _inherited(suite: Suite, table: str) -> tuple[str, ...]:
+    """What all entries of a table have in common, where a suite's file says so."""
+    return (f"defaults.{table}",) if getattr(suite.defaults, table) else ()
+
+
+def _suite(name: str, suite: Suite) -> Iterator[Stage]:
+    own, runs, task = f"suites/{name}/params.yaml", f"data/runs/{name}", f"suites.{name}.task"
+    networks = suite.task == "embedding"
+    if networks:
+        yield from _networks(name, suite)
+    data: Items = {key: {"data": one.data} for key, one in suite.experiments.items()}
+    folder = "data/processed/${item.data}"
+    judged_by = {"rating": ("/folds.parquet", "/schema.json"), "embedding": ("",)}
+    judging = tuple(folder + file for file in judged_by.get(suite.task, ("/interactions.parquet", "/schema.json")))
+    yield Stage(
+        "train",
+        "train_networks" if networks else "train",
+        {key: {"data": one.data, "features": one.features} for key, one in suite.experiments.items()},
+        deps=(
+            *(() if suite.task == "rating" else judging),
+            "data/${item.features}",
+            "data/quality/${item.features}.json",
+        ),
+        outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
+        params={
+            "params.yaml": (task,),
+            own: (
+                *_inherited(suite, "experiments"),
+                "experiments.${key}",
+                *(() if networks else ("evaluation", "training")),
+            ),
+        },
+        plugins=lambda key: [
+            _model(suite.experiments[key].model),
+            *([] if networks else [Plugin("tasks.stages.judging", "TASKS", suite.task)]),
+        ],
+    )
+    # which settings and seeds there are, the released files say: they change with the parameters that train read
+    yield _check(
+        "recommendations",
+        data,
+        deps=(*judging, f"{runs}/${{key}}/released"),
+        params={"params.yaml": (task,)} | ({} if networks else {own: ("evaluation.k",)}),
+        passed=(f"{runs}/${{key}}/checked.json",),
+    )
+    yield from _attack(name, suite, data)
+    if suite.training_audit is not None:
+        yield _audit_training(name, suite)
+    yield from _ends(name, suite)
+
+
+def _networks(name: str, suite: Suite) -> Iterator[Stage]:
+    """Networks embedded alone, and aligned."""
+    own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
+    data = "data/processed/${item.data}"
+    of = {own: (*_inherited(suite, "embeddings"), "embeddings.${key}")}
+    yield Stage(
+        "embed-networks",
+        "embed_networks",
+        {key: {"data": one.data, "networks": one.networks} for key, one in suite.embeddings.items()},
+        deps=("data/${item.networks}", f"{data}/schema.json", "data/quality/${item.networks}.json"),
+        outs=("data/embeddings/${key}",),
+        params=of,
+        plugins=lambda key: [_model(suite.embeddings[key].model)],
+    )
+    embedded: Items = {key: {"data": one.data} for key, one in suite.embeddings.items()}
+    yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data), params=of)
+    aligned: Items = {key: {"data": one.data, "of": one.of} for key, one in suite.aligned.items()}
+    of = {own: (*_inherited(suite, "aligned"), "aligned.${key}")}
+    yield Stage(
+        "align",
+        "align",
+        aligned,
+        deps=("data/${item.of}", data, "data/quality/${item.of}.json"),
+        outs=("data/aligned/${key}", f"{runs}/alignments/${{key}}"),
+        params=of,
+    )
+    yield _check(
+        "aligned",
+        {key: {"data": item["data"]} for key, item in aligned.items()},
+        deps=("data/aligned/${key}", data, f"{runs}/alignments/${{key}}"),
+        params=of,
+        passed=(f"{runs}/alignments/${{key}}.json",),
+    )
+
+
+def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
+    """What the suite's attacker tries on everything that is released."""
+    own, runs, attack = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.attack
+    released = (
+        "data/processed/${item.data}",
+        f"{runs}/${{key}}/released",
+        "data/quality/recommendations/${key}.json",
+    )
+    found = (f"{runs}/${{key}}/attack",)
+    if isinstance(attack, AttributeAttack):
+        of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
+        yield Stage(
+            "targets",
+            "targets",
+            {name: {}},
+            deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
+            outs=(who,),
+            params={"params.yaml": (f"suites.{name}.data",), own: ("attack.split_seed", "attack.target_share")},
+        )
+        attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
+        asked = {"params.yaml": (f"suites.{name}.data",), own: ("attack",)}
+        yield Stage("attack", "attack", data, (*released, who), found, asked, plugins=lambda _: attackers)
+    elif isinstance(attack, EdgeAttack):
+        named = [*attack.systems, attack.control]
+        keys = (
+            "attack",
+            "evaluation.seed",
+            *_inherited(suite, "experiments"),
+            *(f"experiments.{one}" for one in named),
+        )
+        yield Stage(
+            "attack-edges",
+            "attack_edges",
+            {name: {}},
+            deps=(
+                f"data/processed/{suite.data}",
+                *(f"{runs}/{one}/train" for one in named),
+                *(f"data/quality/recommendations/{one}.json" for one in attack.systems),
+            ),
+            outs=(f"{runs}/edges",),
+            params={own: keys},
+            plugins=lambda _: [_model(suite.experiments[one].model) for one in named],
+        )
+    elif isinstance(attack, ReconstructionAttack):
+        keys = ("attack", *_inherited(suite, "experiments"), "experiments.${key}")
+        yield Stage("attack-ratings", "attack_ratings", data, released, found, {own: keys})
+    elif isinstance(attack, EmbeddingAttack):
+        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, {own: ("attack",)})
+
+
+def _audit_training(name: str, suite: Suite) -> Stage:
+    """One training run with canaries of each audited setting."""
+    assert suite.training_audit is not None
+    audited = {key: suite.experiments[key] for key in suite.training_audit.experiments}
+    layers = sorted({one.features for one in audited.values()} | {f"processed/{suite.data}"})
+    return Stage(
+        "audit-training",
+        "audit_training",
+        {name: {}},
+        deps=(
+            f"data/processed/{suite.data}/interactions.parquet",
+            f"data/processed/{suite.data}/schema.json",
+            *(f"data/{layer}" for layer in layers if not layer.startswith("processed/")),
+            *(f"data/quality/{layer}.json" for layer in layers),
+        ),
+        outs=(f"data/runs/{name}/one_run.json",),
+        params={
+            f"suites/{name}/params.yaml": (
+                "training_audit",
+                *_inherited(suite, "experiments"),
+                *(f"experiments.{key}" for key in audited),
+            )
+        },
+        plugins=lambda _: [_model(one.model) for one in audited.values()],
+    )
+
+
+def _ends(name: str, suite: Suite) -> Iterator[Stage]:
+    """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
+    own, runs, networks = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.task == "embedding"
+    experiments = (*_inherited(suite, "experiments"), "experiments")
+    pairs = (
+        (*_inherited(suite, "embeddings"), "embeddings", *_inherited(suite, "aligned"), "aligned") if networks else ()
+    )
+    read = [one.features for one in suite.experiments.values()]
+    read += [one.networks for one in suite.embeddings.values()] + [one.of for one in suite.aligned.values()]
+    released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
+    yield Stage(
+        "audit",
+        "audit",
+        {name: {}},
+        deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
+        outs=(f"{runs}/audit.json",),
+        params={"params.yaml": (f"suites.{name}.task", *released), own: (*experiments, *pairs)},
+    )
+    attacked = suite.attack is not None and not isinstance(suite.attack, EdgeAttack)
+    kinds = ("train", "attack") if attacked else ("train",)
+    measured = [f"{runs}/{key}/{kind}" for key in suite.experiments for kind in kinds]
+    yield Stage(
+        "check-metrics",
+        "check",
+        {name: {}},
+        deps=(f"data/processed/{suite.data}", *measured),
+        outs=("data/quality/metrics/${key}.json", "data/quality/metrics/${key}"),
+        params={"params.yaml": (f"suites.{name}.task",), own: ("attack", "evaluation", *experiments)},
+        argument="metrics/${key}",
+    )
+    words = sorted({layer for layer in read if layer.startswith("embedded/")})
+    yield Stage(
+        "collect",
+        "collect",
+        {name: {}},
+        deps=(
+            f"data/processed/{suite.data}",
+            *(f"data/{layer}" for layer in words),
+            *measured,
+            *(f"{runs}/{key}/checked.json" for key in suite.experiments),
+            *(f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json")),
+            *([f"{runs}/edges"] if isinstance(suite.attack, EdgeAttack) else []),
+            f"{runs}/audit.json",
+            *([f"{runs}/one_run.json"] if suite.training_audit is not None else []),
+            "data/quality/metrics/${key}.json",
+            PUBLISHED,
+        ),
+        outs=tuple(f"data/results/${{key}}/{file}" for file in RESULTS),
+        params={
+            "params.yaml": (f"suites.{name}",),
+            own: ("about", "attack", "evaluation", "training", *experiments, *pairs),
+        },
+        committed=True,
+    )
