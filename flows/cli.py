@@ -74,8 +74,7 @@ def pipeline(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is behind.")] = False,
 ) -> None:
     """Write every dvc.yaml from the table of stages and the parameters. `run` and `check` do so by themselves."""
-    from flows import dvc_files
-    from tasks.stages import params
+    from tasks.stages import dvc_files, params
 
     loaded = params.load()
     for path in dvc_files.behind(loaded) if check else dvc_files.write(loaded):

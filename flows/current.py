@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from flows import dvc_files
 from flows.execution import Processes, say
 from flows.project import Project, opened
-from tasks.stages import params, references
+from tasks.stages import dvc_files, params, references
 
 CODE = "code"
 """The stage that checks all parameters and fingerprints the code of all other stages."""

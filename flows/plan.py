@@ -69,14 +69,17 @@ def read(target: str, project: Project) -> Plan:
     """
     if target not in project.stages:
         raise ConfigurationError(f"{target}: there is no such stage in dvc.yaml; `dprec check` shows what there is")
-    return Plan(target, tuple(_steps(project, project.stages[target], {})))
+    with project.locked():
+        return Plan(target, tuple(_steps(project, project.stages[target], {})))
 
 
 def read_all(project: Project) -> list[Plan]:
     """The plans of the stages that nothing else needs: together, everything that every dvc.yaml describes."""
-    graph, done = project.graph, {}
+    graph = project.graph
+    done: dict[Any, Step] = {}
     last = sorted((stage for stage in graph if graph.in_degree(stage) == 0), key=name_of)
-    return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
+    with project.locked():
+        return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
 
 
 def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:

@@ -34,20 +34,19 @@ PACKAGES = {
     "torch": "torch",
 }
 """Packages that decide numbers or bytes of outputs: name in imports -> name in requirements.lock."""
-PASSIVE = frozenset(
+APART = frozenset(
     {
         "tasks.fingerprints",
         "tasks.stages.code",
+        "tasks.stages.dvc_files",
         "tasks.stages.provenance",
         "tasks.stages.table",
-        # Types of parameters: they have no defaults, and what they hold is a parameter, which DVC compares by itself.
-        "tasks.stages.attack_params",
-        "tasks.stages.fields",
-        "tasks.stages.network_params",
-        "tasks.stages.params",
     }
 )
-"""Modules that name, record or refuse, and decide no output: their text does not count, what they import does."""
+"""Modules that name, record or refuse: neither they nor what only they import decides an output."""
+TYPES = frozenset(f"tasks.stages.{name}" for name in ("attack_params", "fields", "network_params", "params"))
+"""Modules of the parameters' types. They have no defaults, and what they hold is a parameter, which DVC compares by
+itself: their text does not count, what they import does."""
 READ_BY_NOBODY = frozenset(
     {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
 )
@@ -137,7 +136,7 @@ class Source:
         return Module(
             name=name,
             digest=_sha256("\n".join(reader.lines)),
-            imports=frozenset(imports - {name}),
+            imports=frozenset() if name in APART else frozenset(imports - {name}),
             packages=frozenset(packages),
             registries=registries,
             files=tuple(folder for folder in self._folders(file.parent) if repr(folder) in reader.lines),
@@ -195,7 +194,7 @@ class Source:
         """
         plugins = sorted(set(plugins), key=lambda one: (one.registry, one.table, one.entry))
         modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
-        lines = [f"{module.name} {module.digest}" for module in modules if module.name not in PASSIVE]
+        lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART | TYPES]
         lines += [f"{one.registry}.{one.table}[{one.entry}] = {self.target(one)}" for one in plugins]
         for module in modules:
             file = self.path(module.name)
@@ -213,7 +212,8 @@ class Source:
 
     @cached_property
     def _pins(self) -> dict[str, str]:
-        return dict(_PIN.findall((self._root / "requirements.lock").read_text(encoding="utf-8")))
+        pins = _PIN.findall((self._root / "requirements.lock").read_text(encoding="utf-8"))
+        return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins}
 
     def _pin(self, package: str) -> str:
         if package not in self._pins:
@@ -248,18 +248,16 @@ def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[st
             (key.value, target.value)
             for key, target in zip(value.keys, value.values, strict=True)
             if isinstance(key, ast.Constant) and isinstance(target, ast.Constant)
+            if isinstance(key.value, str) and isinstance(target.value, str)
         ]
         if len(pairs) == len(value.keys) and all(
-            isinstance(target, str) and _TARGET.fullmatch(target) and source.path(target.partition(":")[0])
-            for _, target in pairs
+            _TARGET.fullmatch(target) and source.path(target.partition(":")[0]) for _, target in pairs
         ):
             yield name, dict(pairs)
 
 
-def _for_types(node: ast.AST) -> bool:
+def _for_types(node: ast.If) -> bool:
     """Whether a statement is `if TYPE_CHECKING:`."""
-    if not isinstance(node, ast.If):
-        return False
     test = node.test
     return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
 
@@ -281,7 +279,7 @@ class _Reader:
                 continue
             if isinstance(one, ast.Pass):  # it keeps a body that has only a docstring from being empty, or does nothing
                 continue
-            if _for_types(one):
+            if isinstance(one, ast.If) and _for_types(one):
                 self.statements(one.orelse, in_class)
             else:
                 self.node(one, in_class)

@@ -15,7 +15,7 @@ import yaml
 
 from tasks.errors import ConfigurationError, DprecError
 from tasks.fingerprints import Source
-from tasks.stages import references, table
+from tasks.stages import dvc_files, references, table
 from tasks.stages.params import Params, load
 
 FILE = Path("code.yaml")
@@ -27,10 +27,12 @@ def main() -> None:
     """Write code.yaml.
 
     Raises:
-        ConfigurationError: the parameters are wrong, or name what no registry has.
+        ConfigurationError: the parameters are wrong, or a dvc.yaml is not what they say.
     """
     params = load()
     references.check(params)
+    for path in dvc_files.behind(params):
+        raise ConfigurationError(f"{path}: behind the parameters or the table of stages; run `dprec pipeline`")
     text = HEADER + yaml.safe_dump(fingerprints(params), sort_keys=False)
     place = FILE.with_suffix(".partial")
     place.write_text(text, encoding="utf-8")

@@ -86,6 +86,7 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
                 if layer != "embeddings":
                     options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
 
+
 def root_problems(params: Params) -> Iterator[str]:
     """What is wrong with the root's params.yaml."""
     for name, processed in params.processed.items():

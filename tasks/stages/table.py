@@ -1,12 +1,13 @@
 """The pipeline as one table: which stages there are, the module each runs, what it reads and writes.
 
-`flows.dvc_files` writes every dvc.yaml from it, `tasks.stages.code` a fingerprint for each of its stages. Strings are
-in DVC's own terms: `${key}` is the instance (`gerai-bpr` of `train@gerai-bpr`), `${item.X}` what `items` says of it.
+`tasks.stages.dvc_files` writes every dvc.yaml from it, `tasks.stages.code` a fingerprint for each of its stages.
+Strings are in DVC's own terms: `${key}` is the instance (`gerai-bpr` of `train@gerai-bpr`), `${item.X}` what `items`
+says of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tasks.errors import ConfigurationError
@@ -45,7 +46,7 @@ class Stage:
     """Instance -> what the strings below need to know of it."""
     deps: tuple[str, ...]
     outs: tuple[str, ...]
-    params: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """File -> keys."""
     argument: str = "${key}"
     committed: bool = False
@@ -163,7 +164,7 @@ def _check(
     layer: str,
     items: Items,
     deps: tuple[str, ...],
-    params: dict[str, tuple[str, ...]] | None = None,
+    params: Mapping[str, tuple[str, ...]] | None = None,
     passed: tuple[str, ...] = (),
 ) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs."""

@@ -61,7 +61,7 @@ def _code(params: Params) -> str:
 
 
 def _stage(stage: table.Stage, path: Path) -> str:
-    files = {"code.yaml": (f"{stage.name}.${{key}}",)} | stage.params
+    files = {"code.yaml": (f"{stage.name}.${{key}}",), **stage.params}
     body = {
         "wdir": "/".join([".."] * len(path.parent.parts)),
         "cmd": f"python -m tasks.stages.{stage.module} {stage.argument}",

@@ -1,0 +1,243 @@
+"""A fingerprint moves when, and only when, code changes that decides an output."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import time
+from functools import cache
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tasks.errors import ConfigurationError
+from tasks.fingerprints import APART, TYPES, Plugin, Source
+from tasks.stages import code, table
+from tasks.stages.params import Params, load
+
+ROOT = Path(__file__).resolve().parents[1]
+BPR = Plugin("tasks.models", "MODELS", "bpr")
+TRAIN = "tasks.stages.train"
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    return load(ROOT / "params.yaml")
+
+
+@pytest.fixture(scope="module")
+def before(params: Params) -> dict[str, dict[str, str]]:
+    return code.fingerprints(params, Source(ROOT))
+
+
+@pytest.fixture(scope="module")
+def closures(params: Params) -> dict[tuple[str, str], frozenset[str]]:
+    """(stage, instance) -> all modules that it runs, by grimp: an import of x.y runs x, too."""
+    graph = grimp.build_graph("tasks", cache_dir=None, exclude_type_checking_imports=True)
+
+    @cache
+    def below(module: str) -> frozenset[str]:
+        found, todo = {module}, [module]
+        while todo:
+            one = todo.pop()
+            ran = set() if one in APART else graph.find_modules_directly_imported_by(one)
+            ran |= {".".join(part.split(".")[:end]) for part in ran for end in range(1, part.count(".") + 1)}
+            todo += ran - found
+            found |= ran
+        return frozenset(found)
+
+    source, found = Source(ROOT), {}
+    for stages in table.dvc_files(params).values():
+        for stage in stages:
+            for key in stage.items:
+                entries = [source.target(plugin).partition(":")[0] for plugin in stage.plugins(key)]
+                found[stage.name, key] = frozenset().union(*map(below, [f"tasks.stages.{stage.module}", *entries]))
+    return found
+
+
+def copied(folder: Path) -> Path:
+    """The source tree, to be changed."""
+    shutil.copytree(ROOT / "tasks", folder / "tasks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "requirements.lock", folder)
+    return folder
+
+
+def moved(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> set[tuple[str, str]]:
+    """(stage, instance) of the fingerprints that differ."""
+    assert {name: set(keys) for name, keys in before.items()} == {name: set(keys) for name, keys in after.items()}
+    return {(name, key) for name, keys in before.items() for key in keys if keys[key] != after[name][key]}
+
+
+def test_the_committed_file_is_that_of_the_code(before: dict[str, dict[str, str]]) -> None:
+    import yaml
+
+    assert yaml.safe_load((ROOT / code.FILE).read_text(encoding="utf-8")) == before
+
+
+def test_comments_docstrings_and_blank_lines_move_nothing(
+    before: dict[str, dict[str, str]], params: Params, tmp_path: Path
+) -> None:
+    """In every module at once."""
+    root = copied(tmp_path)
+    for path in (root / "tasks").rglob("*.py"):
+        tree = ast.parse(text := path.read_text(encoding="utf-8"))
+        lines = text.splitlines()
+        for node in sorted(ast.walk(tree), key=lambda one: -getattr(one, "lineno", 0)):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.body[0].lineno > node.lineno:
+                docstring = ast.get_docstring(node)
+                first = node.body[0]
+                space = " " * first.col_offset
+                if docstring is None:
+                    lines.insert(first.lineno - 1 - len(getattr(first, "decorator_list", [])), f'{space}"""Other words."""')
+                else:
+                    assert first.end_lineno is not None
+                    lines[first.lineno - 1 : first.end_lineno] = [f'{space}"""Other words."""', "", f"{space}# And more."]
+        path.write_text("\n".join([*lines, "", "# The end.", ""]), encoding="utf-8")
+    assert moved(before, code.fingerprints(params, Source(root))) == set()
+
+
+def test_a_constant_moves_exactly_the_stages_whose_closure_holds_its_module(
+    before: dict[str, dict[str, str]], closures: dict[tuple[str, str], frozenset[str]], params: Params, tmp_path: Path
+) -> None:
+    """One module after the other; which ones a stage runs, grimp says."""
+    root = copied(tmp_path)
+    wrong = []
+    for path in sorted((root / "tasks").rglob("*.py")):
+        module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        expected = {which for which, modules in closures.items() if module in modules} - (
+            set(closures) if module in APART | TYPES else set()
+        )
+        assert Source(ROOT).closure(module) or module
+        source = Changed(root, module)
+        found = moved(before, code.fingerprints(params, source))
+        if found != expected:
+            wrong.append((module, sorted(found ^ expected)[:3]))
+    assert wrong == []
+
+
+class Changed(Source):
+    """The tree with one more constant in a module: everything else is read once."""
+
+    _read_once: dict[Path, Source] = {}  # noqa: RUF012  # by root, for all changes
+
+    def __init__(self, root: Path, module: str) -> None:
+        super().__init__(root)
+        shared = self._read_once.setdefault(root, Source(root))
+        self._shared, self._changed = shared, module
+
+    def module(self, name: str):  # type: ignore[no-untyped-def]
+        from dataclasses import replace
+
+        found = self._shared.module(name)
+        return replace(found, digest=f"{found.digest} and a constant") if name == self._changed else found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moves"),
+    [
+        ("x = 1", "x = 1  # one", False),
+        ("def f(a: int) -> int:\n    return a", "def f(a):\n    '''Say it.'''\n    return (a)", False),
+        ("x: int = 1", "x: float = 1", False),
+        ("x = 'a' 'b'", 'x = "ab"', False),
+        ("from typing import TYPE_CHECKING", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", False),
+        ("def f():\n    x: int = 1\n    return x", "def f():\n    x = 1\n    return x", False),
+        ("x = 1", "x = 2", True),
+        ("x = 1", "x = 1.0", True),
+        ("x = 0.0", "x = -0.0", True),
+        ("def f(a=1): ...", "def f(a=2): ...", True),
+        ("class A:\n    lr: int", "class A:\n    lr: float", True),
+        ("@tool\ndef f(a: int): ...", "@tool\ndef f(a: float): ...", True),
+        ("@property\ndef f(a) -> int: ...", "@property\ndef f(a) -> float: ...", False),
+        ("@a\ndef f(): ...", "@b\ndef f(): ...", True),
+        ("def f():\n    return 1", "def f():\n    return 1\nf()", True),
+        ("a, b = 1, 2", "b, a = 1, 2", True),
+        ("x = not a", "x = a", True),
+    ],
+)
+def test_what_counts(old: str, new: str, moves: bool, tmp_path: Path) -> None:
+    digests = []
+    for name, text in (("old", old), ("new", new)):
+        (tmp_path / name / "tasks").mkdir(parents=True)
+        (tmp_path / name / "tasks/__init__.py").write_text("")
+        (tmp_path / name / "tasks/a.py").write_text(text)
+        digests.append(Source(tmp_path / name).module("tasks.a").digest)
+    assert (digests[0] != digests[1]) == moves
+
+
+def test_of_a_registry_only_the_named_entry_counts(tmp_path: Path) -> None:
+    root = copied(tmp_path)
+    before = {name: Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", name)]) for name in ("bpr", "ease")}
+    registry = root / "tasks/models/__init__.py"
+    text = registry.read_text()
+    registry.write_text(text.replace("MODELS = {", 'MODELS = {\n    "new": "tasks.models.ease:EASE",'))
+    assert Source(root).digest(TRAIN, [BPR]) == before["bpr"]
+    registry.write_text(text.replace("tasks.models.bpr:BPR", "tasks.models.ease:EASE"))
+    assert Source(root).digest(TRAIN, [BPR]) != before["bpr"]
+    assert Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", "ease")]) == before["ease"]
+    with pytest.raises(ConfigurationError, match=r"tasks\.models\.MODELS: unknown 'nope'; known: "):
+        Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", "nope")])
+
+
+def test_templates_and_pinned_packages_count_where_they_are_used(
+    before: dict[str, dict[str, str]], params: Params, tmp_path: Path
+) -> None:
+    root = copied(tmp_path)
+    style = root / "tasks/reporting/templates/style.css"
+    style.write_text(style.read_text() + "\n")
+    found = moved(before, code.fingerprints(params, Source(root)))
+    assert found == {("report", suite) for suite in params.suites}
+    style.write_text((ROOT / "tasks/reporting/templates/style.css").read_text())
+    pins = root / "requirements.lock"
+    pins.write_text(re.sub(r"(?m)^dp-accounting==.*$", "dp-accounting==99.0", pins.read_text()))
+    found = moved(before, code.fingerprints(params, Source(root)))
+    assert ("train", "gerai-gerai") in found
+    assert ("train", "gerai-bpr") not in found
+
+
+def test_all_fingerprints_take_less_than_three_seconds(params: Params) -> None:
+    start = time.process_time()  # of this process alone, whatever else the machine does
+    code.fingerprints(params, Source(ROOT))
+    assert time.process_time() - start < 3.0
+
+
+def test_broken_code_and_modules_that_are_not_there_are_one_line(tmp_path: Path) -> None:
+    root = copied(tmp_path)
+    (root / "tasks/models/bpr.py").write_text("def f(:\n")
+    with pytest.raises(ConfigurationError, match=r"^\S*bpr\.py:1: "):
+        Source(root).digest(TRAIN, [BPR])
+    with pytest.raises(ConfigurationError, match=r"tasks\.nope: no such module"):
+        Source(root).digest("tasks.nope")
+
+
+def test_modules_are_loaded_by_name_only_through_registries() -> None:
+    """Wherever else a module was loaded by its name, no fingerprint would know."""
+    dynamic = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tasks").rglob("*.py")
+        if re.search(r"import_module\(|__import__\(|\bexec\(", path.read_text(encoding="utf-8"))
+    }
+    assert dynamic == {
+        "tasks/attacks/attribute.py",  # ATTACKERS
+        "tasks/models/__init__.py",  # MODELS
+        "tasks/stages/convert.py",  # FORMATS
+        "tasks/stages/data.py",  # no stage
+        "tasks/stages/download.py",  # SOURCES
+        "tasks/stages/judging.py",  # TASKS
+        "tasks/stages/perturb.py",  # MECHANISMS
+        "tasks/stages/preprocess.py",  # PROTOCOLS
+        "tasks/stages/references.py",  # checks of parameters, which no stage but `code` runs
+    }
+
+
+def test_types_of_parameters_hold_no_defaults_that_decide() -> None:
+    """Their text does not count, so what they say must be in params.yaml."""
+    for module in TYPES:
+        path = ROOT / f"{module.replace('.', '/')}.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                for field in node.body:
+                    if isinstance(field, ast.AnnAssign) and field.value is not None:
+                        text = ast.unparse(field.value)
+                        assert re.search(r"default_factory|Field\(discriminator|^None$", text), f"{path}: {text}"
