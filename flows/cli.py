@@ -131,8 +131,11 @@ def report(
     suite: Suite,
     open_it: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
-    """Print the path of a suite's report."""
-    path = _report(suite)
+    """Print the path of a suite's report, drawn from data/results/SUITE/ where it is missing or older.
+
+    Nothing is computed: what is shown are the results as they lie there, on a fresh clone the committed ones.
+    """
+    path = _drawn(suite)
     print(path)
     if open_it:
         typer.launch(path.resolve().as_uri())
@@ -148,11 +151,15 @@ def compare(
     What is compared is the mean over seeds of each metric. Bands: metrics of lists ±0.03, of next items ±0.01, errors
     of ratings ±0.02, of reconstructed ones ±0.03, attacks' F1 and advantage ±0.1, or three standard errors of the seeds
     where that is more. The same code on the same machine agrees to the last digit; the bands leave room for another
-    processor.
+    processor. Where nothing was run there is nothing to compare: exit 2.
     """
     from flows import compare as comparison
 
-    total, outside = comparison.against(suite, against)
+    try:
+        total, outside = comparison.against(suite, against)
+    except comparison.NothingRun as error:
+        print(f"dprec: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
     for difference in outside:
         print(difference)
     if outside:
@@ -275,6 +282,19 @@ def _report(suite: str) -> Path:
     path = REPORTS / suite / "index.html"
     if not path.is_file():
         raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")
+    return path
+
+
+def _drawn(suite: str) -> Path:
+    """The report of a suite, drawn anew if its results are newer."""
+    from tasks.stages.common import REFERENCE, REPORTS, RESULTS
+
+    path = REPORTS / suite / "index.html"
+    sources = [*(RESULTS / suite).glob("*"), *REFERENCE.glob("*")]
+    if not path.is_file() or any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
+        from tasks.stages.report import draw
+
+        draw(suite)
     return path
 
 

@@ -12,13 +12,13 @@ import csv
 import io
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, variance
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import RESULTS
+from tasks.stages.common import RESULTS, RUNS
 
 # First part of a metric's name -> largest accepted difference of the mean over seeds.
 TOLERANCE = {
@@ -41,6 +41,10 @@ STANDARD_ERRORS = 3
 
 Key = tuple[str, str, str, str, str]
 """experiment, model, setting, metric, k"""
+
+
+class NothingRun(DataError):
+    """There are no regenerated numbers."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,14 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
         How many numbers were compared, and those that differ by more than their tolerance.
 
     Raises:
+        NothingRun: the suite was not run here, so that the file is the committed one.
         DataError: one of the two is not there.
     """
     path = RESULTS / suite / "metrics.csv"
+    if not (RUNS / suite).is_dir():
+        raise NothingRun(
+            f"{RUNS / suite}: nothing was run here, so there is nothing to compare; `dprec run {suite}` first"
+        )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
     shown = subprocess.run(
@@ -117,26 +126,46 @@ def compare(committed: dict[Key, Mean], regenerated: dict[Key, Mean]) -> tuple[i
 
 
 def means(text: str, where: str) -> dict[Key, Mean]:
-    """Mean over seeds of every number in a metrics table.
+    """Every number of a metrics table: means over seeds, or a value per seed, as earlier revisions have it.
 
     Raises:
-        DataError: the table has not the columns of the metrics contract.
+        DataError: the table has the columns of neither.
     """
+    table = csv.DictReader(io.StringIO(text))
+    columns = table.fieldnames or []
+    try:
+        found = _by_seed(table) if "value" in columns else _means(table, columns)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{where}:{table.line_num}: not a row of a metrics table ({error!r})") from error
+    if not found:
+        raise DataError(f"{where}: has no numbers")
+    return found
+
+
+def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, Mean]:
+    """Of a row per metric: `mean` and `std` over `n` seeds by cut-off, as in `mean@5` and `std@5`."""
+    found = {}
+    for row in rows:
+        for column in columns:
+            name, _, k = column.partition("@")
+            if name == "mean" and row[column]:
+                deviation = row[column.replace("mean", "std", 1)]
+                error = float(deviation) ** 2 / int(row["n"]) if deviation else 0.0
+                found[row["experiment"], row["model"], row["setting"], row["metric"], k] = Mean(
+                    float(row[column]), error
+                )
+    return found
+
+
+def _by_seed(rows: Iterable[dict[str, str]]) -> dict[Key, Mean]:
     values: dict[Key, list[float]] = defaultdict(list)
-    rows: Iterable[dict[str, str]] = csv.DictReader(io.StringIO(text))
-    for line, row in enumerate(rows, start=2):
-        try:
-            key = (row["experiment"], row["model"], row["setting"], row["metric"], row["k"])
-            values[key].append(float(row["value"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{where}:{line}: not a row of the metrics contract ({error!r})") from error
-    if not values:
-        raise DataError(f"{where}: has no rows")
-    return {key: Mean(fmean(column), _squared_error(column)) for key, column in values.items()}
-
-
-def _squared_error(values: list[float]) -> float:
-    return variance(values) / len(values) if len(values) > 1 else 0.0
+    for row in rows:
+        key = (row["experiment"], row["model"], row["setting"], row["metric"], row["k"])
+        values[key].append(float(row["value"]))
+    return {
+        key: Mean(fmean(column), variance(column) / len(column) if len(column) > 1 else 0.0)
+        for key, column in values.items()
+    }
 
 
 def _within(difference: Difference) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -101,7 +102,7 @@ def audit_table(results: Results) -> Table | None:
                 Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
             ],
         )
-        for record in results.audit
+        for record in results.audit or ()
     ]
     if not rows:
         return None
@@ -113,16 +114,16 @@ def audit_table(results: Results) -> Table | None:
     )
 
 
-def quality_table(results: Results, docs: str) -> Table:
-    """Every check that the runs of this suite passed; `docs` is where the data docs lie, seen from the page."""
-    checks: dict[tuple[str, str], dict[str, Any]] = {}
-    for system in results.systems:
-        for run in system.runs:
-            for check in run.record["checks"]:
-                checks.setdefault((check["contract"], check["name"]), check)
-    checks.setdefault((results.verdict["contract"], results.verdict["name"]), results.verdict)
+def quality_table(results: Results, docs: str) -> Table | None:
+    """Every check that the runs of this suite passed; None where it was not recorded.
+
+    docs: where the data docs lie, seen from the page.
+    """
+    if results.checks is None:
+        return None
     rows = []
-    for (contract, name), check in sorted(checks.items()):
+    for check in results.checks:
+        contract, name = check["contract"], check["name"]
         link = f"{docs}/{quote(contract, safe='')}/{quote(name, safe='')}/index.html"
         rows.append(
             Row(
@@ -144,43 +145,57 @@ def quality_table(results: Results, docs: str) -> Table:
     )
 
 
-def runs_table(results: Results) -> Table:
-    """Revision, seeds, time and memory of every run."""
-    rows = [
-        Row(
-            f"{results.told(system)}, {run.stage}",
-            [
-                Cell(short(run.record["git_revision"]), kind="code"),
-                Cell(_seeds(run.record["seeds"]), kind=""),
-                Cell(f"{run.record['wall_seconds']:.0f}"),
-                Cell(f"{run.record['peak_memory_mb']:.0f}"),
-            ],
+def runs_table(results: Results) -> Table | None:
+    """Revision, processor, time and memory of every stage; None where none was recorded."""
+    if not results.runs:
+        return None
+    known = {system.experiment: system for system in results.systems}
+    rows = []
+    for run in results.runs:
+        system = known.get(run.name)
+        rows.append(
+            Row(
+                f"{results.told(system) if system else run.name}, {run.stage}",
+                [
+                    Cell(short(run.revision), kind="code"),
+                    Cell(_seeds(system.seeds) if system else "", kind=""),
+                    Cell(run.started, kind=""),
+                    Cell(f"{run.processor}, {run.cores} cores", kind=""),
+                    Cell(f"{run.seconds:.0f}"),
+                    Cell(f"{run.peak_memory_mb}"),
+                ],
+            )
         )
-        for system in results.systems
-        for run in system.runs
-    ]
-    headings = ["Run", "revision", "seeds", "seconds", "peak memory (MB)"]
+    headings = ["Run", "revision", "seeds", "started", "processor", "seconds", "peak memory (MB)"]
     return Table(
         "Runs. Finished seeds are kept, so the time of a run that was resumed is that of its last part",
-        [Heading(text, "number" if index > 2 else "") for index, text in enumerate(headings)],
+        [Heading(text, "number" if index > 4 else "") for index, text in enumerate(headings)],
         rows,
     )
 
 
-def packages_table(results: Results) -> Table:
-    """Versions of the packages that the runs used; more than one where runs differ."""
+def packages_table(results: Results) -> Table | None:
+    """Versions of the packages that the runs used, more than one where runs differ; None where none was recorded."""
     versions: dict[str, set[str]] = {}
-    for system in results.systems:
-        for run in system.runs:
-            for package, version in run.record["packages"].items():
-                versions.setdefault(package, set()).add(version)
+    for run in results.runs or ():
+        for package, version in run.packages.items():
+            versions.setdefault(package, set()).add(version)
+    if not versions:
+        return None
     rows = [Row(package, [words(", ".join(sorted(found)))]) for package, found in sorted(versions.items())]
     return Table("Packages", [Heading("Package", ""), Heading("version", "")], rows)
 
 
 def revisions(results: Results) -> list[str]:
-    """Distinct git revisions of the runs, shortened."""
-    return sorted({short(run.record["git_revision"]) for system in results.systems for run in system.runs})
+    """Distinct git revisions of the runs, shortened; empty where none was recorded."""
+    return sorted({short(run.revision) for run in results.runs or ()})
+
+
+def parameters(results: Results) -> list[tuple[str, str]]:
+    """What decided each run, as readable JSON."""
+    told = [(results.told(system), system.parameters) for system in results.systems]
+    told += [("attack", results.attack)] if results.attack is not None else []
+    return [(name, json.dumps(one, indent=2, sort_keys=True, ensure_ascii=False)) for name, one in told]
 
 
 def short(revision: str) -> str:

@@ -82,7 +82,7 @@ def training(results: Results) -> Chart:
     run = comparison.layout_of(results).words.run
     panels = []
     for system in results.systems:
-        history = {int(seed): epochs for seed, epochs in system.history.get(BASE, {}).items() if epochs}
+        history = {int(seed): epochs for seed, epochs in (system.history or {}).get(BASE, {}).items() if epochs}
         for key, title in (("loss", "training loss"), ("valid", validation)):
             series = [
                 Series(f"{run} {seed}", style, _epochs(history[seed], key), markers=False)

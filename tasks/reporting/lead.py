@@ -15,7 +15,7 @@ ONE_SIDED = 0.025
 
 def lead(results: Results, k: int) -> str:
     """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
-    seeds = sorted({len(system.runs[0].record["seeds"]) for system in results.compared})
+    seeds = sorted({len(system.seeds) for system in results.compared})
     run = comparison.layout_of(results).words.run
     runs = count(seeds[0], run) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} {run}s"
     kind = "synthetic data set" if results.synthetic else "data set"

@@ -106,7 +106,7 @@ def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
     """The audit of an entry: same protected thing and claimed budget, and same mechanism or neighbouring relation."""
     if entry.claimed_epsilon is None:
         return None
-    for record in results.audit:
+    for record in results.audit or ():
         if (
             record["protects"] == entry.protects
             and math.isclose(record["epsilon_claimed"], entry.claimed_epsilon)

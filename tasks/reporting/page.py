@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -48,7 +47,7 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
     charts = table_figures.beside_tables(results, k)
     kit = kits.KITS[comparison.layout_of(results).key]
     environment = Environment(
-        loader=PackageLoader("tasks.reporting"),
+        loader=PackageLoader("tasks.reporting", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -106,6 +105,7 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         printed_here=comparison.paper_of(results) is not None
         and comparison.is_printed(results, comparison.layout_of(results)),
         validation=validation.chart(results),
+        trained=validation.recorded(results),
         seconds=validation.seconds(results),
         charts=figures.charts(results, k),
         ledger=details.ledger_table(results),
@@ -115,7 +115,7 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         quality=details.quality_table(results, docs),
         runs=details.runs_table(results),
         packages=details.packages_table(results),
-        parameters=_parameters(results),
+        parameters=details.parameters(results),
     )
 
 
@@ -130,15 +130,3 @@ def _caveats(results: Results) -> list[str]:
     """What the paper's entry says of all its reports, and of these data."""
     caveats = comparison.layout_of(results).caveats
     return [*caveats.get("", ()), *caveats.get(results.origin, ())]
-
-
-def _parameters(results: Results) -> list[tuple[str, str]]:
-    """What decided each run, as readable JSON."""
-    return [
-        (
-            f"{results.told(system)}, {run.stage}",
-            json.dumps(run.record["parameters"], indent=2, sort_keys=True, ensure_ascii=False),
-        )
-        for system in results.systems
-        for run in system.runs
-    ]

@@ -1,4 +1,7 @@
-"""What a suite's runs produced, in the form the report asks for it: values by seed of one system and metric."""
+"""What a suite's runs produced, in the form the report asks for it: values by seed of one system and metric.
+
+Results that were carried over from before a part of them was recorded have None there, and the page says so.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,25 @@ class Spent:
 
 @dataclass(frozen=True)
 class Run:
-    """A stage's `run.json`."""
+    """Provenance of one stage of the suite: it decides nothing."""
 
     stage: str
-    record: dict[str, Any]
+    name: str
+    """An experiment's, an entry's of `aligned` or `embeddings`, or the suite's."""
+    revision: str
+    """Git commit, with "+changes" where the code differed from it."""
+    started: str
+    """ISO 8601, UTC."""
+    seconds: float
+    """Of the last part, where a run was resumed."""
+    peak_memory_mb: int
+    processor: str
+    cores: int
+    packages: dict[str, str]
+    epoch_seconds: float | None = None
+    """Median over epochs and seeds at setting `base`; None without epochs."""
+    training_seconds: float | None = None
+    """Sum over epochs, mean over seeds at setting `base`; None without epochs."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +70,21 @@ class System:
     model: str
     label: str
     """Name in tables and figures, unique within the suite."""
-    runs: tuple[Run, ...]
-    """Its train run, then its attack run."""
-    history: dict[str, dict[str, list[dict[str, Any]]]]
-    """Setting -> seed -> one record {epoch, loss, valid, seconds} per epoch; empty for a model without epochs."""
+    dataset: str
+    """What it was trained and tested on."""
+    seeds: tuple[int, ...]
+    parameters: dict[str, Any]
+    """Its entry in the suite's params.yaml."""
+    history: dict[str, dict[str, list[dict[str, Any]]]] | None
+    """Setting -> seed -> one record {epoch, loss, valid} per epoch; empty for a model without epochs, None where it was
+    not recorded."""
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
 
     @property
-    def dataset(self) -> str:
-        """What it was trained and tested on."""
-        return str(self.runs[0].record["dataset"])
-
-    @property
     def config(self) -> dict[str, Any]:
         """Its model's configuration at setting `base`."""
-        return dict(self.runs[0].record["parameters"]["config"])
+        return dict(self.parameters["config"])
 
     @property
     def is_yardstick(self) -> bool:
@@ -131,21 +148,28 @@ class Results:
     title: str
     dataset: str
     synthetic: bool
-    licence: str
+    licence: str | None
+    """Where the data are from and under which licence; None where it was not recorded."""
     systems: tuple[System, ...]
     """In the order of params.yaml, be it on other data than the suite's or not: `compared` and `elsewhere`."""
     metrics: pl.DataFrame
     """METRICS of every experiment, train and attack."""
     gains: pl.DataFrame
     """GAINS of every experiment, with the columns experiment and model before them."""
-    audit: tuple[dict[str, Any], ...]
-    """Records of `audit.json`."""
-    verdict: dict[str, Any]
-    """Verdict of the metrics check."""
+    audit: tuple[dict[str, Any], ...] | None
+    """Records of `audit.json`; None where they were not recorded."""
+    checks: tuple[dict[str, Any], ...] | None
+    """The checks {contract, name, success, evaluated, failed} that the runs and their metrics passed; None where they
+    were not recorded."""
     published: pl.DataFrame
     """paper_tables.csv (paper, artefact, dataset, method, setting, metric, value, std), values as float."""
-    n_targets: int
-    """Users whose attributes the attackers had to guess; 0 where nothing was attacked."""
+    n_targets: int | None
+    """Users whose attributes the attackers had to guess; 0 where nothing was attacked, None where it was not
+    recorded."""
+    paper: str | None = None
+    """Whose published figures stand beside the suite's; None: nobody's."""
+    attack: dict[str, Any] | None = None
+    """Parameters of the suite's attack; None in a suite without."""
     processed: Processed | None = None
     """What the protocol left of the data; None where a report does not tell it."""
     edges: pl.DataFrame | None = None
@@ -154,8 +178,9 @@ class Results:
     """What these data can and cannot show, as paragraphs with an empty line between them; told as it is."""
     validation: str = ""
     """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's layout calls it."""
-    one_run: tuple[dict[str, Any], ...] = ()
-    """What one training run with canaries proves (`one_run.FIELDS`), one record per audited setting."""
+    one_run: tuple[dict[str, Any], ...] | None = ()
+    """What one training run with canaries proves (`one_run.FIELDS`), one record per audited setting; None where there
+    was such an audit and it was not recorded."""
     words: tuple[dict[str, Any], ...] = ()
     """Where word vectors of users' metadata come from (`embeddings.FIELDS`), with the `name` of each set of them."""
     part: str = ""
@@ -166,6 +191,12 @@ class Results:
     """People who are known to be in both."""
     aligned: tuple[Aligned, ...] = ()
     """Entries of `aligned` whose data are the suite's; their metrics are among the others, under their own names."""
+    runs: tuple[Run, ...] | None = None
+    """When, where and how the stages ran; None where it was not recorded."""
+
+    def run(self, stage: str, name: str) -> Run | None:
+        """The provenance of a stage; None where it was not recorded."""
+        return next((one for one in self.runs or () if (one.stage, one.name) == (stage, name)), None)
 
     @cached_property
     def compared(self) -> tuple[System, ...]:

@@ -100,4 +100,4 @@ def base_value(system: System, key: str) -> float | None:
     if key in PERTURBED:  # chosen by the perturbed data, not by the model's configuration
         spent = (one.entry for one in system.spent if one.setting == BASE and one.entry.protects == PERTURBED[key])
         return next((entry.claimed_epsilon for entry in spent if entry.claimed_epsilon is not None), None)
-    return as_number(system.runs[0].record["parameters"]["config"].get(key))
+    return as_number(system.config.get(key))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 from tasks.reporting import comparison
 from tasks.reporting.chart import Chart, Panel, Point, Series
 from tasks.reporting.figures import series_of
@@ -40,19 +38,31 @@ def chart(results: Results) -> Chart:
     )
 
 
+def recorded(results: Results) -> bool:
+    """Whether the training of every system was recorded."""
+    return all(system.history is not None for system in results.compared)
+
+
 def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
     rows, run = [], comparison.layout_of(results).words.run
     for system in results.compared:
-        histories = _histories(system)
-        taken = [as_number(epoch.get("seconds")) for history in histories for epoch in history]
-        known = [one for one in taken if one is not None]
-        if not histories:
+        lengths = [len(history) for history in _histories(system)]
+        if not lengths:
             continue
-        lengths = [len(history) for history in histories]
         span = str(lengths[0]) if len(set(lengths)) == 1 else f"{min(lengths)} to {max(lengths)}"
-        total = missing() if len(known) < len(taken) else Cell(f"{sum(known) / len(histories):.0f}")
-        rows.append(Row(system.label, [Cell(span), Cell(number(median(known), 2)) if known else missing(), total]))
+        trained = results.run("train", system.experiment)
+        each, total = (None, None) if trained is None else (trained.epoch_seconds, trained.training_seconds)
+        rows.append(
+            Row(
+                system.label,
+                [
+                    Cell(span),
+                    missing() if each is None else Cell(number(each, 2)),
+                    missing() if total is None else Cell(f"{total:.0f}"),
+                ],
+            )
+        )
     if not rows:
         return None
     headings = ["System", "epochs", "seconds per epoch", "seconds in all"]
@@ -65,7 +75,11 @@ def seconds(results: Results) -> Table | None:
 
 def _histories(system: System) -> list[list[dict]]:
     """The epochs of every seed that has any."""
-    return [epochs for _, epochs in sorted(system.history.get(BASE, {}).items(), key=lambda one: int(one[0])) if epochs]
+    return [
+        epochs
+        for _, epochs in sorted((system.history or {}).get(BASE, {}).items(), key=lambda one: int(one[0]))
+        if epochs
+    ]
 
 
 def _curve(results: Results, system: System) -> Series:

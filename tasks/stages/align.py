@@ -2,9 +2,9 @@
 
 Writes data/aligned/<name>/<setting>/seed-<S>/anchors.parquet (who is whom, as the way named in the suite's params.yaml
 finds it; systems that learn from both networks read it) and data/runs/<suite>/alignments/<name>/: metrics.parquet (what
-every way is worth, judged on anchors that none is given), history.json (how maps were found) and run.json. Every seed
-has one adversarial start of its own, good or bad. Finished settings and seeds, and every epoch of an adversarial start,
-are kept under data/checkpoints/aligned/.
+every way is worth, judged on anchors that none is given), history.json (how maps were found) and inputs.json. Every
+seed has one adversarial start of its own, good or bad. Finished settings and seeds, and every epoch of an adversarial
+start, are kept under data/checkpoints/aligned/.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ from tasks.stages.monitor import Screen
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.network_params import Alignment
 from tasks.stages.params import Params, load, options, own_file
-from tasks.stages.provenance import provenance
 
 KEPT = CHECKPOINTS / "aligned"
 STREAM = 0xA119
@@ -92,7 +91,6 @@ def main(name: str) -> None:
         ConfigurationError: params.yaml has no such name, or asks for what cannot be done.
         DataError: an input is missing, did not pass its check, or is not what its contract says.
     """
-    started = time.monotonic()
     torch.set_num_threads(1)
     params = load()
     if name not in params.aligned:
@@ -113,7 +111,7 @@ def main(name: str) -> None:
                 screen.skip()
             else:
                 complete(unit, entry, config, screen)
-    assemble(name, entry, params, units, checks, started)
+    assemble(name, entry, params, units, checks)
     for folder in (KEPT / name).iterdir():
         if folder not in {unit.folder for unit in units}:
             remove(folder)
@@ -213,9 +211,7 @@ def after_epoch(folder: Path, screen: Screen) -> Callable[[AdversarialStart], bo
     return keep
 
 
-def assemble(
-    name: str, entry: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]], started: float
-) -> None:
+def assemble(name: str, entry: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put the finished units together as the stage's output."""
     rows: list[dict[str, Any]] = []
     history: dict[str, dict[str, Any]] = {}
@@ -240,17 +236,9 @@ def assemble(
         )
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         write_json(place / "history.json", history)
-        record = provenance(
-            "align",
-            name,
-            parameters=entry.model_dump(mode="json"),
-            seeds=entry.seeds,
-            checks=checks,
-            dataset=entry.data,
-            synthetic=data.network(data.schema.networks[0]).schema.synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", record | {"anchors": about(units[0].inputs.anchors(entry))})
+        synthetic = data.network(data.schema.networks[0]).schema.synthetic
+        anchors = about(units[0].inputs.anchors(entry))
+        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic, "anchors": anchors})
 
 
 def about(anchors: Anchors) -> dict[str, int]:

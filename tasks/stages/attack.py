@@ -48,7 +48,6 @@ from tasks.stages.common import (
 )
 from tasks.stages.fields import BASE
 from tasks.stages.params import Experiment, Params, load
-from tasks.stages.provenance import provenance
 from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
 
 SCORES = pa.schema(
@@ -99,7 +98,6 @@ class Unit:
 
 def main(name: str) -> None:
     """Attack experiment `name`."""
-    started = time.monotonic()
     torch.set_num_threads(1)
     params = load()
     if name not in params.experiments:
@@ -128,17 +126,8 @@ def main(name: str) -> None:
         place.mkdir()
         contracts.write(metrics, place / "metrics.parquet", contracts.METRICS)
         contracts.write(gains(alone, units, known), place / "gains.parquet", GAINS)
-        record = provenance(
-            "attack",
-            name,
-            parameters=attack.model_dump(mode="json"),
-            seeds=experiment.seeds,
-            checks=checks,
-            dataset=experiment.data,
-            synthetic=known.schema.synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", record | {"targets": int(known.is_target.sum())})
+        inputs = {"checks": checks, "synthetic": known.schema.synthetic, "targets": int(known.is_target.sum())}
+        write_json(place / "inputs.json", inputs)
 
 
 def read_known(name: str, attack: AttributeAttack, params: Params) -> Known:

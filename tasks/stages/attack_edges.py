@@ -3,7 +3,7 @@
 For each budget of each system under attack, an attacker tries on tested users' sequences, from which an interaction is
 removed, or two neighbouring ones swapped: once from the aggregates that the system releases, once from its lists after
 the last event, in as many independent inferences as there are trials (`tasks.attacks.edges`). Without noise, as in the
-control, inferences are all the same. Writes data/runs/<suite>/edges/: edges.parquet and run.json.
+control, inferences are all the same. Writes data/runs/<suite>/edges/: edges.parquet and inputs.json.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +34,6 @@ from tasks.stages.fields import BASE
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Screen
 from tasks.stages.params import Experiment, Params, load
-from tasks.stages.provenance import provenance
 
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""
@@ -56,7 +54,6 @@ class Target:
 
 def main(name: str) -> None:
     """Attack the systems of suite `name` that its attack lists."""
-    started = time.monotonic()
     torch.set_num_threads(1)
     params = load()
     if name not in params.suites:
@@ -80,17 +77,8 @@ def main(name: str) -> None:
     with whole(RUNS / name / "edges") as place:
         place.mkdir()
         contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
-        record = provenance(
-            "attack-edges",
-            name,
-            parameters=attack.model_dump(mode="json"),
-            seeds=[attack.seed],
-            checks=checks,
-            dataset=suite.data,
-            synthetic=contracts.read_schema(PROCESSED / suite.data / "schema.json").synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", record)
+        synthetic = contracts.read_schema(PROCESSED / suite.data / "schema.json").synthetic
+        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
 
 
 def budgets(

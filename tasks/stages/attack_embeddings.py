@@ -67,7 +67,6 @@ from tasks.stages.common import (
 from tasks.stages.judging_embeddings import Record, record, scores, split_seed
 from tasks.stages.network_files import embedded, embedding_file, read_vectors
 from tasks.stages.params import Experiment, load
-from tasks.stages.provenance import provenance
 
 PREFIX = "attack-"
 """What the names of this stage's checkpoints begin with; those of training lie beside them."""
@@ -178,7 +177,6 @@ class Unit:
 
 def main(name: str) -> None:
     """Attack experiment `name`."""
-    started = time.monotonic()
     params = load()
     if name not in params.experiments:
         raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
@@ -202,17 +200,8 @@ def main(name: str) -> None:
     with whole(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         contracts.write(metrics_table(rows), place / "metrics.parquet", contracts.METRICS)
-        run = provenance(
-            "attack-embeddings",
-            name,
-            parameters=attack.model_dump(mode="json"),
-            seeds=experiment.seeds,
-            checks=checks,
-            dataset=experiment.data,
-            synthetic=pair.schema.synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", run | {"known": released.counts()})
+        inputs = {"checks": checks, "synthetic": pair.schema.synthetic, "known": released.counts()}
+        write_json(place / "inputs.json", inputs)
     kept = {unit.checkpoint for unit in units}
     for file in (CHECKPOINTS / experiment.suite / name).glob(f"{PREFIX}*"):
         if file not in kept:

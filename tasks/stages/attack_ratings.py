@@ -35,7 +35,6 @@ from tasks.stages.attack_params import ReconstructionAttack
 from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
 from tasks.stages.inputs import read_inputs
 from tasks.stages.params import Experiment, load
-from tasks.stages.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class Found:
 
 def main(name: str) -> None:
     """Attack experiment `name`."""
-    started = time.monotonic()
     params = load()
     if name not in params.experiments:
         raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
@@ -106,19 +104,11 @@ def main(name: str) -> None:
         place.mkdir()
         table = pl.DataFrame(rows, contracts.METRICS.names, orient="row")
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
-        record = provenance(
-            "attack-ratings",
-            name,
-            parameters=attack.model_dump(mode="json"),
-            seeds=experiment.seeds,
-            checks=checks,
-            dataset=experiment.data,
-            synthetic=contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic,
-            started=started,
-        )
+        synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
         friends = {f"{setting} seed {seed}": one.known_to_friends for (setting, seed), one in found.items()}
         most = max(one.targets for one in found.values())
-        write_json(place / "run.json", record | {"targets": most, "known_to_friends": friends})
+        counts = {"targets": most, "known_to_friends": friends}
+        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
 
 def metric_name(attacker: str) -> str:

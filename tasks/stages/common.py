@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ REPORTS = DATA / "reports"
 RESULTS = DATA / "results"
 REFERENCE = DATA / "reference"
 CHECKPOINTS = DATA / "checkpoints"
+PROVENANCE = DATA / "provenance"
 SUMMARY = ("contract", "name", "success", "evaluated", "failed")
 """Of a check's verdict, what a run remembers."""
 
@@ -136,7 +138,7 @@ def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str,
         suite: in whose folder the check is described; None for checks of data.
 
     Returns:
-        A summary for `run.json`: contract, name, and how many expectations were met.
+        A summary for `inputs.json`: contract, name, and how many expectations were met.
 
     Raises:
         DataError: the check is missing or failed, or a file is no longer the one that was checked.
@@ -159,8 +161,10 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def run_stage(main: Callable[[str], None]) -> None:
+def run_stage(main: Callable[[str], dict[str, Any] | None]) -> None:
     """Run `main(name)` for `python -m tasks.stages.STAGE NAME`: errors become one line and exit code 1.
+
+    What is to be known of the run, and what `main` measured of it and returns, goes to data/provenance/.
 
     With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
     """
@@ -170,11 +174,14 @@ def run_stage(main: Callable[[str], None]) -> None:
     if len(arguments) != 1:
         print(f"usage: python -m tasks.stages.{stage} NAME [--debug]", file=sys.stderr)
         raise SystemExit(2)
+    started = time.time()
     try:
         from tasks.stages.code import require_current  # it names every stage; none of what it imports decides an output
+        from tasks.stages.provenance import record
 
         require_current(stage, arguments[0])
-        main(arguments[0])
+        timings = main(arguments[0])
+        record(stage.replace("_", "-"), arguments[0], started, timings or {})
     except KeyboardInterrupt:
         print(f"{stage} {arguments[0]}: interrupted; run it again to go on where it stopped", file=sys.stderr)
         raise SystemExit(130) from None

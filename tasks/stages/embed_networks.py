@@ -2,7 +2,7 @@
 
 Writes data/embeddings/<name>/: <setting>/<network>/seed-<s>.parquet (node, vector), ledger.json (setting, seed, network
 and the fields of an entry: what the perturbation spent on the kinds of data that the model reads, and what it read as
-it was), history.json and run.json. Nothing validates: every epoch is run.
+it was), history.json and inputs.json. Nothing validates: every epoch is run.
 
 A finished network and the epochs of an unfinished one are kept under data/checkpoints/, named by all that decides them,
 so that a rerun goes on where it stopped.
@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 
 import json
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,13 +41,12 @@ from tasks.stages.common import (
     whole,
     write_json,
 )
-from tasks.stages.monitor import Screen
+from tasks.stages.monitor import SECONDS, Screen, epoch_seconds
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
 from tasks.stages.network_params import NetworkEmbeddings
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent, with_word_vectors
 from tasks.stages.params import Params, load
-from tasks.stages.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,13 @@ class Unit:
         return self.folder / "done"
 
 
-def main(name: str) -> None:
-    """Embed the networks of `name`.
+def main(name: str) -> dict[str, Any]:
+    """Embed the networks of `name`; what its epochs took, by setting and seed, in seconds.
 
     Raises:
         ConfigurationError: params.yaml has no such name.
         DataError: the data did not pass their check, or have no friendships.
     """
-    started = time.monotonic()
     torch.set_num_threads(1)
     params = load()
     if name not in params.embeddings:
@@ -93,10 +90,11 @@ def main(name: str) -> None:
                 screen.skip()
             else:
                 complete(unit, options, source, screen)
-    assemble(name, options, units, checks, started)
+    assemble(name, options, units, checks)
     for folder in (CHECKPOINTS / "embeddings" / name).iterdir():
         if folder not in {unit.folder for unit in units}:
             remove(folder)
+    return {"epoch_seconds": epoch_seconds(units)}
 
 
 def plan(name: str, params: Params) -> list[Unit]:
@@ -126,18 +124,17 @@ def complete(unit: Unit, options: NetworkEmbeddings, source: Source, screen: Scr
         data = with_word_vectors(data, Word2VecConfig.model_validate(options.text.model_dump()), rng)
     model = cls(cls.Config.model_validate(options.config))
     label = f"{unit.setting} {unit.network} seed {unit.seed}"
-    history = fit(model, data, rng, unit.folder / "progress", screen, label)
+    history, seconds = fit(model, data, rng, unit.folder / "progress", screen, label)
     with whole(unit.done) as place:
         place.mkdir()
         write_vectors(place / "users.parquet", model.embed())
         write_json(place / "history.json", history)
+        write_json(place / SECONDS, seconds)
         write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
     remove(unit.folder / "progress")
 
 
-def assemble(
-    name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]], started: float
-) -> None:
+def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put the finished units together as the stage's output.
 
     What the perturbation spent is what it says now: its entries also tell of releases beside the one that was read.
@@ -160,17 +157,8 @@ def assemble(
             histories.append(about | {"epochs": read_json(unit.done / "history.json")})
         write_json(place / "ledger.json", entries)
         write_json(place / "history.json", histories)
-        record = provenance(
-            "embed-networks",
-            name,
-            parameters=options.model_dump(mode="json"),
-            seeds=options.seeds,
-            checks=checks,
-            dataset=options.data,
-            synthetic=contracts.read_schema(PROCESSED / options.data / "schema.json").synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", record)
+        synthetic = contracts.read_schema(PROCESSED / options.data / "schema.json").synthetic
+        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from tasks.models.training import EpochModel
 from tasks.stages.common import read_json, whole, write_json
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS = "seconds.json"
+"""Of a finished unit, what its epochs took: for the provenance, never for an output."""
 
 
 class Screen:
@@ -90,7 +92,9 @@ class Monitor:
         self._best_epoch = 0
         self._started = time.monotonic()
         self.history: list[dict[str, Any]] = []
-        """One record per epoch: epoch, loss, valid where anything validates, seconds, the model's own diagnostics."""
+        """One record per epoch: epoch, loss, valid where anything validates, the model's own diagnostics."""
+        self.seconds: list[float] = []
+        """What each epoch took, in order; a clock, so never part of an output."""
 
     def restore(self, model: EpochModel) -> bool:
         """Go on from the checkpoint, if a readable one is there."""
@@ -101,7 +105,8 @@ class Monitor:
         except (OSError, SafetensorError, DataError):
             return True  # nothing there: a fresh start
         model.load_state(tensors, rest["model"])
-        self._best, self._best_epoch, self.history = best, rest["best_epoch"], rest["history"]
+        self._best, self._best_epoch = best, rest["best_epoch"]
+        self.history, self.seconds = rest["history"], rest["seconds"]
         return self._going(model)
 
     def epoch(self, model: EpochModel, loss: float) -> bool:
@@ -110,9 +115,9 @@ class Monitor:
         now = time.monotonic()
         seconds = round(now - self._started, 3)
         self._started = now
+        self.seconds.append(seconds)
         measured = {} if valid is None else {"valid": valid}
-        record: dict[str, Any] = {"epoch": model.epochs_done, "loss": loss} | measured | {"seconds": seconds}
-        self.history.append(record | model.diagnostics())
+        self.history.append({"epoch": model.epochs_done, "loss": loss} | measured | model.diagnostics())
         if valid is None or not self._best or valid > self.history[self._best_epoch - 1]["valid"]:
             self._best, self._best_epoch = model.weights(), model.epochs_done
         self._write(model)
@@ -134,4 +139,18 @@ class Monitor:
             place.mkdir()
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
             save_file(self._best, place / "best.safetensors")
-            write_json(place / "state.json", {"model": rest, "best_epoch": self._best_epoch, "history": self.history})
+            past = {"best_epoch": self._best_epoch, "history": self.history, "seconds": self.seconds}
+            write_json(place / "state.json", {"model": rest} | past)
+
+
+def epoch_seconds(units: Iterable[Any]) -> dict[str, dict[str, list[float]]]:
+    """Setting -> seed -> what every epoch took; nothing of a model without epochs.
+
+    units: finished ones, each with its `setting`, `seed` and folder `done`; those of one setting and seed follow one
+    another.
+    """
+    found: dict[str, dict[str, list[float]]] = {}
+    for unit in units:
+        if seconds := read_json(unit.done / SECONDS):
+            found.setdefault(unit.setting, {}).setdefault(str(unit.seed), []).extend(seconds)
+    return found

@@ -15,8 +15,8 @@ from tasks.stages.monitor import Monitor, Screen
 
 def fit(
     model: Embedder, data: Any, rng: np.random.Generator, progress: Path, screen: Screen, label: str
-) -> list[dict[str, Any]]:
-    """Fit `model` to its data; one record per epoch, none of a model without any.
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """Fit `model` to its data; one record per epoch and what each took in seconds, none of a model without any.
 
     Nothing validates: what is learnt from is the data alone, and labels are for judging. So every epoch is run.
 
@@ -27,8 +27,8 @@ def fit(
     if not isinstance(model, EpochModel):
         screen.skip()
         model.fit(data, rng=rng, progress=SILENT)
-        return []
+        return [], []
     screen.begin(label, model.config.epochs)
     monitor = Monitor(progress, None, screen, model.config.epochs, "")
     model.fit(data, rng=rng, progress=monitor)
-    return monitor.history
+    return monitor.history, monitor.seconds

@@ -1,51 +1,62 @@
-"""Where a result comes from: revision, parameters, packages, time and memory (`run.json`)."""
+"""Where and when a stage ran: a record beside the outputs, which no stage's hash depends on.
+
+What decides a result stands in params.yaml and in the outputs. Everything else that one may want to know of a run is
+here: revision, time, processor, memory, versions of packages.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
 import resource
 import subprocess
 import time
+from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
+
+from tasks.stages.common import PROVENANCE, whole, write_json
 
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
 
 
-def provenance(
-    stage: str,
-    name: str,
-    *,
-    parameters: dict[str, Any],
-    seeds: list[int],
-    checks: list[dict[str, Any]],
-    dataset: str,
-    synthetic: bool,
-    started: float,
-) -> dict[str, Any]:
-    """The content of `run.json`.
+def path(stage: str, name: str) -> Path:
+    """Where the record of a stage lies, such as data/provenance/train/gerai-bpr.json."""
+    return PROVENANCE / stage / f"{name}.json"
+
+
+def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> None:
+    """Write what there is to know of a stage that ended just now.
 
     Args:
         stage, name: which stage of the pipeline ran, and for what.
-        parameters: the part of the parameters that decided the result.
-        seeds: every seed that was used.
-        checks: summaries of the checks the inputs passed (`require_passed`).
-        dataset: key of the processed data set.
-        synthetic: whether the data were generated.
-        started: `time.monotonic()` at the start.
+        started: `time.time()` at the start.
+        timings: what the stage itself measured, such as the seconds of every epoch.
     """
-    return {
+    content = {
         "stage": stage,
         "name": name,
-        "git_revision": git_revision(),
-        "parameters": parameters,
-        "seeds": seeds,
-        "checks": checks,
-        "dataset": dataset,
-        "synthetic": synthetic,
-        "packages": {package: version(package) for package in PACKAGES},
-        "wall_seconds": round(time.monotonic() - started, 1),
+        "revision": git_revision(),
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - started, 1),
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "packages": {package: version(package) for package in PACKAGES},
     }
+    place = path(stage, name)
+    with whole(place) as new:
+        write_json(new, content | timings)
+
+
+def processor() -> str:
+    """The model of the processor, never the name of the machine: it decides how sums are rounded."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def git_revision() -> str:

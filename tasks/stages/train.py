@@ -2,9 +2,9 @@
 
 Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations or predictions, the
 interactions it was given where these are not the true ones, what untrusted parties hold) and .../train/ (models,
-metrics, ledger, history, run.json). Every finished (setting, seed) and every epoch of an unfinished one is kept under
-data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped and a changed sweep
-point does not repeat the others.
+metrics, ledger, history, inputs.json). Every finished (setting, seed) and every epoch of an unfinished one is kept
+under data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped and a changed
+sweep point does not repeat the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 import json
 import shutil
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,9 +47,8 @@ from tasks.stages.common import (
 from tasks.stages.fields import model_config
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.judging import TASKS, Judge
-from tasks.stages.monitor import Monitor, Screen
+from tasks.stages.monitor import SECONDS, Monitor, Screen, epoch_seconds
 from tasks.stages.params import Experiment, Params, load
-from tasks.stages.provenance import provenance
 
 BESIDE = "beside"
 """Of a finished unit, the folder of what is released beside its recommendations."""
@@ -72,9 +70,8 @@ class Unit:
         return self.folder / "done"
 
 
-def main(name: str) -> None:
-    """Train experiment `name`."""
-    started = time.monotonic()
+def main(name: str) -> dict[str, Any]:
+    """Train experiment `name`; what its epochs took, by setting and seed, in seconds."""
     torch.set_num_threads(1)
     params = load()
     if name not in params.experiments:
@@ -90,10 +87,11 @@ def main(name: str) -> None:
                 screen.skip()
             else:
                 complete(unit, name, params, screen)
-    assemble(name, params, units, checks, started)
+    assemble(name, params, units, checks)
     for folder in (CHECKPOINTS / experiment.suite / name).iterdir():
         if folder not in {unit.folder for unit in units}:
             remove(folder)
+    return {"epoch_seconds": epoch_seconds(units)}
 
 
 def plan(name: str, params: Params) -> list[Unit]:
@@ -131,11 +129,12 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     data = judge.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     history: list[dict[str, Any]] = []
+    seconds: list[float] = []
     if isinstance(model, EpochModel):
         screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
         monitor = Monitor(unit.folder / "progress", judge.validate, screen, suite.training.patience, judge.metric)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
-        history = monitor.history
+        history, seconds = monitor.history, monitor.seconds
     else:
         screen.skip()
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
@@ -149,6 +148,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
             contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
         write_json(place / "metrics.json", metrics)
         write_json(place / "history.json", history)
+        write_json(place / SECONDS, seconds)
         entries = ledger(model, experiment, unit, params, judge.protects)
         write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
     remove(unit.folder / "progress")
@@ -213,7 +213,7 @@ def unprotected(what: Any, reason: str) -> LedgerEntry:
     )
 
 
-def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str, Any]], started: float) -> None:
+def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put the finished units together as the stage's two outputs."""
     experiment = params.experiments[name]
     schema = units[0].inputs.schema
@@ -253,17 +253,7 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
                 file=sys.stderr,
             )
         write_json(place / "history.json", history)
-        record = provenance(
-            "train",
-            name,
-            parameters=experiment.model_dump(mode="json"),
-            seeds=experiment.seeds,
-            checks=checks,
-            dataset=experiment.data,
-            synthetic=schema.synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", record)
+        write_json(place / "inputs.json", {"checks": checks, "synthetic": schema.synthetic})
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ What an experiment's `features` name decides how it is done:
 * `aligned/<name>`: the model embeds both networks together, from embeddings that were aligned and the anchors found.
 
 Writes data/runs/<suite>/<experiment>/released/<setting>/<network>/seed-<s>.parquet (what a deployed system exposes:
-embeddings) and .../train/ (metrics of predicting interests, ledger, history, run.json). A finished setting and seed and
-the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.stages.train` does.
+embeddings) and .../train/ (metrics of predicting interests, ledger, history, inputs.json). A finished setting and seed
+and the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.stages.train` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 
 import json
 import shutil
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +51,7 @@ from tasks.stages.common import (
 )
 from tasks.stages.fields import model_config
 from tasks.stages.judging_embeddings import interests, split_seed
-from tasks.stages.monitor import Screen
+from tasks.stages.monitor import SECONDS, Screen, epoch_seconds
 from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,
@@ -65,7 +64,6 @@ from tasks.stages.network_files import (
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent
 from tasks.stages.params import Experiment, Params, load
-from tasks.stages.provenance import provenance
 
 OF_SUITE = ("embeddings", "aligned")
 """Layers that a suite describes itself."""
@@ -93,17 +91,17 @@ class Found:
     """What one unit came to.
 
     entries: of the ledger what the models themselves spent, each with the network that it is about.
-    histories: network (or `both`) -> a record per epoch.
+    histories: network (or `both`) -> a record per epoch. seconds: what every epoch took, of all networks in turn.
     """
 
     vectors: Vectors = field(default_factory=dict)
     entries: list[dict[str, Any]] = field(default_factory=list)
     histories: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
 
 
-def main(name: str) -> None:
-    """Embed the users of experiment `name`."""
-    started = time.monotonic()
+def main(name: str) -> dict[str, Any]:
+    """Embed the users of experiment `name`; what its epochs took, by setting and seed, in seconds."""
     torch.set_num_threads(1)
     params = load()
     if name not in params.experiments:
@@ -124,10 +122,11 @@ def main(name: str) -> None:
                 screen.skip()
             else:
                 complete(unit, experiment, params, screen)
-    assemble(name, experiment, params, units, checks, started)
+    assemble(name, experiment, params, units, checks)
     for folder in (CHECKPOINTS / experiment.suite / name).iterdir():
         if folder.is_dir() and folder not in {unit.folder for unit in units}:  # files are the attack's
             remove(folder)
+    return {"epoch_seconds": epoch_seconds(units)}
 
 
 def runs_of_unit(experiment: Experiment) -> int:
@@ -182,6 +181,7 @@ def complete(unit: Unit, experiment: Experiment, params: Params, screen: Screen)
                 metrics += interests(network, vectors, labels, seed=seed)
         write_json(place / "metrics.json", metrics)
         write_json(place / "history.json", found.histories)
+        write_json(place / SECONDS, found.seconds)
         write_json(place / "ledger.json", found.entries)
     remove(unit.folder / "progress")
 
@@ -202,7 +202,8 @@ def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
         data = read(source, network, unit.setting, unit.seed)
         label = f"{unit.setting} {network} seed {unit.seed}"
         rng, progress = np.random.default_rng([unit.seed, number]), unit.folder / "progress" / network
-        found.histories[network] = fit(model, data, rng, progress, screen, label)
+        found.histories[network], seconds = fit(model, data, rng, progress, screen, label)
+        found.seconds += seconds
         found.vectors[network] = model.embed()
         found.entries += records(model.ledger(), network)
     return found
@@ -232,7 +233,7 @@ def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
     model = cls(cls.Config.model_validate(unit.config))
     label = f"{unit.setting} seed {unit.seed}"
     rng = np.random.default_rng(unit.seed)
-    found.histories["both"] = fit(model, pair, rng, unit.folder / "progress", screen, label)
+    found.histories["both"], found.seconds = fit(model, pair, rng, unit.folder / "progress", screen, label)
     found.vectors = dict(zip((first, second), model.embed(), strict=True))
     return found
 
@@ -275,7 +276,7 @@ def _embeddings_of(aligned: str, params: Params) -> str:
 
 
 def assemble(
-    name: str, experiment: Experiment, params: Params, units: list[Unit], checks: list[dict[str, Any]], started: float
+    name: str, experiment: Experiment, params: Params, units: list[Unit], checks: list[dict[str, Any]]
 ) -> None:
     """Put the finished units together as the stage's two outputs."""
     out = RUNS / experiment.suite / name
@@ -302,17 +303,8 @@ def assemble(
         contracts.write(metrics_table(rows, name, experiment), place / "metrics.parquet", contracts.METRICS)
         write_json(place / "ledger.json", entries)
         write_json(place / "history.json", history)
-        record = provenance(
-            "train",
-            name,
-            parameters=decided(experiment, params),
-            seeds=experiment.seeds,
-            checks=checks,
-            dataset=experiment.data,
-            synthetic=contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic,
-            started=started,
-        )
-        write_json(place / "run.json", record)
+        synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
+        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
 
 
 def metrics_table(rows: list[dict[str, Any]], name: str, experiment: Experiment) -> pl.DataFrame:
@@ -324,18 +316,6 @@ def metrics_table(rows: list[dict[str, Any]], name: str, experiment: Experiment)
         dataset=pl.lit(experiment.data),
         model=pl.lit(experiment.model),
     )
-
-
-def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
-    """The parameters that decided an experiment; with those of the embeddings that it takes over."""
-    layer, name = experiment.features.split("/")
-    parameters = experiment.model_dump(mode="json")
-    if layer == "aligned":
-        parameters["aligned"] = params.aligned[name].model_dump(mode="json")
-        name = _embeddings_of(name, params)
-    if layer in ("embeddings", "aligned"):
-        parameters["embeddings"] = params.embeddings[name].model_dump(mode="json")
-    return parameters
 
 
 if __name__ == "__main__":

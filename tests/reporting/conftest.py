@@ -1,4 +1,4 @@
-"""Made-up results, read as the report stage reads them."""
+"""Made-up results, collected and read as the stages do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.reporting.results import Results
-from tasks.stages import params, report
+from tasks.stages import collect, report
 from tests.reporting import example
 
 
@@ -20,7 +20,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Results]:
         place = example.build(tmp_path_factory.mktemp("example"), **arguments)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(place)
-            return report.read_results(arguments.get("suite", "gerai"), params.load())
+            collect.main(suite := arguments.get("suite", "gerai"))
+            return report.read(suite)[0]
 
     return build
 

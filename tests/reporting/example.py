@@ -175,25 +175,28 @@ def run(
         for one in SPENT.get(model, [entry("interaction")])
     ]
     write(folder / "train/ledger.json", spent)
-    epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n, "seconds": 1.0} for n in (1, 2, 3)]
+    epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n} for n in (1, 2, 3)]
     trained = {} if "popularity" in model else {setting: {str(seed): epochs for seed in SEEDS} for setting in settings}
     write(folder / "train/history.json", trained)
     attacked = pl.concat([attack(model, attributes), blurring(attributes if model == "blurm" else ())])
     for stage, rows in (("train", ranking(model)), ("attack", attacked)):
+        checks = [check("processed", dataset), check("recommendations", name), check(word, word)]
+        targets = {"targets": 189} if stage == "attack" else {}
+        write(folder / stage / "inputs.json", {"checks": checks, "synthetic": synthetic} | targets)
         record = {
             "stage": stage,
             "name": name,
-            "git_revision": f"0123456789abcdef+{word}",
-            "parameters": experiment | {"note": word},
-            "seeds": list(SEEDS),
-            "checks": [check("processed", dataset), check("recommendations", name), check(word, word)],
-            "dataset": dataset,
-            "synthetic": synthetic,
-            "packages": {"numpy": word},
-            "wall_seconds": 12.3,
+            "revision": f"0123456789abcdef+{word}",
+            "started": f"2026-01-01T00:00:00 {word}",
+            "seconds": 12.3,
             "peak_memory_mb": 456,
-        } | ({"targets": 189} if stage == "attack" else {})
-        write(folder / stage / "run.json", record)
+            "processor": word,
+            "cores": 2,
+            "packages": {"numpy": word},
+        }
+        seconds = {setting: {str(seed): [1.0, 1.5, 2.0] for seed in SEEDS} for setting in settings}
+        timed = {"epoch_seconds": seconds} if stage == "train" and trained else {}
+        write(place / "data/provenance" / stage / f"{name}.json", record | timed)
         about = {"suite": suite, "experiment": name, "dataset": dataset, "model": model}
         table = pl.concat(
             [

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.results import BASE, Aligned, Network, Processed, Results, Run, Spent, System, label
+from tasks.reporting.results import BASE, Aligned, Network, Processed, Results, Spent, System, label
 from tests.reporting import made
 from tests.reporting.example import entry
 
@@ -286,12 +286,12 @@ def spent(name: str, network: Network, keys: dict[str, float]) -> list[LedgerEnt
 def _system(suite: str, name: str, networks: tuple[Network, ...]) -> System:
     experiment = f"{suite}-{name}"
     learns = name not in ("attributes", "degree", "random")
-    epochs = [{"epoch": n, "loss": 1 / n, "valid": None, "seconds": 2.0} for n in range(1, 6)]
+    epochs = [{"epoch": n, "loss": 1 / n, "valid": None} for n in range(1, 6)]
     return System(
         experiment=experiment,
         model={"rgcn-attribute-free": "rgcn"}.get(name, name.removesuffix("-rigorous")),
         label=label(experiment, suite),
-        runs=tuple(Run(stage, made.record({}, SEEDS)) for stage in ("train", "attack")),
+        **made.about({}, SEEDS),
         history={BASE: {str(seed): epochs for seed in SEEDS}} if learns else {},
         spent=tuple(
             Spent(setting, seed, one, network.name)

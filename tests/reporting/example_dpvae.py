@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published_dpvae import BOTH, CONSTANT, NDCG, NONE, OPTIMAL, PLAIN, RECALL, STANDARD, USER
-from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
+from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
 from tests.reporting import made
 from tests.reporting.example import COUNTS, entry
 
@@ -145,10 +145,8 @@ def with_original(results: Results) -> Results:
         system = results.named(name)
         assert system is not None
         experiment = f"{system.experiment}-original"
-        record = system.runs[0].record | {"dataset": f"{results.dataset}-original"}
-        added.append(
-            replace(system, experiment=experiment, label=label(experiment, results.suite), runs=(Run("train", record),))
-        )
+        dataset = f"{results.dataset}-original"
+        added.append(replace(system, experiment=experiment, label=label(experiment, results.suite), dataset=dataset))
     metrics = [
         results.metrics.filter(pl.col("experiment") == system.experiment.removesuffix("-original")).with_columns(
             pl.lit(system.experiment).alias("experiment"), pl.col("value") + 0.5 + 0.01 * pl.col("seed")
@@ -193,8 +191,7 @@ def _system(suite: str, name: str, *, metadata: bool) -> System:
     config: dict[str, Any] = CONFIG.get(name, {}) | ({SWEPT[name]: 1.0} if name in SWEPT else {})
     named = VALUES.get(name, "") if metadata else VALUES.get(name, "").replace(USER, STANDARD)
     config |= dict(part.split("=") for part in named.split(",") if part)
-    record = made.record(config, SEEDS)
-    epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n), "seconds": 2.0} for n in range(1, 11)]
+    epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n)} for n in range(1, 11)]
     history: dict[str, dict[str, list[dict[str, Any]]]] = {}
     if "popularity" not in name and name not in ("knn", "dpals"):
         history = {BASE: {str(seed): epochs for seed in SEEDS}}
@@ -202,7 +199,7 @@ def _system(suite: str, name: str, *, metadata: bool) -> System:
         experiment=experiment,
         model="dpvae" if name.startswith("dpvae") else name,
         label=label(experiment, suite),
-        runs=(Run("train", record),),
+        **made.about(config, SEEDS),
         history=history,
         spent=tuple(
             Spent(setting, seed, one)

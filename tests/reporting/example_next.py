@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
+from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
 from tests.reporting import made
 from tests.reporting.example import COUNTS, FEATURES, entry
 
@@ -140,8 +140,7 @@ def edges(suite: str) -> pl.DataFrame:
 
 def _system(suite: str, name: str) -> System:
     experiment = f"{suite}-{name}"
-    record = made.record(CONFIG, SEEDS)
-    epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n), "seconds": 2.0} for n in range(1, 11)]
+    epochs = [{"epoch": n, "loss": 1 / n, "valid": QUALITY[name] * (1 - 0.5**n)} for n in range(1, 11)]
     history: dict[str, dict[str, list[dict[str, Any]]]] = {}
     if "popularity" not in name:
         history = {BASE: {str(seed): epochs[: 10 - seed] for seed in SEEDS}}
@@ -150,7 +149,7 @@ def _system(suite: str, name: str) -> System:
         experiment=experiment,
         model="bpr" if name == "bprmf" else name,
         label=label(experiment, suite),
-        runs=(Run("train", record), Run("attack", record)),
+        **made.about(CONFIG, SEEDS),
         history=history,
         spent=tuple(Spent(setting, seed, one) for setting in settings(name) for seed in SEEDS for one in lines),
     )

@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.published_privsr import PRIVSR, SHARE, SHARES, VALUES
-from tasks.reporting.results import BASE, Processed, Results, Run, Spent, System, label
+from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
 from tests.reporting import made
 from tests.reporting.example import entry
 
@@ -168,12 +168,12 @@ def spent(name: str, keys: dict[str, float]) -> list[LedgerEntry]:
 def _system(suite: str, name: str) -> System:
     experiment = f"{suite}-{name}"
     learns = MODELS.get(name, "") not in ("rating-means", "dp-rating-means")
-    epochs = [{"epoch": n, "loss": 1 / n, "valid": -ERROR[name] - 0.1 / n, "seconds": 2.0} for n in range(1, 6)]
+    epochs = [{"epoch": n, "loss": 1 / n, "valid": -ERROR[name] - 0.1 / n} for n in range(1, 6)]
     return System(
         experiment=experiment,
         model=MODELS.get(name, name),
         label=label(experiment, suite),
-        runs=(Run("train", made.record(CONFIG.get(name, {}), SEEDS)),),
+        **made.about(CONFIG.get(name, {}), SEEDS),
         history={BASE: {str(seed): epochs for seed in SEEDS}} if learns else {},
         spent=tuple(
             Spent(setting, seed, one)

@@ -1,14 +1,15 @@
-"""What made-up results are put together from: frames of metrics, records of runs. No number here is a result."""
+"""What made-up results are put together from: frames of metrics, provenance. No number here is a result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from tasks.evaluation.gains import GAINS
-from tasks.reporting.results import System
+from tasks.reporting.results import Run, System
 from tests.reporting.example import ROOT
 
 
@@ -24,35 +25,38 @@ def metrics(suite: str, system: System, rows: Iterable[tuple[str, str, int | Non
     )
 
 
-def record(config: dict[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
-    """A run's record."""
-    return {
-        "git_revision": "0123456789abcdef",
-        "parameters": {"config": config},
-        "seeds": list(seeds),
-        "checks": [],
-        "packages": {"numpy": "0"},
-        "wall_seconds": 1.0,
-        "peak_memory_mb": 1.0,
-    }
+HERE = "the suite's own"
+"""Data of a system of a made-up suite, until `shell` knows them."""
+
+
+def about(config: dict[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
+    """The fields of `System` that say how it was run."""
+    return {"dataset": HERE, "seeds": tuple(seeds), "parameters": {"config": config}}
+
+
+def run(stage: str, name: str, **changes: Any) -> Run:
+    """The provenance of a stage."""
+    fields = {"revision": "0123456789abcdef", "started": "2026-01-01T00:00:00+00:00", "seconds": 1.0}
+    machine = {"peak_memory_mb": 1, "processor": "made up", "cores": 2, "packages": {"numpy": "0"}}
+    return Run(stage, name, **fields | machine | changes)
 
 
 def shell(suite: str, dataset: str, systems: tuple[System, ...]) -> dict[str, Any]:
-    """The fields of `Results` that say nothing of a suite's own kind; runs that name no data are on the suite's own."""
-    for run in (run for system in systems for run in system.runs):
-        run.record.setdefault("dataset", dataset)
+    """The fields of `Results` that say nothing of a suite's own kind; systems that name no data are on its own."""
+    trained = {"epoch_seconds": 2.0, "training_seconds": 20.0}
     return {
         "suite": suite,
         "title": "Made-up example",
         "dataset": dataset,
         "synthetic": False,
         "licence": "made up",
-        "systems": systems,
+        "systems": tuple(replace(one, dataset=dataset) if one.dataset == HERE else one for one in systems),
+        "runs": tuple(run("train", one.experiment, **(trained if one.history else {})) for one in systems),
         "gains": pl.DataFrame(
             schema={"experiment": pl.String, "model": pl.String} | dict(pl.from_arrow(GAINS.empty_table()).schema)
         ),
         "audit": (),
-        "verdict": {"contract": "metrics", "name": suite, "success": True, "evaluated": 1, "failed": 0},
+        "checks": ({"contract": "metrics", "name": suite, "success": True, "evaluated": 1, "failed": 0},),
         "published": pl.read_csv(ROOT / "data/reference/paper_tables.csv", schema_overrides={"value": pl.Float64}),
         "n_targets": 0,
     }

@@ -31,7 +31,7 @@ from tasks.reporting import (
 from tasks.reporting.claim_specs import Claim
 from tasks.reporting.published_dpvae import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
 from tasks.reporting.results import Processed, Results
-from tasks.stages import report
+from tasks.stages import collect
 from tests.reporting import example_dpvae, example_next
 from tests.reporting.example_dpvae import CUTOFFS, EPSILONS, QUALITY, SEEDS
 
@@ -386,10 +386,10 @@ def test_nothing_printed_stands_beside_generated_data(twin: Results) -> None:
 
 def test_records_are_read_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "one_run.json"
-    assert report._whole(path, one_run.FIELDS) == []
+    assert collect._whole(path, one_run.FIELDS) == []
     record = dict.fromkeys(one_run.FIELDS, 0)
     path.write_text(json.dumps([record, record]))
-    assert report._whole(path, one_run.FIELDS) == [record, record]
+    assert collect._whole(path, one_run.FIELDS) == [record, record]
     path.write_text(json.dumps([{name: 0 for name in one_run.FIELDS if name != "control"}]))
     with pytest.raises(DataError, match=r"record 0 has no 'control'; run the stage"):
-        report._whole(path, one_run.FIELDS)
+        collect._whole(path, one_run.FIELDS)

@@ -1,0 +1,344 @@
+"""Stage `collect`: what a suite's runs produced as small files for git, from which its page is drawn.
+
+Writes data/results/<suite>/ (`tasks.reporting.files`). Everything is computed before anything is written, and each file
+replaces its predecessor in one rename. The same runs always give the same bytes. data/results/<suite>/provenance.json
+is written only with one of them, so it stays that of the runs that gave the numbers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from tasks import contracts
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.gains import GAINS
+from tasks.privacy.ledger import LedgerEntry
+from tasks.reporting import embeddings, files, one_run
+from tasks.reporting.layout import joined
+from tasks.reporting.results import (
+    BASE,
+    Aligned,
+    Network,
+    Processed,
+    Results,
+    Run,
+    Spent,
+    System,
+    label,
+    unique,
+)
+from tasks.stages.attack_params import Attack, AttributeAttack, EdgeAttack, ReconstructionAttack
+from tasks.stages.common import (
+    DATA,
+    PROCESSED,
+    QUALITY,
+    RESULTS,
+    RUNS,
+    SUMMARY,
+    read_json,
+    require_passed,
+    run_stage,
+)
+from tasks.stages.params import Experiment, Params, load, own_file
+from tasks.stages.provenance import path as provenance_path
+
+INPUTS = "inputs.json"
+"""Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
+VALIDATION = {"top-k": "", "next-item": "Recall@{k}", "rating": "minus the MAE", "embedding": ""}
+"""Task of a suite -> the metric that chose epochs; empty for what the report's layout calls it."""
+EMBEDDED = DATA / "embedded"
+LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
+"""Layer of the attributes that an alignment sees -> how it is told."""
+
+
+def main(name: str) -> None:
+    """Collect the results of suite `name`."""
+    params = load()
+    if name not in params.suites:
+        raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
+    require_passed("metrics", name, name)
+    results = read_results(name, params)
+    folder = RESULTS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
+        new = Path(place)
+        files.write(results, new)
+        changed = [file for file in files.WRITTEN if not _same(new / file, folder / file)]
+        runs = read_runs(name, params)
+        if changed and runs:
+            files.write_runs(runs, new / files.PROVENANCE)
+            changed.append(files.PROVENANCE)
+        elif changed:
+            (folder / files.PROVENANCE).unlink(missing_ok=True)  # that of other numbers
+        for file in changed:
+            (new / file).replace(folder / file)
+
+
+def _same(new: Path, old: Path) -> bool:
+    return old.is_file() and old.read_bytes() == new.read_bytes()
+
+
+def read_runs(suite: str, params: Params) -> list[Run]:
+    """The provenance of every stage of the suite that left a record; outputs that were pulled have none."""
+    own = params.suites[suite]
+    embedding = own.task == "embedding"
+    names = [(stage, name) for name in own.experiments for stage in ("train", "attack")]
+    names += [("embed-networks", name) for name in own.embeddings] + [("align", name) for name in own.aligned]
+    names += [(stage, suite) for stage in ("audit", "audit-training", "attack-edges")]
+    found = []
+    for stage, name in names:
+        place = provenance_path(_module(stage, own.attack, embedding), name)
+        if place.is_file():
+            record = read_json(place)
+            training = _training(record.pop("epoch_seconds", {}).get(BASE, {}))
+            found.append(Run(**record | {"stage": stage} | training))
+    return found
+
+
+def _module(stage: str, attack: Attack | None, embedding: bool) -> str:
+    """The module that runs a stage of a suite, as data/provenance/ names it."""
+    if stage == "train" and embedding:
+        return "train-networks"
+    if stage == "attack" and embedding:
+        return "attack-embeddings"
+    if stage == "attack" and isinstance(attack, ReconstructionAttack):
+        return "attack-ratings"
+    return stage
+
+
+def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
+    """Of what every epoch of every seed took: the median epoch, and all epochs of a seed on average."""
+    if not seconds:
+        return {}
+    every = [one for of_seed in seconds.values() for one in of_seed]
+    return {"epoch_seconds": round(median(every), 3), "training_seconds": round(sum(every) / len(seconds), 3)}
+
+
+def read_results(suite: str, params: Params) -> Results:
+    """Everything the suite's runs produced, without the published figures.
+
+    Raises:
+        DataError: a run is missing or not what its contract says, or real and synthetic data are mixed.
+    """
+    own = params.suites[suite]
+    experiments, data = own.experiments, own.data
+    if not experiments:
+        raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
+    attacked = isinstance(own.attack, AttributeAttack)
+    embedding = own.task == "embedding"
+    stages = (
+        ("train", "attack")
+        if isinstance(own.attack, AttributeAttack | ReconstructionAttack) or (embedding and own.attack is not None)
+        else ("train",)
+    )
+    source = read_json(PROCESSED / data / "source.json")
+    systems = tuple(read_system(name, experiment, params) for name, experiment in experiments.items())
+    folders = [RUNS / suite / name for name in experiments]
+    tables = [
+        contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
+    ]
+    gains = [_gains(name, experiment) for name, experiment in experiments.items() if attacked]
+    inputs = {
+        (name, stage): read_json(RUNS / suite / name / stage / INPUTS) for name in experiments for stage in stages
+    }
+    targets = [one["targets"] for one in inputs.values() if "targets" in one]
+    networks, anchors = read_networks(data) if embedding else ((), 0)
+    aligned = read_aligned(suite, params, anchors) if embedding else []
+    tables += [table for _, table in aligned]
+    return Results(
+        suite=suite,
+        title=own.title,
+        dataset=data,
+        synthetic=_synthetic(suite, inputs, source),
+        licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
+        systems=systems,
+        metrics=pl.concat(tables),
+        gains=pl.concat(gains) if gains else files.no_gains(),
+        audit=tuple(read_json(RUNS / suite / "audit.json")),
+        checks=_checks(suite, inputs),
+        published=pl.DataFrame(schema=files.PUBLISHED),
+        n_targets=max(targets, default=0),
+        paper=own.paper,
+        attack=None if own.attack is None else own.attack.model_dump(mode="json"),
+        processed=_processed(data, params),
+        edges=_edges(suite, params),
+        one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)),
+        words=tuple(_words(params, suite)),
+        validation=VALIDATION[own.task].format(k=own.training.validation_k),
+        part=own.about.part,
+        limits=own.about.limits,
+        networks=networks,
+        anchors=anchors,
+        aligned=tuple(entry for entry, _ in aligned),
+    )
+
+
+def read_networks(data: str) -> tuple[tuple[Network, ...], int]:
+    """The networks of processed data that are a pair, and how many people are known to be in both.
+
+    Raises:
+        DataError: the data are no pair, or a file is not there.
+    """
+    names = read_json(PROCESSED / data / "schema.json")["networks"]
+    if not names:
+        raise DataError(f"{PROCESSED / data}/schema.json: it has no networks; a suite of embeddings needs a pair")
+    anchors = read_json(PROCESSED / data / "counts.json")[-1]["links"]
+    return tuple(_network(data, name) for name in names), int(anchors)
+
+
+def _network(data: str, name: str) -> Network:
+    schema = read_json(PROCESSED / data / name / "schema.json")
+    left = read_json(PROCESSED / data / name / "counts.json")[-1]
+    return Network(
+        name=name,
+        users=left["users"],
+        posts=left["posts"],
+        friendships=left["links"],
+        labelled=bool(schema["labels"]),
+        sensitive=tuple(feature["name"] for feature in schema["features"] if feature["sensitive"]),
+        texts=next((kind for kind in ("posts", "vectors") if kind in schema["tables"]), "none"),
+        attributed=bool(schema["features"]),
+    )
+
+
+def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
+    """Every alignment of the suite, with its metrics.
+
+    Args:
+        suite: the suite's name.
+        params: of all suites.
+        anchors: people who are known to be in both networks.
+
+    Raises:
+        DataError: the metrics of an entry are not there or not what their contract says.
+    """
+    found = []
+    for name, entry in params.suites[suite].aligned.items():
+        metrics = contracts.read(RUNS / suite / "alignments" / name / "metrics.parquet", contracts.METRICS)
+        layer = params.networks_of(entry).partition("/")[0]
+        sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
+        columns = "" if entry.matches_columns else ", unknown which is which"
+        sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
+        found.append((Aligned(name, joined(sees), round(entry.test_share * anchors)), metrics))
+    return found
+
+
+def _edges(suite: str, params: Params) -> pl.DataFrame | None:
+    """What the attack on single interactions found; None in a suite without that attack."""
+    if not isinstance(params.suites[suite].attack, EdgeAttack):
+        return None
+    path = RUNS / suite / "edges/edges.parquet"
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not readable ({error}); run attack-edges again") from error
+
+
+def _words(params: Params, suite: str) -> list[dict[str, Any]]:
+    """What is known of every set of word vectors that the suite's systems read."""
+    names = unique(
+        [
+            name
+            for experiment in params.suites[suite].experiments.values()
+            for layer, _, name in [experiment.features.partition("/")]
+            if layer == EMBEDDED.name
+        ]
+    )
+    return [{"name": name} | one for name in names for one in _whole(EMBEDDED / name / "words.json", embeddings.FIELDS)]
+
+
+def _whole(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The records of a file, or its only one, each with all fields; empty where there is no such file."""
+    if not path.exists():
+        return []
+    found = read_json(path)
+    records = found if isinstance(found, list) else [found]
+    for index, record in enumerate(records):
+        if lacking := [name for name in fields if name not in record]:
+            raise DataError(f"{path}: record {index} has no {lacking[0]!r}; run the stage that writes it again")
+    return records
+
+
+def _processed(data: str, params: Params) -> Processed:
+    """What the protocol left of the suite's data, under the name that publications have for it; a twin has its own."""
+    schema = read_json(PROCESSED / data / "schema.json")
+    published = params.datasets[params.processed[data].dataset].source.replace("_", "-")
+    return Processed(published, len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
+
+
+def read_system(name: str, experiment: Experiment, params: Params) -> System:
+    """One experiment: its parameters, its history and what it spent."""
+    folder = RUNS / experiment.suite / name / "train"
+    return System(
+        experiment=name,
+        model=experiment.model,
+        label=label(name, experiment.suite),
+        dataset=experiment.data,
+        seeds=tuple(experiment.seeds),
+        parameters=decided(experiment, params),
+        history=files.shown(read_json(folder / "history.json")),
+        spent=tuple(_spent(folder / "ledger.json")),
+    )
+
+
+def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
+    """The parameters that decided an experiment; with those of the embeddings that it takes over."""
+    layer, name = experiment.features.split("/")
+    parameters = experiment.model_dump(mode="json")
+    if layer == "aligned":
+        parameters["aligned"] = params.aligned[name].model_dump(mode="json")
+        alone = params.aligned[name].embeddings
+        assert alone is not None, "params.load lets no system read an alignment without embeddings"
+        name = alone
+    if layer in ("embeddings", "aligned"):
+        parameters["embeddings"] = params.embeddings[name].model_dump(mode="json")
+    return parameters
+
+
+def _gains(name: str, experiment: Experiment) -> pl.DataFrame:
+    """What the attacks on one experiment gain over their controls."""
+    found = contracts.read(RUNS / experiment.suite / name / "attack/gains.parquet", GAINS)
+    return found.select(pl.lit(name).alias("experiment"), pl.lit(experiment.model).alias("model"), pl.all())
+
+
+def _spent(path: Path) -> list[Spent]:
+    found = []
+    for index, record in enumerate(read_json(path)):
+        fields: dict[str, Any] = dict(record)
+        try:
+            setting, seed, network = fields.pop("setting"), fields.pop("seed"), fields.pop("network", "")
+            found.append(Spent(setting, seed, LedgerEntry.model_validate(fields), network))
+        except (KeyError, ValidationError) as error:
+            problem = " ".join(str(error).split())
+            raise DataError(f"{path}: entry {index} is not a ledger entry ({problem}); run train again") from error
+    return found
+
+
+def _synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], source: dict[str, Any]) -> bool:
+    """Whether the suite's data were generated; its runs must agree with the source."""
+    for (name, stage), read in inputs.items():
+        if read["synthetic"] != source["synthetic"]:
+            raise DataError(
+                f"{RUNS / suite / name / stage / INPUTS}: synthetic is {read['synthetic']}, but {source['synthetic']} "
+                f"in the source.json of the data; run `dvc repro collect@{suite}`"
+            )
+    return bool(source["synthetic"])
+
+
+def _checks(suite: str, inputs: dict[tuple[str, str], dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Every check that the runs passed, and that of their metrics, once each and sorted."""
+    verdict = read_json(QUALITY / "metrics" / f"{suite}.json")
+    every = [check for read in inputs.values() for check in read["checks"]]
+    every.append({key: verdict[key] for key in SUMMARY})
+    found = {(check["contract"], check["name"]): check for check in every}
+    return tuple(found[key] for key in sorted(found))
+
+
+if __name__ == "__main__":
+    run_stage(main)
