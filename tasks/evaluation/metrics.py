@@ -6,7 +6,7 @@ Sources: METHODS §8; NDCG with binary gain and log2 discount as in Järvelin & 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,3 +100,12 @@ def macro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> floa
 def _check_cutoffs(ks: Sequence[int], length: int | None) -> None:
     if not ks or min(ks) < 1 or (length is not None and max(ks) > length):
         raise ValueError(f"cut-offs must lie in 1..{length or '∞'}, not {list(ks)}")
+
+
+def records(protocol: str, found: ByCutoff) -> list[dict[str, Any]]:
+    """Metrics of one protocol as records of metric (`protocol/metric`), k and value."""
+    return [
+        {"metric": f"{protocol}/{metric}", "k": k, "value": value}
+        for metric, by_k in found.items()
+        for k, value in by_k.items()
+    ]

@@ -67,7 +67,7 @@ def _stage(stage: table.Stage, path: Path) -> str:
         "cmd": f"python -m tasks.stages.{stage.module} {stage.argument}",
         "params": [{file: [*keys]} for file, keys in files.items()],
         "deps": [*stage.deps],
-        "outs": [{out: {"cache": False, "persist": True}} if stage.committed else out for out in stage.outs],
+        "outs": [*stage.outs, *({out: {"cache": False, "persist": True}} for out in stage.committed)],
     }
     do = _yaml({key: value for key, value in body.items() if value})
     return f"  {stage.name}:\n    foreach:\n{indent(_yaml(stage.items), '      ')}    do:\n{indent(do, '      ')}"

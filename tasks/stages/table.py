@@ -16,16 +16,10 @@ from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAtt
 from tasks.stages.params import Params, Suite
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
-RESULTS = (
-    "attacks.csv",
-    "claims.csv",
-    "comparison.csv",
-    "ledger.csv",
-    "metrics.csv",
-    "metrics.parquet",
-    "results.json",
-)
-"""What `collect` writes of a suite, and `report` reads."""
+RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
+"""What `collect` writes of a suite, and `report` reads but for metrics.csv, which is for people."""
+TABLES = ("claims.csv", "comparison.csv", "ledger.csv")
+"""What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
 
 Items = dict[str, dict[str, str]]
@@ -49,8 +43,8 @@ class Stage:
     params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """File -> keys."""
     argument: str = "${key}"
-    committed: bool = False
-    """Whether the outputs are in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
+    committed: tuple[str, ...] = ()
+    """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
     plugins: Callable[[str], Iterable[Plugin]] = _nothing
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
 
@@ -58,7 +52,7 @@ class Stage:
 def dvc_files(params: Params) -> dict[str, list[Stage]]:
     """The stages of every dvc.yaml, in their order; but for `code`, which comes before them all."""
     files = {ROOT: [*_report(params)], DATA: [*_data(params)]}
-    return files | {own_file(name): [*_suite(name, suite)] for name, suite in params.suites.items()}
+    return files | {own_file(name): [*_suite(name, suite, params)] for name, suite in params.suites.items()}
 
 
 def own_file(suite: str) -> str:
@@ -98,8 +92,9 @@ def _report(params: Params) -> Iterator[Stage]:
         "report",
         "report",
         {name: {} for name in params.suites},
-        deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS), PUBLISHED),
+        deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS if file != "metrics.csv"), PUBLISHED),
         outs=("data/reports/${key}",),
+        committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
     )
 
 
@@ -188,7 +183,7 @@ def _inherited(suite: Suite, table: str) -> tuple[str, ...]:
     return (f"defaults.{table}",) if getattr(suite.defaults, table) else ()
 
 
-def _suite(name: str, suite: Suite) -> Iterator[Stage]:
+def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     own, runs, task = f"suites/{name}/params.yaml", f"data/runs/{name}", f"suites.{name}.task"
     networks = suite.task == "embedding"
     if networks:
@@ -231,7 +226,7 @@ def _suite(name: str, suite: Suite) -> Iterator[Stage]:
     yield from _attack(name, suite, data)
     if suite.training_audit is not None:
         yield _audit_training(name, suite)
-    yield from _ends(name, suite)
+    yield from _ends(name, suite, params)
 
 
 def _networks(name: str, suite: Suite) -> Iterator[Stage]:
@@ -346,7 +341,7 @@ def _audit_training(name: str, suite: Suite) -> Stage:
     )
 
 
-def _ends(name: str, suite: Suite) -> Iterator[Stage]:
+def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
     own, runs, networks = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.task == "embedding"
     experiments = (*_inherited(suite, "experiments"), "experiments")
@@ -376,6 +371,7 @@ def _ends(name: str, suite: Suite) -> Iterator[Stage]:
         params={"params.yaml": (f"suites.{name}.task",), own: ("attack", "evaluation", *experiments)},
         argument="metrics/${key}",
     )
+    origin = params.processed[suite.data].dataset
     words = sorted({layer for layer in read if layer.startswith("embedded/")})
     yield Stage(
         "collect",
@@ -391,12 +387,11 @@ def _ends(name: str, suite: Suite) -> Iterator[Stage]:
             f"{runs}/audit.json",
             *([f"{runs}/one_run.json"] if suite.training_audit is not None else []),
             "data/quality/metrics/${key}.json",
-            PUBLISHED,
         ),
-        outs=tuple(f"data/results/${{key}}/{file}" for file in RESULTS),
+        outs=(),
+        committed=tuple(f"data/results/${{key}}/{file}" for file in RESULTS),
         params={
-            "params.yaml": (f"suites.{name}",),
+            "params.yaml": (f"suites.{name}", f"processed.{suite.data}.dataset", f"datasets.{origin}.source"),
             own: ("about", "attack", "evaluation", "training", *experiments, *pairs),
         },
-        committed=True,
     )

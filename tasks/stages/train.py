@@ -46,7 +46,7 @@ from tasks.stages.common import (
 )
 from tasks.stages.fields import model_config
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.judging import TASKS, Judge
+from tasks.stages.judging import judge_class
 from tasks.stages.monitor import SECONDS, Monitor, Screen, epoch_seconds
 from tasks.stages.params import Experiment, Params, load
 
@@ -99,6 +99,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     experiment = params.experiments[name]
     code = fingerprint("train", name, params)
     suite = params.suites[experiment.suite]
+    code = fingerprint("train", name, params)
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
@@ -125,7 +126,7 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     cls = model_class(experiment.model)
     inputs = unit.inputs.at(unit.seed)
     suite = params.suites[experiment.suite]
-    judge: Judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
+    judge = judge_class(suite.task)(inputs, suite.evaluation, suite.training)
     data = judge.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     history: list[dict[str, Any]] = []

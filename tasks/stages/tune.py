@@ -28,7 +28,7 @@ from tasks.stages.code import fingerprint
 from tasks.stages.common import CHECKPOINTS, RESULTS, require_passed, run_stage, text_digest, whole
 from tasks.stages.fields import model_config
 from tasks.stages.inputs import read_inputs
-from tasks.stages.judging import TASKS, Judge
+from tasks.stages.judging import judge_class
 from tasks.stages.monitor import Monitor, Screen
 from tasks.stages.params import Params, load, own_file
 
@@ -81,7 +81,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     suite = params.suites[experiment.suite]
     chosen = params.features_epsilon(experiment, config), config.get("sensitive_share")
     inputs = read_inputs(experiment, *chosen).at(experiment.seeds[0])
-    judge: Judge = TASKS[suite.task](inputs, suite.evaluation, suite.training)
+    judge = judge_class(suite.task)(inputs, suite.evaluation, suite.training)
     seed = suite.tuning.seed
     data = judge.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(model_config(config)))

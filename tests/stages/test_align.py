@@ -21,6 +21,7 @@ from tasks.stages.network_files import ALIGNED, EMBEDDINGS
 from tasks.stages.params import load
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
+from tests.stages.tiny import run
 
 OUT = ALIGNED / "tiny"
 SAID = RUNS / "tiny" / "alignments" / "tiny"
@@ -347,7 +348,7 @@ def failed_check() -> None:
 def test_what_cannot_be_aligned_is_refused_in_one_line(change: Any, error: type[Exception], message: str) -> None:
     change()
     with pytest.raises(error, match=message) as refusal:
-        align.main("tiny")
+        run(align.main, "tiny")
     assert "\n" not in str(refusal.value)
     assert not OUT.exists()
 

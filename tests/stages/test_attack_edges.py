@@ -24,6 +24,7 @@ from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tasks.stages.params import Params, load
+from tasks.stages.references import check_references
 from tests.stages import tiny, tiny_next
 
 OUT = RUNS / "tiny" / "edges"
@@ -243,7 +244,7 @@ def test_an_unknown_system_is_refused_with_its_place(where: str, tmp_path: Path)
     tiny.write_parameters(raw, tmp_path)
     message = rf"attack\.{where}: unknown experiment of this suite 'tiny-none'; known: tiny-dipsgnn, .*tiny-nonp"
     with pytest.raises(ConfigurationError, match=message):
-        load(tmp_path / "params.yaml")
+        check_references(load(tmp_path / "params.yaml"))
 
 
 def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

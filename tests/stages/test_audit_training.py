@@ -118,7 +118,7 @@ def test_a_setting_without_a_claim_has_none_to_refute(tmp_path: Path) -> None:
 def test_what_cannot_be_audited_is_refused(audit: dict[str, Any] | None, message: str, tmp_path: Path) -> None:
     build(tmp_path, audit=audit)
     with pytest.raises(ConfigurationError, match=message):
-        audit_training.main("tiny")
+        tiny.run(audit_training.main, "tiny")
 
 
 def test_canaries_do_not_change_the_share_of_users_in_a_step(tmp_path: Path) -> None:

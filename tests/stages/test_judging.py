@@ -17,7 +17,7 @@ from tasks.sequences import Sequences
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
 from tasks.stages.inputs import Inputs
-from tasks.stages.judging import NextItem
+from tasks.stages.judging_next_items import NextItem
 from tasks.stages.params import Evaluation, Training
 from tests.stages import tiny
 

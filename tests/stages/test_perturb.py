@@ -13,6 +13,7 @@ from tasks.privacy import multidimensional
 from tasks.privacy.ledger import LedgerEntry
 from tasks.stages import perturb
 from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, digest, read_json, write_json
+from tasks.stages.noise import generator
 from tests.stages import tiny
 
 OUT = PERTURBED / "tiny"
@@ -45,7 +46,7 @@ def test_every_budget_and_seed_is_released_under_the_contract() -> None:
 
 def test_releases_share_no_noise_and_do_not_depend_on_what_else_is_listed(tmp_path: Path) -> None:
     """Two budgets under one seed with the same noise would give the features away by their difference."""
-    first, second = perturb.generator(0, 1.0).random(1000), perturb.generator(0, 7.5).random(1000)
+    first, second = generator(0, 1.0).random(1000), generator(0, 7.5).random(1000)
     assert abs(np.corrcoef(first, second)[0, 1]) < 5 / np.sqrt(1000)
     perturb.main("tiny")
     before = release("7.5", 1)

@@ -16,7 +16,7 @@ from tasks.models.base import SILENT, Progress, RatingPredictor, TrainingData
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.judging import Ratings
+from tasks.stages.judging_ratings import Ratings
 from tasks.stages.params import Evaluation, Training, load
 from tests.stages import tiny, tiny_ratings
 

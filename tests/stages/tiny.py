@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import polars as pl
 from tasks import contracts
 from tasks.contracts import Feature, Schema
 from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tasks.stages.params import load
+from tasks.stages.references import check_references
 from tests import parameters as parameters_
 
 N_USERS = 300
@@ -74,6 +77,12 @@ def write_parameters(raw: dict[str, Any], root: Path) -> None:
         }
         raw["suites"][name] = suite | shared | own
     parameters_.write(raw, root)
+
+
+def run(stage: Callable[[str], None], name: str) -> None:
+    """Run a stage in the current folder as `dprec run` does: after the parameters' references were checked."""
+    check_references(load())
+    stage(name)
 
 
 def build(root: Path, **changes: Any) -> None:

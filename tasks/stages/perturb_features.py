@@ -1,0 +1,41 @@
+"""The features of a table of users under the multidimensional mechanism (`tasks.privacy.multidimensional`).
+
+Writes epsilon=<e>/seed-<s>.parquet and schema.json, that of the processed data.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks import contracts
+from tasks.datasets.encoding import encode
+from tasks.privacy import multidimensional
+from tasks.stages.common import write_json
+from tasks.stages.fields import PerturbedFeatures
+from tasks.stages.noise import generator
+
+
+def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) -> list[dict[str, Any]]:
+    """Write the perturbed features of the table of users in `source` below `place`; the ledger of each release."""
+    del name  # a table's noise is told apart by its budget and seed alone
+    schema = contracts.read_schema(source / "schema.json")
+    users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
+    matrix = encode(users, schema.features)
+    n_releases = len(options.epsilon) * len(options.seeds)
+    records = []
+    for epsilon in options.epsilon:
+        folder = place / f"epsilon={epsilon:g}"
+        folder.mkdir(parents=True)
+        entry = multidimensional.ledger(schema.features, epsilon, n_releases)
+        for seed in options.seeds:
+            noisy = multidimensional.perturb(matrix, schema.features, epsilon, generator(seed, epsilon))
+            table = pl.DataFrame(noisy, schema=schema.columns)
+            table = table.insert_column(0, pl.Series("user", np.arange(len(noisy), dtype=np.int32)))
+            contracts.write(table, folder / f"seed-{seed}.parquet", contracts.features_schema(schema.columns))
+            records.append({"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json"))
+    write_json(place / "schema.json", schema.model_dump(mode="json"))
+    return records

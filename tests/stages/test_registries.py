@@ -1,0 +1,65 @@
+"""Every name that params.yaml may use for a plug-in leads to one, and a stage loads those alone that it was told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tasks.attacks import ATTACKERS
+from tasks.datasets import FORMATS, SOURCES
+from tasks.models import MODELS
+from tasks.protocols import PROTOCOLS
+from tasks.stages import fields, params
+from tasks.stages.judging import TASKS, judge_class
+from tasks.stages.perturb import MECHANISMS, mechanism
+
+ROOT = Path(__file__).resolve().parents[2]
+REGISTRIES = {
+    "attackers": ATTACKERS,
+    "formats": FORMATS,
+    "mechanisms": MECHANISMS,
+    "models": MODELS,
+    "protocols": PROTOCOLS,
+    "sources": SOURCES,
+    "tasks": TASKS,
+}
+UNNAMED = {
+    "tasks.stages.params": ["tasks.stages.references", "tasks.datasets.", "tasks.models.", "tasks.protocols.", "torch"],
+    "tasks.stages.perturb": ["tasks.stages.perturb_", "tasks.privacy", "polars"],
+    "tasks.stages.judging": ["tasks.stages.judging_", "tasks.evaluation.next_items", "tasks.evaluation.rating"],
+}
+"""Module -> what it must not load by itself."""
+
+
+@pytest.mark.parametrize("registry", REGISTRIES)
+def test_every_name_leads_to_a_plug_in(registry: str) -> None:
+    for name, where in REGISTRIES[registry].items():
+        module, colon, attribute = where.partition(":")
+        found = import_module(module)
+        assert not colon or callable(getattr(found, attribute)), name
+
+
+def test_the_types_know_the_names_that_the_registries_have() -> None:
+    tasks = get_args(params.Entry.model_fields["task"].annotation)
+    assert {*TASKS, "embedding"} == set(tasks)  # the one whose models another stage trains
+    named = (fields.PerturbedFeatures, fields.PublishedNetworks, fields.RigorousNetworks)
+    assert {name for one in named for name in get_args(one.model_fields["mechanism"].annotation)} == set(MECHANISMS)
+
+
+def test_an_unknown_name_has_no_plug_in() -> None:
+    for resolve in (judge_class, mechanism):
+        with pytest.raises(KeyError):
+            resolve("embedding")
+
+
+@pytest.mark.parametrize("module", UNNAMED)
+def test_no_plug_in_is_loaded_that_nobody_named(module: str) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for prefix in UNNAMED[module]:
+        assert not [name for name in loaded.split() if name.startswith(prefix)]
