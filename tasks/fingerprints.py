@@ -90,6 +90,7 @@ class Source:
         self._modules: dict[str, Module] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._files: dict[Path, str] = {}
+        self._digests: dict[tuple[str, frozenset[Plugin]], str] = {}
 
     @cache  # noqa: B019
     def path(self, name: str) -> Path | None:
@@ -192,7 +193,13 @@ class Source:
         Raises:
             ConfigurationError: a module or an entry is not there, or a package is not pinned.
         """
-        plugins = sorted(set(plugins), key=lambda one: (one.registry, one.table, one.entry))
+        which = stage, frozenset(plugins)
+        if which not in self._digests:
+            self._digests[which] = self._digest(*which)
+        return self._digests[which]
+
+    def _digest(self, stage: str, named: frozenset[Plugin]) -> str:
+        plugins = sorted(named, key=lambda one: (one.registry, one.table, one.entry))
         modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
         lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART | TYPES]
         lines += [f"{one.registry}.{one.table}[{one.entry}] = {self.target(one)}" for one in plugins]
@@ -274,16 +281,19 @@ class _Reader:
     def statements(self, body: list[ast.stmt], in_class: bool) -> None:
         """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
         self.lines.append("[")
+        self.bare(body, in_class)
+        self.lines.append("]")
+
+    def bare(self, body: list[ast.stmt], in_class: bool) -> None:
         for one in body:
             if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
                 continue
             if isinstance(one, ast.Pass):  # it keeps a body that has only a docstring from being empty, or does nothing
                 continue
             if isinstance(one, ast.If) and _for_types(one):
-                self.statements(one.orelse, in_class)
+                self.bare(one.orelse, in_class)
             else:
                 self.node(one, in_class)
-        self.lines.append("]")
 
     def visit(self, value: object, in_class: bool = False) -> None:
         if isinstance(value, ast.AST):
@@ -297,6 +307,12 @@ class _Reader:
             self.lines.append(repr(value))
 
     def node(self, one: ast.AST, in_class: bool) -> None:
+        if isinstance(one, ast.AnnAssign) and not in_class:  # the same as without its annotation
+            if one.value is not None:
+                self.lines.append("Assign")
+                self.visit([one.target])
+                self.visit(one.value)
+            return
         self.lines.append(type(one).__name__)
         if isinstance(one, ast.Name):
             self.lines.append(one.id)
@@ -312,8 +328,6 @@ class _Reader:
         elif isinstance(one, ast.ClassDef):
             self.visit([one.name, one.bases, one.keywords, one.decorator_list])
             self.statements(one.body, in_class=True)
-        elif isinstance(one, ast.AnnAssign) and not in_class:
-            self.visit([one.target, one.value])
         elif isinstance(one, ast.Lambda):
             self.arguments(one.args, read=False)
             self.node(one.body, in_class=False)
