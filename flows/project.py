@@ -2,12 +2,13 @@
 
 `dvc repro --single-item` costs seconds for every stage, in which DVC reads every dvc.yaml again. Here they are read
 once, and for a suite only those that lead to it. A stage is still compared, restored from the cache, committed and
-locked by DVC's own code, in the order of `dvc.stage.Stage.run`. DVC's lock is held for moments, so `dvc status` works
-meanwhile.
+locked by DVC's own code, in the order of `dvc.stage.Stage.run`.
 """
 
 from __future__ import annotations
 
+import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -117,7 +118,8 @@ class Project:
         from dvc.rwlock import rwlock
 
         read, written = ([str(one.fs_path) for one in ones] for ones in (stage.deps, stage.outs))
-        held = rwlock(self._repo.tmp_dir, self._repo.fs, f"dprec: {stage.addressing}", read, written, False)
+        who = " ".join(sys.argv)  # as DVC's own functions call us, which take the same locks while this one is held
+        held = rwlock(self._repo.tmp_dir, self._repo.fs, who, read, written, False)
         with self._mutex, _errors():
             held.__enter__()
         try:
@@ -136,6 +138,7 @@ def opened(suite: str | None = None) -> Iterator[Project]:
     """
     from dvc.repo import Repo
 
+    logging.getLogger("dvc").setLevel(logging.WARNING)  # "updating lock file" after every stage
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
     with _errors(), Repo(_wait_for_lock=True) as repo:
         yield Project(repo, [file for file in (*COMMON, *own) if file.is_file()])
@@ -152,7 +155,7 @@ def _errors() -> Iterator[None]:
 
     try:
         yield
-    except DvcException as error:
+    except (DvcException, FileNotFoundError) as error:
         message, cause = " ".join(str(error).split()), error.__cause__
         while cause is not None:
             if mark := getattr(cause, "problem_mark", None):

@@ -5,57 +5,67 @@ import shutil
 import pytest
 
 from flows import plan
+from flows.plan import Plan
+from flows.project import opened
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
 
+def read(target: str = "report@demo") -> Plan:
+    with opened() as project:
+        return plan.read(target, project)
+
+
 @pytest.mark.usefixtures("inside")
 def test_every_step_comes_after_what_it_needs_and_nothing_else_is_planned() -> None:
-    todo = plan.read("suites/demo/dvc.yaml:train@a")
+    todo = read("suites/demo/dvc.yaml:train@a")
     assert [step.name for step in todo.steps] == ["download@demo", "train@a"]
     assert [step.address for step in todo.steps] == ["download@demo", "suites/demo/dvc.yaml:train@a"]
-    todo = plan.read("report@demo")
+    todo = read()
     names = [step.name for step in todo.steps]
     assert sorted(names) == ["download@demo", "report@demo", "train@a", "train@b"]
     for step in todo.steps:
         assert all(names.index(other) < names.index(step.name) for other in step.needs)
-    assert [todo_all.target for todo_all in plan.read_all()] == ["report@demo"]
+    with opened("demo") as project:
+        assert plan.read("report@demo", project) == todo
+    with opened() as project:
+        assert [of_all.target for of_all in plan.read_all(project)] == ["report@demo"]
 
 
 @pytest.mark.usefixtures("inside")
 def test_a_project_in_which_nothing_ran_runs_everything() -> None:
-    assert {step.why for step in plan.read("report@demo").steps} == {"never run"}
+    assert {step.why for step in read().steps} == {"never run"}
 
 
 @pytest.mark.usefixtures("finished")
 def test_nothing_is_left_to_do_after_a_run() -> None:
-    todo = plan.read("report@demo")
+    todo = read()
     assert not todo.pending
     assert {step.why for step in todo.steps} == {"up to date"}
 
 
 def test_a_changed_module_runs_its_stages_again_and_those_after_them(finished: Project) -> None:
     finished.write("code/a.py", "# changed\n")
-    why = {step.name: step.why for step in plan.read("report@demo").pending}
+    why = {step.name: step.why for step in read().pending}
     assert why == {"train@a": "code/a.py changed", "report@demo": "after train@a"}
 
 
 def test_a_changed_parameter_is_named_by_its_key(finished: Project) -> None:
     params = (finished.root / "params.yaml").read_text()
     finished.write("params.yaml", params.replace("Demo on synthetic data", "Another title"))
-    assert {step.name: step.why for step in plan.read("report@demo").pending} == {"report@demo": "suites.demo changed"}
+    assert {step.name: step.why for step in read().pending} == {"report@demo": "suites.demo changed"}
 
 
 def test_a_missing_output_is_the_reason(finished: Project) -> None:
     shutil.rmtree(finished.root / "data/runs/demo/b")
-    pending = plan.read("report@demo").pending
+    pending = read().pending
     assert [step.name for step in pending] == ["train@b", "report@demo"]
     assert pending[0].why == "data/runs/demo/b is missing"
 
 
 def test_unknown_stages_and_broken_graphs_are_one_line(inside: Project) -> None:
     with pytest.raises(ConfigurationError, match="report@nope"):
-        plan.read("report@nope")
+        read("report@nope")
     inside.write("dvc.yaml", "stages:\n  a:\n    deps: [${x}]\n")
     with pytest.raises(ConfigurationError, match=r"dvc\.yaml.* at line 3"):
-        plan.read("report@demo")
+        read()

@@ -1,0 +1,153 @@
+"""Every dvc.yaml is the table's, and DVC's graph of them is the one that is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.project import Project, name_of, opened
+from tasks.errors import ConfigurationError
+from tasks.stages import dvc_files, table
+from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
+from tasks.stages.params import Params, load
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    return load(ROOT / "params.yaml")
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Project]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        with opened() as found:
+            yield found
+
+
+def reads(stage: Any) -> list[str]:
+    """Files and folders that a stage depends on, parameters aside."""
+    return [Path(dep.fs_path).relative_to(ROOT).as_posix() for dep in stage.deps if not hasattr(dep, "params")]
+
+
+def listed(stage: Any) -> list[tuple[str, str]]:
+    """(file, key) of the parameters that a stage depends on."""
+    own = [dep for dep in stage.deps if hasattr(dep, "params")]
+    return [(Path(dep.fs_path).relative_to(ROOT).as_posix(), key) for dep in own for key in dep.params]
+
+
+def below(project: Project, name: str) -> set[str]:
+    return {stage.addressing for stage in project.below(project.stages[name])}
+
+
+def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
+    """`dprec pipeline` writes them. None is written by hand."""
+    written = {ROOT / path: text for path, text in dvc_files.texts(params).items()}
+    found = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("**/dvc.yaml") if ".venv" not in path.parts}
+    assert found == written
+
+
+def test_a_stage_is_tied_to_its_own_fingerprint_and_to_no_module(project: Project) -> None:
+    for address, stage in project.stages.items():
+        kind, _, key = name_of(stage).partition("@")
+        if kind == "code":
+            continue
+        assert [code for file, code in listed(stage) if file == "code.yaml"] == [f"{kind}.{key}"], address
+        assert not [path for path in reads(stage) if not path.startswith("data/")], address
+
+
+def test_a_stage_depends_on_its_own_parameters_and_on_no_others(project: Project) -> None:
+    tables = {"datasets", "processed", "perturbed", "embedded", "embeddings", "aligned", "experiments", "suites"}
+    for address, stage in project.stages.items():
+        kind, _, own = name_of(stage).partition("@")
+        suite = address.removeprefix("suites/").partition("/")[0] if address.startswith("suites/") else own
+        whole_suite = kind in ("attack-edges", "audit", "audit-training", "check-metrics", "collect")
+        for file, key in listed(stage):
+            assert file in ("code.yaml", "params.yaml", f"suites/{suite}/params.yaml"), f"{address}: {file}"
+            table_, _, entry = key.partition(".")
+            if table_ in tables and not whole_suite:
+                of = suite if table_ == "suites" else own
+                assert entry == of or entry.startswith(f"{of}."), f"{address}: {key}"
+
+
+def test_nothing_depends_on_a_folder_above_what_a_stage_writes(project: Project) -> None:
+    """DVC could not tell what of it is there: `dvc repro --pull --allow-missing` names what is read."""
+    written = {out.fs_path for stage in project.stages.values() for out in stage.outs}
+    above = {str(folder) for path in written for folder in Path(path).parents}
+    for address, stage in project.stages.items():
+        found = [dep for dep in stage.deps if dep.fs_path in above and name_of(stage) != "code"]
+        assert not found, address
+
+
+def test_a_suites_folder_has_the_stages_of_its_experiments(project: Project, params: Params) -> None:
+    """Those of an attack only where there is one."""
+    for name, suite in params.suites.items():
+        found = {name_of(stage) for address, stage in project.stages.items() if address.startswith(f"suites/{name}/")}
+        expected = {f"{kind}@{one}" for kind in ("train", "check-recommendations") for one in suite.experiments}
+        if isinstance(suite.attack, AttributeAttack):
+            expected |= {f"targets@{name}"} | {f"attack@{one}" for one in suite.experiments}
+        if isinstance(suite.attack, EdgeAttack):
+            expected |= {f"attack-edges@{name}"}
+        if isinstance(suite.attack, ReconstructionAttack):
+            expected |= {f"attack-ratings@{one}" for one in suite.experiments}
+        if isinstance(suite.attack, EmbeddingAttack):
+            expected |= {f"attack-embeddings@{one}" for one in suite.experiments}
+        expected |= {f"{kind}@{one}" for kind in ("embed-networks", "check-embeddings") for one in suite.embeddings}
+        expected |= {f"{kind}@{one}" for kind in ("align", "check-aligned") for one in suite.aligned}
+        if suite.training_audit is not None:
+            expected |= {f"audit-training@{name}"}
+        assert found == expected | {f"{kind}@{name}" for kind in ("audit", "check-metrics", "collect")}
+        assert len(found) <= 100  # what of a lock file one can still look at
+    names = [name_of(stage) for stage in project.stages.values()]
+    assert len(set(names)) == len(names)  # so that a stage can be shown without its folder
+
+
+def test_a_report_waits_for_every_stage_of_its_suite_and_for_no_other_suite(project: Project, params: Params) -> None:
+    """Also for the checks of what was released and is not attacked."""
+    for suite in params.suites:
+        needed = below(project, f"report@{suite}")
+        assert {address for address in project.stages if address.startswith(f"suites/{suite}/")} <= needed
+        assert not [address for address in needed if address.startswith("suites/") and f"/{suite}/" not in address]
+
+
+def test_the_demo_needs_no_other_data_set(project: Project) -> None:
+    data = {address for address in below(project, "report@demo") if address.startswith("data/")}
+    assert not [address for address in data if not address.endswith(("@demo", "@gerai-demo"))]
+
+
+def test_data_that_no_suite_reads_are_not_among_what_dvc_repro_computes(project: Project) -> None:
+    everything = set().union(*(below(project, address) for address in project.stages if "/" not in address))
+    assert "data/dvc.yaml:download@ml-100k" in everything
+    assert "data/dvc.yaml:download@ml-20m" not in everything
+
+
+def test_a_stage_is_found_by_its_name_and_by_its_command(params: Params) -> None:
+    found = table.find("check", "recommendations/demo-bpr", params)
+    assert found is not None
+    assert (found[0].name, found[1]) == ("check-recommendations", "demo-bpr")
+    assert table.find("check", "recommendations/nope", params) is None
+    assert table.named("train", "demo-bpr", params).module == "train"
+    with pytest.raises(ConfigurationError, match="train@nope: the parameters name no such stage"):
+        table.named("train", "nope", params)
+
+
+def test_a_file_that_is_behind_is_written_anew_and_one_of_somebodys_own_is_left_alone(
+    params: Params, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(dvc_files.write(params)) == len(dvc_files.texts(params))
+    assert dvc_files.behind(params) == []
+    gone = Path("suites/gone/dvc.yaml")
+    gone.parent.mkdir(parents=True)
+    gone.write_text("stages: {}\n")
+    Path("data/dvc.yaml").write_text(dvc_files.HEADER)
+    assert dvc_files.write(params) == [gone, Path("data/dvc.yaml")]
+    assert not gone.exists()
+    Path("dvc.yaml").write_text("stages: {}\n")
+    Path("data/dvc.yaml").unlink()
+    assert dvc_files.write(params) == []
