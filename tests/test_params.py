@@ -220,6 +220,10 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
         ),
         (drop(*DEMO, "attack"), "suites/demo/params.yaml: attack: this key is missing"),
         (put(*DEMO, "task", value="ratings"), "suites.demo.task: "),
+        (
+            put(*DEMO, "paper", value="geraint"),
+            "suites.demo.paper: unknown paper 'geraint'; known: dipsgnn, dpcrosue, ",
+        ),
         (put(*DEMO, "data", value="ml-10b"), "suites.demo.data: unknown processed data set 'ml-10b'"),
         (
             put(*DEMO, "evaluation", "negatives", value=None),

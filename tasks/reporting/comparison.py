@@ -58,7 +58,7 @@ class Entry:
 
 def paper_of(results: Results) -> published.Paper | None:
     """The paper a suite is set beside, on real data. Synthetic data are never compared."""
-    return None if results.synthetic else papers.of_suite(results.suite, results.networks)
+    return None if results.synthetic else papers.named(results.paper, results.networks)
 
 
 def is_printed(results: Results, paper: published.Paper) -> bool:
@@ -68,7 +68,7 @@ def is_printed(results: Results, paper: published.Paper) -> bool:
 
 def layout_of(results: Results) -> published.Paper:
     """The paper whose tables a suite is shown in."""
-    return papers.of_suite(results.suite, results.networks) or papers.DEFAULT
+    return papers.named(results.paper, results.networks) or papers.DEFAULT
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:

@@ -1,4 +1,4 @@
-"""All papers: a suite belongs to the one whose key begins its name."""
+"""All papers, under the keys that `suites.*.paper` in params.yaml and paper_tables.csv have for them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ DEFAULT = GERAI
 """Its table layouts serve suites that reproduce no paper, such as `demo`."""
 
 
-def of_suite(suite: str, networks: tuple[Network, ...] = ()) -> Paper | None:
-    """The paper of a suite, named `<paper>` or `<paper>-<data>`; None where there is none.
+def named(key: str | None, networks: tuple[Network, ...] = ()) -> Paper | None:
+    """The paper of a key; None for None.
 
     networks: those of the suite's data, where they are a pair: a paper of networks is told by what these can give.
+
+    Raises:
+        KeyError: there is no such paper.
     """
-    found = next((paper for key, paper in PAPERS.items() if suite == key or suite.startswith(f"{key}-")), None)
+    found = None if key is None else PAPERS[key]
     return of_networks(networks) if networks and found is DPCROSUE else found

@@ -146,6 +146,8 @@ class Results:
 
     suite: str
     title: str
+    paper: str | None
+    """Whose tables, figures and claims the report has (a key of `papers.PAPERS`); None: a reproduction of none."""
     dataset: str
     synthetic: bool
     licence: str | None
@@ -166,8 +168,6 @@ class Results:
     n_targets: int | None
     """Users whose attributes the attackers had to guess; 0 where nothing was attacked, None where it was not
     recorded."""
-    paper: str | None = None
-    """Whose published figures stand beside the suite's; None: nobody's."""
     attack: dict[str, Any] | None = None
     """Parameters of the suite's attack; None in a suite without."""
     processed: Processed | None = None

@@ -124,7 +124,8 @@ class Entry(Strict):
 
     title: str
     paper: Name | None
-    """Whose published figures stand beside the suite's (`paper` in data/reference/paper_tables.csv); null: none."""
+    """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
+    data/reference/paper_tables.csv); null: none."""
     data: str
     task: Literal["top-k", "next-item", "rating", "embedding"]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'

@@ -16,6 +16,7 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.protocols import PROTOCOLS
+from tasks.reporting.papers import PAPERS
 from tasks.stages.fields import Perturbed, model_config
 from tasks.stages.network_references import experiment_problems, network_problems
 from tasks.stages.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
@@ -62,6 +63,10 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     for name, processed in params.processed.items():
         protocol = import_module(PROTOCOLS[processed.protocol])
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
+    for name, suite in params.suites.items():
+        if suite.paper is not None:
+            for problem in _unknown(f"suites.{name}.paper", suite.paper, PAPERS, "paper"):
+                raise ConfigurationError(f"{path}: {problem}")
 
     for name, alone in params.embeddings.items():
         where = params.suites[alone.suite].place(f"embeddings.{name}.config")

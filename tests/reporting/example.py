@@ -125,7 +125,6 @@ def build(
     params["suites"][suite]["title"] = f"Example {word}"
     experiments = params["suites"][suite]["experiments"] = {
         f"{suite}-{model}": {
-            "suite": suite,
             "data": dataset,
             "features": f"perturbed/gerai-{dataset}" if sweep and model == "gerai" else f"processed/{dataset}",
             "model": model,

@@ -47,6 +47,7 @@ def shell(suite: str, dataset: str, systems: tuple[System, ...]) -> dict[str, An
     return {
         "suite": suite,
         "title": "Made-up example",
+        "paper": dataset.partition("-")[0],
         "dataset": dataset,
         "synthetic": False,
         "licence": "made up",

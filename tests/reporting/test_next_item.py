@@ -100,7 +100,7 @@ def test_statistics_are_counted_where_the_paper_counts_them(known: Results, othe
     assert alone is not None
     assert [len(row.cells) for row in alone.rows] == [1] * 5
     assert data_statistics.note(other) == ""
-    assert data_statistics.table(replace(known, suite="gerai")) is None  # GERAI prints none
+    assert data_statistics.table(replace(known, paper="gerai")) is None  # GERAI prints none
     steps = data_statistics.steps(known)
     assert steps is not None
     assert len(steps.rows) == len(STEPS)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
+import pytest
 
 from tasks.models import MODELS
+from tasks.reporting import comparison
 from tasks.reporting.data_statistics import STATISTICS
 from tasks.reporting.kits import KITS
-from tasks.reporting.papers import PAPERS, of_suite
+from tasks.reporting.papers import DEFAULT, PAPERS, named
 from tasks.reporting.published import ATTACKERS, FULL, SAMPLED, Table
 from tasks.reporting.published_dipsgnn import DIPSGNN
 from tasks.reporting.published_dpcrosue import DPCROSUE
 from tasks.reporting.published_dpvae import DPVAE
 from tasks.reporting.published_gerai import GERAI
+from tasks.stages.params import load
+from tests.reporting import example_privsr
 from tests.reporting.example import ROOT
 
 ALONE = {"gerai": "ml-100k", "dipsgnn": "ml-1m"}
@@ -82,11 +88,31 @@ def test_every_table_and_figure_has_a_chart_and_its_methods_are_known() -> None:
         assert paper.utility in paper.qualities
 
 
-def test_a_suite_belongs_to_the_paper_that_begins_its_name() -> None:
-    assert [of_suite(name) for name in ("gerai", "dipsgnn", "dipsgnn-ml-1m")] == [GERAI, DIPSGNN, DIPSGNN]
-    assert [of_suite(name) for name in ("dpvae", "dpvae-ml-20m", "dpvae-netflix")] == [DPVAE] * 3
-    assert of_suite("demo") is None
-    assert of_suite("geraint") is None
+def test_every_paper_has_a_key_and_no_other_is_one() -> None:
+    assert [named(key) for key in ("gerai", "dipsgnn", "dpvae")] == [GERAI, DIPSGNN, DPVAE]
+    assert {key: one.key for key, one in PAPERS.items()} == {key: key for key in PAPERS}
+    assert named(None) is None
+    with pytest.raises(KeyError):
+        named("geraint")
+
+
+def test_the_paper_that_params_yaml_names_decides_and_not_the_name_of_the_suite() -> None:
+    """The same results under another paper: its layout, and on real data its numbers; under none, no numbers."""
+    made_up = example_privsr.results()
+    assert comparison.paper_of(made_up) is comparison.layout_of(made_up) is PAPERS["privsr"]
+    other = replace(made_up, paper="dpvae")
+    assert comparison.paper_of(other) is comparison.layout_of(other) is DPVAE
+    synthetic = replace(other, synthetic=True)
+    assert (comparison.paper_of(synthetic), comparison.layout_of(synthetic)) == (None, DPVAE)
+    none = replace(made_up, paper=None)
+    assert (comparison.paper_of(none), comparison.layout_of(none)) == (None, DEFAULT)
+
+
+def test_every_suite_names_its_paper() -> None:
+    suites = load(ROOT / "params.yaml").suites
+    assert {name: suite.paper for name, suite in suites.items()} == {
+        name: "gerai" if name == "demo" else name.partition("-")[0] for name in suites
+    }
 
 
 def test_a_column_is_measured_at_the_cut_off_and_attacker_that_it_was_printed_for() -> None:
