@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from tasks.attacks import ATTACKERS
+from tasks.attacks.targets import FEWEST_LABELLED
 from tasks.errors import DataError
 from tasks.evaluation.metrics import micro_f1
 
@@ -39,7 +40,6 @@ Attacker = Callable[[Profiles, Labels, Profiles, np.random.Generator], Labels]
 UNKNOWN = -1
 """Class of a user who neither teaches an attacker nor is a target of that attribute."""
 FOLDS = 5
-FEWEST_LABELLED = 10
 
 
 def profiles(
@@ -56,32 +56,6 @@ def profiles(
     released = (np.arange(n_users)[:, None] * n_items + recommended).ravel()
     counts = np.bincount(np.concatenate([rated, released]), minlength=n_users * n_items)
     return counts.reshape(n_users, n_items).astype(np.float32)
-
-
-def split_users(
-    n_users: int, target_share: float, seed: int, labels: Mapping[str, Labels] | None = None
-) -> NDArray[np.bool_]:
-    """(n_users,) whether a user is a target; the others' labels train the attacker (GERAI §5.3: 80 % to 20 %).
-
-    With `labels`, targets are a systematic sample of the users sorted by them (random among equals), so that the
-    shares of all classes, hence the majority guess, are nearly those of all users. A plain random fifth of ML-100K
-    moves that guess by up to 0.07, more than most attackers gain.
-
-    Raises:
-        DataError: fewer than ten labelled users or no target.
-    """
-    n_targets = round(n_users * target_share)
-    if n_targets < 1 or n_users - n_targets < FEWEST_LABELLED:
-        raise DataError(
-            f"{n_users} users with a target share of {target_share} leave {n_users - n_targets} labelled users and "
-            f"{n_targets} targets; at least {FEWEST_LABELLED} and 1 are needed, change attack.target_share"
-        )
-    rng = np.random.default_rng(seed)
-    order = np.lexsort((rng.random(n_users), *(labels or {}).values()))
-    positions = (rng.random() + np.arange(n_targets)) * (n_users / n_targets)
-    is_target = np.zeros(n_users, bool)
-    is_target[order[positions.astype(np.int64)]] = True
-    return is_target
 
 
 @dataclass(frozen=True)

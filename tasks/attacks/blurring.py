@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_score
 
-from tasks.attacks.attribute import FEWEST_LABELLED, FOLDS, Profiles
+from tasks.attacks.attribute import FOLDS, Profiles
+from tasks.attacks.targets import FEWEST_LABELLED
 from tasks.errors import DataError
 
 INVERSE_PENALTIES = (0.001, 0.01, 0.1, 1.0)
@@ -43,7 +44,7 @@ def detect(original: Profiles, blurred: Profiles, is_target: NDArray[np.bool_], 
 
     Args:
         original, blurred: (n_users, n_items), the same users in the same order.
-        is_target: (n_users,), see `tasks.attacks.attribute.split_users`; users who are not blurred are better left out.
+        is_target: (n_users,), see `tasks.attacks.targets.split_users`; users who are not blurred are better left out.
 
     Raises:
         DataError: the shapes differ, or there are fewer than ten labelled users or no target.

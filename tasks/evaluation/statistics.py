@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,9 @@ def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[flo
     Raises:
         ValueError: `successes` outside 0..n, or n below 1.
     """
-    interval = stats.binomtest(successes, n).proportion_ci(confidence_level=level, method="exact")
+    from scipy.stats import binomtest  # half a second to import, and not every report tests
+
+    interval = binomtest(successes, n).proportion_ci(confidence_level=level, method="exact")
     return float(interval.low), float(interval.high)
 
 
@@ -168,8 +169,10 @@ def _paired(difference: NDArray[np.float64], overlap: float) -> PairedTest:
         return PairedTest(mean, 1.0, 1.0, mean, mean, None)
     variance = float(difference.var(ddof=1))
     error = math.sqrt(variance / n + overlap * variance)
-    p = float(stats.t.sf(mean / error, n - 1))
-    width = float(stats.t.ppf(0.975, n - 1)) * error
+    from scipy.stats import t  # half a second to import, and not every report tests
+
+    p = float(t.sf(mean / error, n - 1))
+    width = float(t.ppf(0.975, n - 1)) * error
     return PairedTest(mean, p, p, mean - width, mean + width, mean / math.sqrt(variance))
 
 

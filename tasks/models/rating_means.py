@@ -17,12 +17,10 @@ from torch import Tensor
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor, TrainingData
+from tasks.models.social.ledgers import NOISY_SUMS, VALUE
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
 
-NOISY_SUMS = "Laplace noise on items' sums of sensitive ratings"
-"""The mechanism of `PrivateRatingMeans`."""
-VALUE = "the value of one sensitive rating replaced"
 OWN = (
     "A user's own predictions contain that user's own mean, sensitive ratings included, so the guarantee is towards "
     "everyone else (joint differential privacy)."

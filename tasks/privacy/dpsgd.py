@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from tasks.privacy.accounting import account
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.ledger import Event
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PRECISION = 1e-3  # relative; what the multiplier is above the smallest one
 

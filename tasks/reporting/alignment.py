@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from tasks.reporting.chart import Chart, Level, Panel, Point, Series
 from tasks.reporting.layout import DASH, Cell, Heading, Row, Table, count, joined, missing, number
@@ -61,10 +60,12 @@ class Way:
         chance, n = self.chance.get(1), self.entry.judged
         if chance is None or n < 1:
             return []
+        from scipy.stats import binom  # half a second to import, for suites with alignments alone
+
         return [
             seed
             for seed, value in sorted(self.precision.get(1, {}).items())
-            if float(stats.binom.sf(round(value * n) - 1, n, chance)) > AT_CHANCE
+            if float(binom.sf(round(value * n) - 1, n, chance)) > AT_CHANCE
         ]
 
 

@@ -14,9 +14,7 @@ import numpy as np
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, PrivacyError
-from tasks.models.neighbours import factorisation_samples
-from tasks.models.rating_means import NOISY_SUMS
-from tasks.models.social.ledgers import RIGOROUS, VALUE, published_mechanism
+from tasks.models.social.ledgers import NOISY_SUMS, RIGOROUS, VALUE, published_mechanism
 from tasks.privacy import aggregation, dpsgd, worst_cases
 from tasks.privacy.audit import audit, verdict
 from tasks.privacy.multidimensional import sampled_features
@@ -99,6 +97,8 @@ def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     """Claims of papers that have no proof to lose: what is refuted here is a finding, not a fault to be mended."""
     for epsilon in sorted({float(config["epsilon"]) for config in _configs(suite, "dpmf", params)}):
+        from tasks.models.neighbours import factorisation_samples  # fits models: seconds to import, for few suites
+
         samples = factorisation_samples(epsilon, FITS, _rng())
         mechanism, neighbouring = "objective perturbation of item vectors", "one interaction added or removed"
         yield _record("interaction", mechanism, neighbouring, epsilon, samples)

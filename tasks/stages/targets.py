@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.attacks import attribute
+from tasks.attacks.targets import split_users
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes
 from tasks.errors import ConfigurationError, DataError
@@ -34,7 +34,7 @@ def main(name: str) -> None:
     data = params.suites[name].data
     require_passed("processed", data)
     schema, labels = read_labels(data)
-    chosen = attribute.split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
+    chosen = split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
     table = pl.DataFrame({"user": np.arange(schema.n_users, dtype=np.int32), "target": chosen})
     with whole(FOLDER / f"{name}.parquet") as place:
         contracts.write(table, place, TARGETS)
@@ -54,7 +54,7 @@ def attribute_attack(suite: str, params: Params) -> AttributeAttack:
     return attack
 
 
-def read_labels(data: str) -> tuple[Schema, dict[str, attribute.Labels]]:
+def read_labels(data: str) -> tuple[Schema, dict[str, NDArray[np.int64]]]:
     """The class of every user of a processed data set in each sensitive attribute.
 
     Raises:

@@ -15,7 +15,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from tasks.attacks import ATTACKERS, attribute
-from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_f1, profiles, split_users
+from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_f1, profiles
+from tasks.attacks.targets import split_users
 from tasks.errors import DataError
 
 

@@ -8,8 +8,8 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from tasks.attacks import blurring
-from tasks.attacks.attribute import split_users
 from tasks.attacks.blurring import Detection, auc_interval, detect
+from tasks.attacks.targets import split_users
 from tasks.errors import DataError
 
 N_USERS, N_ITEMS = 300, 50

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.attacks.attribute import FEWEST_LABELLED, UNKNOWN, Attacker, Labels, shuffled
+from tasks.attacks.attribute import UNKNOWN, Attacker, Labels, shuffled
+from tasks.attacks.targets import FEWEST_LABELLED
 from tasks.errors import DataError
 from tasks.evaluation.classification import Vectors, check_vectors, decision_tree, logistic_regression
 from tasks.evaluation.gains import Gain, gain
