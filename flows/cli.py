@@ -177,9 +177,11 @@ def tune(
     suites/SUITE/params.yaml. The processed data must be there: `dvc repro check-processed@DATA` makes them. A trial
     that was cut off is resumed.
     """
+    from tasks.stages import params, references
     from tasks.stages import tune as tuning
 
     try:
+        references.check_references(params.load())
         tuning.main(experiment)
     except KeyboardInterrupt:
         print(f"interrupted; `dprec tune {experiment}` goes on where it stopped", file=sys.stderr)
