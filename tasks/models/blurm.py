@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from tasks.errors import DataError
@@ -170,6 +169,10 @@ def strengths(data: TrainingData, classes: NDArray[np.int64]) -> NDArray[np.floa
     Weights of an L2-regularised logistic regression on the binary profiles of the users of known class, two classes
     in all, as in BlurMe.
     """
+    from sklearn.linear_model import (
+        LogisticRegression,
+    )  # a second to import, which checking a configuration need not pay
+
     shape = (data.n_users, data.n_items)
     profiles = csr_array((np.ones(len(data.users)), (data.users, data.items)), shape=shape)
     known = classes != UNKNOWN
