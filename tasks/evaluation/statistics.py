@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,13 +61,19 @@ def bootstrap_interval(
         raise ValueError(f"the level must lie in (0, 1), not {level}")
     if np.ptp(array) == 0:
         return float(array[0]), float(array[0])
-    rng = np.random.default_rng(seed)
     # Resampling with replacement only needs how often each distinct value is drawn: 0/1 values cost two counts.
     distinct, counts = np.unique(array, return_counts=True)
-    drawn = rng.multinomial(len(array), counts / len(array), size=resamples)
+    drawn = _drawn(tuple(counts.tolist()), resamples, seed)
     tail = (1 - level) / 2
     low, high = np.quantile(drawn @ distinct / len(array), [tail, 1 - tail])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=32)
+def _drawn(counts: tuple[int, ...], resamples: int, seed: int) -> NDArray[np.int64]:
+    """(resamples, n_distinct) how often each distinct value is drawn; the same for all five seeds of any metric."""
+    n = sum(counts)
+    return np.random.default_rng(seed).multinomial(n, np.array(counts) / n, size=resamples)
 
 
 def crossed_interval(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluation.statistics import ordering_agreement, summary
+from tasks.evaluation.statistics import ordering_agreement
 from tasks.reporting import comparison, findings, ledger, published
 from tasks.reporting.comparison import Entry
 from tasks.reporting.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, count, missing, number, signed
@@ -234,9 +234,8 @@ def _grouped(value: float, digits: int) -> str:
 
 
 def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:
-    found = summary(values)
-    mean = number(found.mean, digits)
-    return mean if found.n < 2 else f"{mean} ± {number(found.std, digits)}"
+    mean = number(float(values.mean()), digits)
+    return mean if len(values) < 2 else f"{mean} ± {number(float(values.std(ddof=1)), digits)}"
 
 
 def _budgets(results: Results, system: System) -> list[Cell]:

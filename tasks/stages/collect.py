@@ -218,15 +218,21 @@ def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned
     Raises:
         DataError: the metrics of an entry are not there or not what their contract says.
     """
-    found = []
-    for name, entry in params.suites[suite].aligned.items():
-        metrics = contracts.read(RUNS / suite / "alignments" / name / "metrics.parquet", contracts.METRICS)
-        layer = params.networks_of(entry).partition("/")[0]
-        sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
-        columns = "" if entry.matches_columns else ", unknown which is which"
-        sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
-        found.append((Aligned(name, joined(sees), round(entry.test_share * anchors)), metrics))
-    return found
+    folder = RUNS / suite / "alignments"
+    return [
+        (alignment(name, params, anchors), contracts.read(folder / name / "metrics.parquet", contracts.METRICS))
+        for name in params.suites[suite].aligned
+    ]
+
+
+def alignment(name: str, params: Params, anchors: int) -> Aligned:
+    """What there is to tell of an entry of `aligned`."""
+    entry = params.aligned[name]
+    layer = params.networks_of(entry).partition("/")[0]
+    sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
+    columns = "" if entry.matches_columns else ", unknown which is which"
+    sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
+    return Aligned(name, joined(sees), round(entry.test_share * anchors))
 
 
 def _edges(suite: str, params: Params) -> pl.DataFrame | None:

@@ -43,7 +43,7 @@ def read(name: str) -> tuple[Results, list[Claim]]:
         DataError: there are none, or a file is not what was written.
     """
     if not (RESULTS / name / "results.json").is_file():
-        known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json")))
+        known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json"))) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
     results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv")
     return results, claims.published_claims(results, headline_cutoff(results))

@@ -85,8 +85,7 @@ def test_of_two_runs_at_once_the_second_is_refused_in_one_line(finished: Project
     [
         (["run", "nope"], "unknown suite 'nope'; params.yaml has: demo"),
         (["check", "nope"], "unknown suite 'nope'; params.yaml has: demo"),
-        (["report", "demo"], "data/reports/demo/index.html: no such report; write it with `dprec run demo`"),
-        (["compare", "demo"], "data/results/demo/metrics.csv: not there; regenerate it with `dprec run demo`"),
+        (["report", "demo"], "data/results/demo: no results; collect them with `dprec run demo`. There are: none"),
     ],
 )
 def test_mistakes_are_one_line(project: Project, arguments: list[str], message: str) -> None:

@@ -65,6 +65,7 @@ def test_the_command_compares_with_a_revision(project: Project) -> None:
 
     path = "data/results/demo/metrics.csv"
     project.write(path, table(0.5))
+    project.write("data/runs/demo/a", "")
     without = project.dprec("compare", "demo")
     assert (without.returncode, without.stderr.count("\n")) == (1, 1)
     assert "HEAD has no numbers to compare with" in without.stderr
@@ -79,3 +80,26 @@ def test_the_command_compares_with_a_revision(project: Project) -> None:
     git("commit", "-q", "-a", "-m", "other numbers")
     assert project.dprec("compare", "demo").returncode == 0
     assert project.dprec("compare", "demo", "--against", "HEAD~1").returncode == 1
+
+
+def test_means_and_values_per_seed_give_the_same_numbers() -> None:
+    by_seed = compare.means(table(0.4, 0.6) + table(7.0, metric="iterations", k="").removeprefix(HEADER), "by seed")
+    means = compare.means(
+        "experiment,model,setting,metric,n,mean,std,mean@10,std@10\n"
+        "demo-bpr,bpr,base,full/hit,2,,,0.500000,0.141421\n"
+        "demo-bpr,bpr,base,iterations,1,7.000000,,,\n",
+        "means",
+    )
+    assert means.keys() == by_seed.keys()
+    assert compare.compare(by_seed, means) == (2, [])
+    for key, mean in means.items():
+        assert (mean.value, mean.squared_error) == pytest.approx(
+            (by_seed[key].value, by_seed[key].squared_error), abs=1e-6
+        )
+
+
+def test_where_nothing_was_run_nothing_is_compared(project: Project) -> None:
+    project.write("data/results/demo/metrics.csv", table(0.5))
+    found = project.dprec("compare", "demo")
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+    assert "nothing was run here" in found.stderr

@@ -13,7 +13,7 @@ import pytest
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.stages import align, check, perturb, report
+from tasks.stages import align, check, collect, perturb
 from tasks.stages.align_inputs import Anchors, locate
 from tasks.stages.align_ways import Found, judged
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
@@ -68,7 +68,7 @@ def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
         assert metrics("alignment/attribute-start/found")[seed] == len(pairs)
         assert metrics("alignment/attribute-start/found/precision")[seed] == pytest.approx(right / len(pairs))
         assert right == tiny.PEOPLE
-    assert read_json(SAID / "run.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
+    assert read_json(SAID / "inputs.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
 
 
 def test_unrelated_vectors_align_by_chance() -> None:
@@ -171,7 +171,7 @@ def test_users_in_several_anchors_neither_judge_nor_help() -> None:
     twice = np.concatenate([pairs, [[pairs[0, 0], pairs[1, 1]]]]).astype(np.int32)
     tiny.write_anchors(twice)
     align.main("tiny")
-    assert read_json(SAID / "run.json")["anchors"] == {"true": 61, "judging": 23, "known": 35, "left_out": 3}
+    assert read_json(SAID / "inputs.json")["anchors"] == {"true": 61, "judging": 23, "known": 35, "left_out": 3}
     used = np.concatenate([split().judged, split().known])
     assert not np.isin(used[:, 0], pairs[:2, 0]).any()
     assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
@@ -377,7 +377,7 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
 
 def test_a_report_reads_its_suites_alignments() -> None:
     align.main("tiny")
-    ((found_, table),) = report.read_aligned("tiny", load(), 60)
+    ((found_, table),) = collect.read_aligned("tiny", load(), 60)
     assert (found_.name, found_.sees, found_.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
     assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
 
@@ -389,5 +389,5 @@ def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initia
     start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
     tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
     align.main("tiny")
-    ((found_, _),) = report.read_aligned("tiny", load(), 60)
+    ((found_, _),) = collect.read_aligned("tiny", load(), 60)
     assert found_.sees == told

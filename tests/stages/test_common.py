@@ -6,11 +6,13 @@ import errno
 import importlib.util
 import math
 import os
+import platform
 import re
 import subprocess
 import sys
 import types
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -203,6 +205,19 @@ def test_debug_lets_the_traceback_through(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys, "argv", ["stage.py", "demo", "--debug"])
     with pytest.raises(DataError, match="demo"):
         run_stage(main)
+
+
+def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/train_networks.py", "layer/demo"])
+    run_stage(lambda _: {"epoch_seconds": {"base": {"0": [0.5]}}})
+    record = read_json(Path("data/provenance/train-networks/layer/demo.json"))
+    assert (record["stage"], record["name"], record["revision"]) == ("train-networks", "layer/demo", "unknown")
+    assert record["epoch_seconds"] == {"base": {"0": [0.5]}}
+    assert record["processor"]
+    assert platform.node() not in record["processor"]
+    assert datetime.fromisoformat(record["started"]).tzinfo is not None
+    assert {"seconds", "peak_memory_mb", "cores", "packages"} < record.keys()
 
 
 def test_without_a_name_a_stage_says_how_it_is_called(

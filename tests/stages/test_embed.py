@@ -237,7 +237,7 @@ def test_a_run_on_embedded_features_waits_for_their_check_and_protects_nothing_o
     experiment_on_embedded_features()
     train.main("tiny-gerai")
     run = Path("data/runs/tiny/tiny-gerai/train")
-    assert [check["contract"] for check in read_json(run / "run.json")["checks"]] == ["processed", "embedded"]
+    assert [check["contract"] for check in read_json(run / "inputs.json")["checks"]] == ["processed", "embedded"]
     entries = [entry for entry in read_json(run / "ledger.json") if entry["protects"] == "feature"]
     assert {(entry["mechanism"], entry["accounted_epsilon"]) for entry in entries} == {("none", None)}
     verdict = QUALITY / "embedded" / "tiny.json"

@@ -41,14 +41,9 @@ def ledger(name: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     return found
 
 
-def results(name: str) -> tuple[Any, ...]:
-    """All that a run writes but how long it took."""
-    histories = read_json(EMBEDDINGS / name / "history.json")
-    for one in histories:
-        for epoch in one["epochs"]:
-            del epoch["seconds"]
-    tables = [digest(file) for file in sorted((EMBEDDINGS / name).rglob("*.parquet"))]
-    return tables, read_json(EMBEDDINGS / name / "ledger.json"), histories
+def results(name: str) -> str:
+    """All that a run writes: no clock is in it."""
+    return digest(EMBEDDINGS / name)
 
 
 def units(name: str) -> list[Path]:
@@ -67,7 +62,7 @@ def test_every_setting_network_and_seed_has_finite_vectors_of_its_users(name: st
     assert len({rows.tobytes() for rows in found}) == len(found), "each has noise, a network or a start of its own"
     histories = read_json(EMBEDDINGS / name / "history.json")
     assert [len(one["epochs"]) for one in histories] == [0 if name == "walks" else 2] * len(found)
-    record = read_json(EMBEDDINGS / name / "run.json")
+    record = read_json(EMBEDDINGS / name / "inputs.json")
     assert record["synthetic"]
     assert [check["contract"] for check in record["checks"]] == ["processed", "perturbed"][: len(settings)]
 

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.stages import audit, check, report
+from tasks.reporting import files
+from tasks.stages import audit, check, collect, report
 from tasks.stages.common import QUALITY, REPORTS, RESULTS, RUNS, digest, require_passed, write_json
 from tests.reporting import example
 from tests.stages import tiny
@@ -71,6 +72,7 @@ def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_report(nth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example.build(tmp_path, suite="demo", synthetic=True)
     monkeypatch.chdir(tmp_path)
+    collect.main("demo")
     report.main("demo")
     undisturbed = digest(REPORTS, RESULTS)
     interrupted(lambda: report.main("demo"), pl.DataFrame, "write_csv", nth)
@@ -78,3 +80,14 @@ def test_report(nth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert not leftovers()
     report.main("demo")
     assert digest(REPORTS, RESULTS) == undisturbed
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_collect(nth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example.build(tmp_path, suite="demo", synthetic=True)
+    monkeypatch.chdir(tmp_path)
+    collect.main("demo")
+    undisturbed = digest(RESULTS)
+    interrupted(lambda: collect.main("demo"), files, "_write_parquet", nth)
+    assert digest(RESULTS) == undisturbed, "what was there before is still there, whole"
+    assert not leftovers()

@@ -1,9 +1,11 @@
-"""Stage `report`: what it writes, and when it refuses."""
+"""Stages `collect` and `report`: what they write, and when they refuse."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,10 +16,10 @@ from tasks import contracts
 from tasks.attacks.edges import EDGES
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
-from tasks.reporting import claims, comparison, ledger
+from tasks.reporting import claims, comparison, files, ledger
 from tasks.reporting.layout import number
-from tasks.reporting.results import GAIN_ORDER
-from tasks.stages import attack_edges, attack_ratings, audit, check, report, train
+from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER
+from tasks.stages import attack_edges, attack_ratings, audit, check, collect, report, train
 from tasks.stages.common import RUNS, read_json
 from tests.reporting import example
 from tests.stages import tiny_next, tiny_ratings
@@ -71,6 +73,7 @@ def written(place: Path) -> dict[str, bytes]:
 def run(place: Path, suite: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
+        collect.main(suite)
         report.main(suite)
 
 
@@ -102,36 +105,39 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
-    tables = ["attacks", "claims", "comparison", "ledger", "metrics"]
-    assert sorted(file.name for file in results.iterdir()) == [f"{name}.csv" for name in tables]
-    assert pl.read_csv(results / "attacks.csv").columns == ["experiment", "model", *GAINS.names]
-    assert pl.read_csv(results / "metrics.csv").columns == contracts.METRICS.names
+    tables = ["claims.csv", "comparison.csv", "ledger.csv", "provenance.json"]
+    assert sorted(file.name for file in results.iterdir()) == sorted([*files.WRITTEN, *tables])
+    assert pl.read_parquet(results / "attacks.parquet").columns == ["experiment", "model", *GAINS.names]
+    assert pl.read_parquet(results / "metrics.parquet").columns == contracts.METRICS.names
     assert pl.read_csv(results / "comparison.csv").columns == list(comparison.COLUMNS)
     assert pl.read_csv(results / "ledger.csv").columns == list(ledger.COLUMNS)
     assert pl.read_csv(results / "claims.csv").columns == list(claims.COLUMNS)
 
 
 def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
-    found = pl.read_csv(
-        gerai / "data/results/gerai/metrics.csv", schema=pl.from_arrow(contracts.METRICS.empty_table()).schema
-    )
+    found = pl.read_parquet(gerai / "data/results/gerai/metrics.parquet")
     parts = [pl.read_parquet(file) for file in (gerai / "data/runs/gerai").rglob("metrics.parquet")]
-    keys = [column for column in found.columns if column != "value"]
-    expected = pl.concat(parts).sort("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
-    assert found.select(keys).equals(expected.select(keys))
-    assert (found["value"] - expected["value"]).abs().max() <= 5e-7
+    assert found.equals(pl.concat(parts).select(found.columns).sort(METRIC_ORDER))
+    rows = list(csv.DictReader((gerai / "data/results/gerai/metrics.csv").open()))
+    for row in rows[:: len(rows) // 50]:
+        same = found.filter(pl.all_horizontal(pl.col(key) == row[key] for key in ("experiment", "setting", "metric")))
+        for k, values in same.group_by("k"):
+            (cutoff,) = k
+            assert float(row[f"mean@{cutoff}"]) == pytest.approx(values["value"].mean(), abs=5e-7)
+            assert float(row[f"std@{cutoff}"]) == pytest.approx(values["value"].std(), abs=5e-7)
+            assert int(row["n"]) == len(values)
+    assert sum(1 for row in rows for column in row if column.startswith("mean") and row[column]) == len(
+        found.unique(["experiment", "setting", "metric", "k"])
+    )
 
 
 def test_gains_are_those_of_the_runs_sorted(gerai: Path) -> None:
-    found = pl.read_csv(gerai / "data/results/gerai/attacks.csv")
+    found = pl.read_parquet(gerai / "data/results/gerai/attacks.parquet")
     parts = [
         pl.read_parquet(file).select(pl.lit(file.parts[-3]).alias("experiment"), pl.all())
         for file in (gerai / "data/runs/gerai").rglob("gains.parquet")
     ]
-    keys = list(GAIN_ORDER)
-    expected = pl.concat(parts).sort(keys).with_columns(pl.col("k").cast(pl.Int64))
-    assert found.select(keys).equals(expected.select(keys))
-    assert (found["gain"] - expected["gain"]).abs().max() <= 5e-7
+    assert found.drop("model").equals(pl.concat(parts).sort(GAIN_ORDER))
     assert set(found["model"]) == set(found["experiment"].str.strip_prefix("gerai-"))
 
 
@@ -139,7 +145,7 @@ def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
     before = written(gerai)
     run(gerai, "gerai")
     assert written(gerai) == before
-    assert len(before) == 6
+    assert len(before) == len(files.WRITTEN) + 5
 
 
 def test_the_page_is_whole_and_can_be_navigated(gerai: Path, demo: Path) -> None:
@@ -235,7 +241,7 @@ def broken(place: Path, what: str) -> None:
     elif what == "no gains":
         (runs / "gerai-bpr/attack/gains.parquet").unlink()
     elif what == "no targets":
-        (runs / "gerai-bpr/attack/run.json").unlink()
+        (runs / "gerai-bpr/attack/inputs.json").unlink()
     elif what == "no audit":
         (runs / "audit.json").unlink()
     elif what == "ledger":
@@ -243,10 +249,8 @@ def broken(place: Path, what: str) -> None:
         entries = json.loads(path.read_text())
         path.write_text(json.dumps([entries[0] | {"accounted_epsilon": -1.0}]))
     elif what == "mixed data":
-        path = runs / "gerai-bpr/train/run.json"
+        path = runs / "gerai-bpr/train/inputs.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"synthetic": True}))
-    elif what == "reference":
-        (place / "data/reference/paper_tables.csv").write_text("paper,artefact\ngerai,table2\n")
 
 
 @pytest.mark.parametrize(
@@ -256,11 +260,10 @@ def broken(place: Path, what: str) -> None:
         ("no check", "gerai.json: not found"),
         ("no attack", "gerai-bpr/attack/metrics.parquet: no such table"),
         ("no gains", "gerai-bpr/attack/gains.parquet: no such table"),
-        ("no targets", "gerai-bpr/attack/run.json: not found"),
+        ("no targets", "gerai-bpr/attack/inputs.json: not found"),
         ("no audit", "audit.json: not found"),
         ("ledger", "gerai-gerai/train/ledger.json: entry 0 is not a ledger entry"),
-        ("mixed data", "gerai-bpr/train/run.json: synthetic is True, but False"),
-        ("reference", "paper_tables.csv: not the table of published figures"),
+        ("mixed data", "gerai-bpr/train/inputs.json: synthetic is True, but False"),
     ],
 )
 def test_bad_input_is_refused_in_one_line_and_nothing_is_written(tmp_path: Path, what: str, message: str) -> None:
@@ -269,6 +272,45 @@ def test_bad_input_is_refused_in_one_line_and_nothing_is_written(tmp_path: Path,
     with pytest.raises(DataError, match=re.escape(message)):
         run(place, "gerai")
     assert not written(place)
+
+
+def test_a_page_needs_nothing_but_the_results_and_the_published_figures(gerai: Path, tmp_path: Path) -> None:
+    for part in ("results", "reference"):
+        shutil.copytree(gerai / "data" / part, tmp_path / "data" / part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        report.main("gerai")
+    assert {file.removeprefix(tmp_path.as_posix()): content for file, content in written(tmp_path).items()} == {
+        file.removeprefix(gerai.as_posix()): content for file, content in written(gerai).items()
+    }
+
+
+def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:
+    place = example.build(tmp_path, models=("popularity",))
+    run(place, "gerai")
+    path, record = place / "data/results/gerai/provenance.json", place / "data/provenance/train/gerai-popularity.json"
+    before = path.read_bytes()
+    assert b"numpy" in before
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"seconds": 99.0}))
+    run(place, "gerai")
+    assert path.read_bytes() == before, "nothing changed but a clock"
+    audits = place / "data/runs/gerai/audit.json"
+    audits.write_text(json.dumps([one | {"samples": 7} for one in json.loads(audits.read_text())]))
+    run(place, "gerai")
+    assert b"99.0" in path.read_bytes()
+    shutil.rmtree(place / "data/provenance")
+    audits.write_text("[]")
+    run(place, "gerai")
+    assert not path.exists()
+    assert "Revision, time and machine were not recorded" in page(place, "gerai")
+
+
+def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
+    place = example.build(tmp_path, models=("popularity",))
+    (place / "data/reference/paper_tables.csv").write_text("paper,artefact\ngerai,table2\n")
+    with pytest.raises(DataError, match=r"paper_tables\.csv: not the table of published figures"):
+        run(place, "gerai")
+    assert not (place / "data/reports").exists()
 
 
 def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
@@ -303,7 +345,7 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     attack_edges.main(suite)
     audit.main(suite)
     check.main(f"metrics/{suite}")
-    report.main(suite)
+    run(tmp_path, suite)
     text = page(tmp_path, suite)
     shown = Page(text)
     assert {"edges", "chart-edges", "limits", "table1"} <= set(shown.values("id"))
@@ -320,7 +362,7 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     assert audited["verdict"] == "refuted"
     (runs / "edges/edges.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match=r"edges\.parquet: not readable .*; run attack-edges again"):
-        report.main(suite)
+        collect.main(suite)
     assert page(tmp_path, suite) == text
 
 
@@ -336,12 +378,12 @@ def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
         attack_ratings.main(f"privsr-{model}")
     audit.main("privsr")
     check.main("metrics/privsr")
-    report.main("privsr")
+    run(tmp_path, "privsr")
     results = tmp_path / "data/results/privsr"
-    measured = pl.read_csv(results / "metrics.csv")
+    measured = pl.read_parquet(results / "metrics.parquet")
     found = measured.filter((pl.col("metric") == "reconstruction/published/mae") & (pl.col("setting") == "base"))
     assert set(found["experiment"]) == {"privsr-privsr", "privsr-mf-ratings"}
-    attacks = pl.read_csv(results / "attacks.csv")
+    attacks = pl.read_parquet(results / "attacks.parquet")
     assert {"published", "averaged", "weighted", "friend"} <= set(attacks["attacker"])
     spent = pl.read_csv(results / "ledger.csv").filter(pl.col("experiment") == "privsr-privsr")
     assert set(spent["protects"]) == {"rating"}

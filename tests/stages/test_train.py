@@ -96,7 +96,7 @@ def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_p
     counted = metrics("tiny-gerai").group_by("setting", "seed").len().sort("setting", "seed")
     assert counted["setting"].to_list() == ["base", "base", "features_epsilon=7.5", "features_epsilon=7.5"]
     assert counted["len"].to_list() == [14] * 4  # (3 sampled + 4 full metrics) × 2 cut-offs
-    run = read_json(RUNS / "tiny" / "tiny-gerai" / "train" / "run.json")
+    run = read_json(RUNS / "tiny" / "tiny-gerai" / "train" / "inputs.json")
     assert run["synthetic"] is True
     assert [check["contract"] for check in run["checks"]] == ["processed", "perturbed"]
 

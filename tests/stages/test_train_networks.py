@@ -13,9 +13,10 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages import align, embed_networks, monitor, train_networks
+from tasks.stages import align, collect, embed_networks, monitor, train_networks
 from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors
+from tasks.stages.params import load
 from tests.stages import tiny_systems as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 
@@ -56,13 +57,9 @@ def sorted_records(records: list[dict[str, Any]]) -> list[str]:
     return sorted(str(sorted(record.items())) for record in records)
 
 
-def results(name: str) -> tuple[Any, ...]:
-    """All that a run writes but how long it took."""
-    histories = read_json(out(name) / "train" / "history.json")
-    for seeds in histories.values():
-        for epoch in (epoch for epochs in seeds.values() for epoch in epochs):
-            del epoch["seconds"]
-    return digest(out(name) / "released"), digest(out(name) / "train/metrics.parquet"), ledger(name), histories
+def results(name: str) -> str:
+    """All that a run writes: no clock is in it."""
+    return digest(out(name))
 
 
 def made_up(name: str, settings: list[str]) -> None:
@@ -133,7 +130,9 @@ def test_embeddings_are_taken_over_bit_by_bit_with_what_they_cost() -> None:
     for file in written:
         assert digest(out("dp-rgcn") / "released" / file) == digest(EMBEDDINGS / "private" / file)
     assert sorted_records(ledger("dp-rgcn")) == sorted_records(read_json(EMBEDDINGS / "private" / "ledger.json"))
-    assert read_json(out("dp-rgcn") / "train" / "run.json")["parameters"]["embeddings"]["config"]["dimension"] == 4
+    params = load()
+    parameters = collect.decided(params.experiments["tiny-dp-rgcn"], params)
+    assert parameters["embeddings"]["config"]["dimension"] == 4
 
 
 def test_only_settings_of_the_experiment_are_taken_over() -> None:
@@ -193,7 +192,8 @@ def test_both_networks_are_embedded_together_in_one_space() -> None:
     assert not np.isclose(found["base", "left", 0], before).all(axis=1).any()
     epochs = read_json(out("crosue") / "train" / "history.json")["base"]["0"]
     assert [(epoch["network"], epoch["epoch"]) for epoch in epochs] == [("both", 1), ("both", 2)]
-    parameters = read_json(out("crosue") / "train" / "run.json")["parameters"]
+    params = load()
+    parameters = collect.decided(params.experiments["tiny-crosue"], params)
     assert (parameters["aligned"]["of"], parameters["embeddings"]["model"]) == ("embeddings/raw", "rgcn")
 
 

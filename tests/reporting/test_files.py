@@ -1,0 +1,127 @@
+"""Results as files: what was written reads back, and says so where something was not recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.errors import DataError
+from tasks.reporting import claims, files
+from tasks.reporting.page import headline_cutoff, render
+from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Results
+from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr
+from tests.reporting.example import ROOT
+
+REFERENCE = ROOT / "data/reference/paper_tables.csv"
+MADE = {
+    "next": example_next.results,
+    "privsr": example_privsr.results,
+    "dpvae": example_dpvae.results,
+    "dpcrosue": example_dpcrosue.results,
+}
+
+
+def recorded(results: Results) -> Results:
+    """The same as it is collected: sorted, and of the histories what is shown."""
+    systems = tuple(replace(one, history=files.shown(one.history or {})) for one in results.systems)
+    metrics = results.metrics.select(files.contracts.METRICS.names).sort(METRIC_ORDER)
+    return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER))
+
+
+def assert_equal(found: Results, expected: Results) -> None:
+    for name in (one.name for one in fields(Results)):
+        left, right = getattr(found, name), getattr(expected, name)
+        if isinstance(right, pl.DataFrame) and name != "gains":
+            assert left.equals(right), name
+        elif name != "gains":
+            assert left == right, name
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE.keys())
+def test_results_read_back_equal(made: Callable[..., Results], tmp_path: Path) -> None:
+    expected = recorded(made())
+    files.write(expected, tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == list(files.WRITTEN)
+    assert expected.runs
+    files.write_runs(expected.runs, tmp_path / files.PROVENANCE)
+    found = files.read(tmp_path, REFERENCE)
+    assert_equal(replace(found, published=expected.published), expected)
+    again = tmp_path / "again"
+    again.mkdir()
+    files.write(found, again)
+    assert all((again / name).read_bytes() == (tmp_path / name).read_bytes() for name in files.WRITTEN)
+
+
+def test_gains_read_back_equal(every: Results, tmp_path: Path) -> None:
+    files.write(every, tmp_path)
+    assert files.read(tmp_path, REFERENCE).gains.equals(every.gains.sort(GAIN_ORDER))
+
+
+def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> None:
+    systems = tuple(replace(system, history=None) for system in real.systems)
+    nothing = {"licence": None, "audit": None, "checks": None, "one_run": None, "n_targets": None, "processed": None}
+    files.write(replace(real, systems=systems, runs=None, **nothing), tmp_path)
+    found = files.read(tmp_path, REFERENCE)
+    assert {getattr(found, name) for name in nothing} == {None}
+    assert found.runs is None
+    text = render(found, claims.published_claims(found, headline_cutoff(found)), docs="docs")
+    for sentence in (
+        "revision not recorded",
+        "How training went was not recorded",
+        "The audits of the mechanisms were not recorded",
+        "The audit by one training run was not recorded",
+        "The verdicts of the checks that these results passed were not recorded",
+        "Source and licence of the data were not recorded",
+        "Revision, time and machine were not recorded",
+    ):
+        assert text.count(sentence) == 1, sentence
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("results.json", None, r"results\.json: not found"),
+        ("results.json", "{", r"results\.json: not readable as JSON"),
+        ("results.json", '{"systems": []}', "not the results of a suite"),
+        ("metrics.parquet", "PAR1", r"metrics\.parquet: not a readable table"),
+        ("ledger.json", '{"entries": [{}], "spent": []}', "not the results of a suite"),
+        ("provenance.json", '{"machines": [], "runs": [{"machine": 0}]}', r"provenance\.json: not a record of runs"),
+    ],
+)
+def test_what_is_no_results_is_refused_in_one_line(
+    real: Results, tmp_path: Path, file: str, content: str | None, message: str
+) -> None:
+    files.write(real, tmp_path)
+    (tmp_path / file).unlink(missing_ok=True)
+    if content is not None:
+        (tmp_path / file).write_text(content)
+    with pytest.raises(DataError, match=message) as caught:
+        files.read(tmp_path, REFERENCE)
+    assert "\n" not in str(caught.value)
+
+
+def test_entries_that_seeds_have_in_common_stand_there_once(every: Results, tmp_path: Path) -> None:
+    files.write(every, tmp_path)
+    content = json.loads((tmp_path / "ledger.json").read_text())
+    texts = [json.dumps(entry) for entry in content["entries"]]
+    assert len(texts) == len(set(texts))
+    assert all(line["seeds"] == [0, 1, 2] for line in content["spent"])
+
+
+def test_means_stand_beside_their_deviation_and_count() -> None:
+    rows = [("full/ndcg", 5, 0, 0.25), ("full/ndcg", 5, 1, 0.75), ("full/ndcg", 10, 0, 0.5), ("iterations", None, 0, 7)]
+    table = pl.DataFrame(
+        rows, schema={"metric": pl.String, "k": pl.Int32, "seed": pl.Int64, "value": pl.Float64}, orient="row"
+    )
+    about = {key: pl.lit(key) for key in ("suite", "experiment", "dataset", "model", "setting")}
+    assert files.means(table.with_columns(**about)).splitlines() == [
+        "experiment,model,setting,metric,n,mean,std,mean@5,std@5,mean@10,std@10",
+        "experiment,model,setting,full/ndcg,1,,,,,0.500000,",
+        "experiment,model,setting,full/ndcg,2,,,0.500000,0.353553,,",
+        "experiment,model,setting,iterations,1,7.000000,,,,,",
+    ]
