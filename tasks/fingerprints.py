@@ -45,8 +45,9 @@ APART = frozenset(
 )
 """Modules that name, record or refuse: neither they nor what only they import decides an output."""
 TYPES = frozenset(f"tasks.stages.{name}" for name in ("attack_params", "fields", "network_params", "params"))
-"""Modules of the parameters' types. They have no defaults, and what they hold is a parameter, which DVC compares by
-itself: their text does not count, what they import does."""
+"""Modules of the parameters' types. Of their classes only what computes counts: fields have no defaults that decide,
+and what they hold is a parameter, which DVC compares by itself; validators refuse, and decide no output."""
+VALIDATORS = frozenset({"field_validator", "model_validator"})
 READ_BY_NOBODY = frozenset(
     {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
 )
@@ -122,7 +123,8 @@ class Source:
 
     def _read(self, name: str, file: Path, tree: ast.Module) -> Module:
         registries = dict(_registries(tree, self))
-        reader = _Reader(name if file.name == "__init__.py" else name.rpartition(".")[0])
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        reader = _Reader(package, fields=name not in TYPES)
         reader.statements([node for node in tree.body if _assigned(node) not in registries], in_class=False)
         imports: set[str] = set()
         packages: set[str] = set()
@@ -201,7 +203,7 @@ class Source:
     def _digest(self, stage: str, named: frozenset[Plugin]) -> str:
         plugins = sorted(named, key=lambda one: (one.registry, one.table, one.entry))
         modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
-        lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART | TYPES]
+        lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART]
         lines += [f"{one.registry}.{one.table}[{one.entry}] = {self.target(one)}" for one in plugins]
         for module in modules:
             file = self.path(module.name)
@@ -272,7 +274,9 @@ def _for_types(node: ast.If) -> bool:
 class _Reader:
     """Walks a syntax tree once: lines that differ where, and only where, something is said that may decide a result."""
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str, *, fields: bool = True) -> None:
+        """fields: whether everything in a class body counts, or its functions alone."""
+        self._fields = fields
         self.lines: list[str] = []
         self.imports: set[str] = set()
         """Everything that is imported, as absolute dotted names."""
@@ -312,6 +316,9 @@ class _Reader:
                 self.lines.append("Assign")
                 self.visit([one.target])
                 self.visit(one.value)
+            return
+        if isinstance(one, ast.ClassDef) and not self._fields:
+            self.bare(_computing(one), in_class=True)
             return
         self.lines.append(type(one).__name__)
         if isinstance(one, ast.Name):
@@ -357,6 +364,15 @@ class _Reader:
             above = self._above[: len(self._above) - node.level + 1] if node.level else []
             base = ".".join([*above, *filter(None, [node.module])])
             self.imports.update(f"{base}.{alias.name}" for alias in node.names)
+
+
+def _computing(node: ast.ClassDef) -> list[ast.stmt]:
+    """The functions of a class, but for validators."""
+    return [
+        one
+        for one in node.body
+        if isinstance(one, ast.FunctionDef) and not VALIDATORS.intersection(map(_decorator, one.decorator_list))
+    ]
 
 
 def _decorator(node: ast.expr) -> str:

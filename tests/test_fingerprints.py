@@ -106,7 +106,7 @@ def test_a_constant_moves_exactly_the_stages_whose_closure_holds_its_module(
     source, wrong = Source(ROOT), []
     for path in sorted((ROOT / "tasks").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        expected = {which for which, modules in closures.items() if module in modules and module not in APART | TYPES}
+        expected = {which for which, modules in closures.items() if module in modules and module not in APART}
         found = moved(before, code.fingerprints(params, Changed(source, module)))
         if found != expected:
             wrong.append((module, sorted(found ^ expected)[:3]))
@@ -225,8 +225,20 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
     }
 
 
-def test_types_of_parameters_hold_no_defaults_that_decide() -> None:
-    """Their text does not count, so what they say must be in params.yaml."""
+def test_of_the_parameters_types_what_computes_counts_and_fields_do_not(
+    before: dict[str, dict[str, str]], params: Params, tmp_path: Path
+) -> None:
+    root = copied(tmp_path)
+    path = root / "tasks/stages/params.py"
+    text = path.read_text()
+    path.write_text(text.replace("class About(Strict):", "class New(Strict):\n    k: int\n\n\nclass About(Strict):"))
+    assert moved(before, code.fingerprints(params, Source(root))) == set()
+    path.write_text(text.replace("self.config | override", "override | self.config"))
+    assert moved(before, code.fingerprints(params, Source(root))) >= {("train", name) for name in params.experiments}
+
+
+def test_fields_of_the_parameters_types_have_no_defaults_that_decide() -> None:
+    """They do not count, so what they say must be in params.yaml."""
     for module in TYPES:
         path = ROOT / f"{module.replace('.', '/')}.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -235,3 +247,42 @@ def test_types_of_parameters_hold_no_defaults_that_decide() -> None:
                     if isinstance(field, ast.AnnAssign) and field.value is not None:
                         text = ast.unparse(field.value)
                         assert re.search(r"default_factory|Field\(discriminator|^None$", text), f"{path}: {text}"
+
+
+def test_which_stages_a_change_of_each_kind_makes_stale(
+    before: dict[str, dict[str, str]], closures: dict[tuple[str, str], frozenset[str]], params: Params, tmp_path: Path
+) -> None:
+    """What CONTRIBUTING.md says of a constant in a mechanism, of a new model and of a new attacker."""
+    root = copied(tmp_path)
+
+    def stale() -> set[tuple[str, str]]:
+        return moved(before, code.fingerprints(params, Source(root)))
+
+    mechanism = root / "tasks/privacy/optimal_clip.py"
+    text = mechanism.read_text()
+    mechanism.write_text(f"{text}\n\n# A comment.\n")
+    assert stale() == set()
+    mechanism.write_text(f"{text}\n\nNEW = 1\n")
+    users = {which for which, modules in closures.items() if "tasks.privacy.optimal_clip" in modules}
+    assert stale() == users
+    assert users < {which for which in closures if which[0] in ("train", "attack-edges", "audit", "audit-training")}
+    mechanism.write_text(text)
+
+    registry = root / "tasks/models/__init__.py"
+    registry.write_text(registry.read_text().replace("MODELS = {", 'MODELS = {\n    "toy": "tasks.models.toy:Toy",'))
+    (root / "tasks/models/toy.py").write_text("class Toy: ...\n")
+    assert stale() == set()
+    assert Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", "toy")])
+
+    registry = root / "tasks/attacks/__init__.py"
+    registry.write_text(
+        registry.read_text().replace("ATTACKERS = {", 'ATTACKERS = {\n    "toy": "tasks.attacks.toy:toy",')
+    )
+    (root / "tasks/attacks/toy.py").write_text("def toy(): ...\n")
+    assert stale() == set()
+    attack = params.suites["demo"].attack
+    assert attack is not None
+    with_toy = attack.model_copy(update={"attackers": [*attack.attackers, "toy"]})
+    suites = params.suites | {"demo": params.suites["demo"].model_copy(update={"attack": with_toy})}
+    found = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), Source(root)))
+    assert found == {("attack", name) for name in params.suites["demo"].experiments}
