@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.model_selection import LeaveOneOut, cross_val_score
+from sklearn.model_selection import KFold, LeaveOneOut, cross_val_score
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
+from sklearn.tree import DecisionTreeClassifier
 
 from tasks.attacks import ATTACKERS, attribute
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_f1, profiles
@@ -164,6 +166,23 @@ def test_nearest_neighbours_equal_the_cosine_classifier_with_the_best_left_out_a
     best = candidates[int(np.argmax(left_out))].fit(train, labels[:120])
     ours = attribute.knn(train, labels[:120], test, np.random.default_rng(0))
     np.testing.assert_array_equal(ours, best.predict(test))
+
+
+def test_what_is_tuned_is_what_scikit_learns_cross_validation_chooses() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        train, test = ((rng.random((n, 80)) < 0.1).astype(np.float32) for n in (200, 50))
+        labels = rng.integers(0, 2 + seed, len(train))
+        for make, choices in (
+            (lambda depth: DecisionTreeClassifier(max_depth=depth, min_samples_leaf=5, random_state=7), (2, 4, 8)),
+            (lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30)),
+        ):
+            folds = KFold(attribute.FOLDS, shuffle=True, random_state=int(np.random.default_rng(seed).integers(2**31)))
+            accuracy = [cross_val_score(make(choice), train, labels, cv=folds).mean() for choice in choices]
+            best = make(choices[int(np.argmax(accuracy))]).fit(train, labels)
+            tuned = attribute._tuned(make, choices, train, labels, np.random.default_rng(seed))
+            assert tuned.get_params() == best.get_params()
+            assert (tuned.predict(test) == best.predict(test)).all()
 
 
 def test_ratings_of_ml_100k_reveal_gender_and_age(mirror: Path) -> None:
