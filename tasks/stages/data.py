@@ -89,7 +89,7 @@ def _next_step(source: Source, names: Sequence[str], state: str) -> str:
         return f"`dprec data verify {source.name}` looks at it and shows its line for params.yaml"
     if state == "placed":
         return f"`dprec data verify {names[0]}`"
-    return f"`dvc repro check-raw@{names[0]}`"
+    return f"`dvc repro data/dvc.yaml:check-raw@{names[0]}`"
 
 
 @dataclass(frozen=True)

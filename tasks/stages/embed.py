@@ -5,7 +5,7 @@ words.json: which words stand for whom, and where the vector of each is from. Th
 written in another way: nothing here protects them.
 
 GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: after another one was put there,
-`dvc repro -f embed@NAME` takes it. words.json says which one was taken.
+`dvc repro -f data/dvc.yaml:embed@NAME` takes it. words.json says which one was taken.
 """
 
 from __future__ import annotations

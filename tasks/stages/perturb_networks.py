@@ -12,7 +12,7 @@ user the words of posts in random order are released up to so many. (Processed p
 which would show in how long they are.)
 
 GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: after another one was put there,
-`dvc repro -f perturb@NAME` takes it. words.json says which one was taken.
+`dvc repro -f data/dvc.yaml:perturb@NAME` takes it. words.json says which one was taken.
 
 Source: DP-CroSUE (Ren et al., CIKM 2022), section 4.1; METHODS sections 6 and 9.
 """

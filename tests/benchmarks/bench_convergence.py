@@ -126,7 +126,7 @@ class Curve:
 def main() -> None:
     """Train all four."""
     if not PROCESSED.is_dir():
-        print(f"{PROCESSED}: not there; `dvc repro preprocess@dipsgnn-ml-100k` makes it")
+        print(f"{PROCESSED}: not there; `dvc repro data/dvc.yaml:preprocess@dipsgnn-ml-100k` makes it")
         return
     torch.set_num_threads(1)
     schema = contracts.read_schema(PROCESSED / "schema.json")

@@ -302,7 +302,7 @@ def test_a_missing_metric_is_named() -> None:
 @pytest.mark.usefixtures("project")
 def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
     shutil.rmtree("data/interim/demo")
-    with pytest.raises(DataError, match=r"nothing to check.*dvc repro check-raw@demo"):
+    with pytest.raises(DataError, match=r"nothing to check.*dvc repro data/dvc.yaml:check-raw@demo"):
         check.main("raw/demo")
     assert not Path("data/quality").exists()
 

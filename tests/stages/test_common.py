@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import math
 import os
 import platform
 import re
 import subprocess
 import sys
-import types
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tasks.errors import DataError, PrivacyError
-from tasks.stages import common
+from tasks.errors import ConfigurationError, DataError, PrivacyError
+from tasks.stages import code, common
 from tasks.stages.common import digest, read_json, require_passed, run_stage, whole, write_json
+from tasks.stages.params import load
+from tests import parameters
 
 
 class Interrupted(Exception):
@@ -157,7 +158,7 @@ def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(v
     with pytest.raises(DataError, match="not found"):
         require_passed("processed", "demo")
     verdict(success=False)
-    with pytest.raises(DataError, match=r"failed their check.*dvc repro check-processed@demo"):
+    with pytest.raises(DataError, match=r"failed their check.*dvc repro data/dvc.yaml:check-processed@demo"):
         require_passed("processed", "demo")
     verdict(success=True)
     assert require_passed("processed", "demo")["evaluated"] == 3
@@ -230,14 +231,23 @@ def test_without_a_name_a_stage_says_how_it_is_called(
     assert capsys.readouterr().err == "usage: python -m tasks.stages.train NAME [--debug]\n"
 
 
-def test_the_code_digest_covers_the_stage_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = common.code_digest()
-    stage = importlib.util.find_spec("tasks.stages.convert")
-    running = types.ModuleType("__main__")
-    running.__spec__ = stage
-    monkeypatch.delitem(sys.modules, "tasks.stages.convert", raising=False)
-    without = common.code_digest()
-    monkeypatch.setitem(sys.modules, "__main__", running)
-    assert common.code_digest() != without
-    monkeypatch.undo()
-    assert common.code_digest() == before
+def test_a_stage_whose_code_changed_since_code_yaml_was_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`dvc repro --single-item` does not run `code`; DVC would take the new output for the old code's."""
+    parameters.write(parameters.read(), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"code\.yaml: not found; run `dvc repro code`"):
+        code.require_current("train", "demo-bpr")
+    recorded = code.fingerprints(load())
+    code.FILE.write_text(yaml.safe_dump(recorded))
+    code.require_current("train", "demo-bpr")
+    code.require_current("check", "raw/demo")
+    code.require_current("train", "not-an-experiment")  # which the stage itself refuses
+    code.FILE.write_text(yaml.safe_dump(recorded | {"train": recorded["train"] | {"demo-bpr": "0" * 16}}))
+    with pytest.raises(ConfigurationError, match=r"code\.yaml: train\.demo-bpr is behind the code; run `dvc rep"):
+        code.require_current("train", "demo-bpr")
+    code.require_current("train", "demo-ease")
+    code.FILE.write_text("train: {}\n")
+    with pytest.raises(ConfigurationError, match=r"code\.yaml: has no fingerprint of train@demo-bpr; run"):
+        code.require_current("train", "demo-bpr")

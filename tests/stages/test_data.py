@@ -56,7 +56,7 @@ def test_states_follow_what_is_there(mirror: Path, monkeypatch: pytest.MonkeyPat
     (PLACED / "ml-100k.zip").unlink()
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
     assert known()["ml-100k"].state == "in the mirror"
-    assert known()["ml-100k"].next_step == "`dvc repro check-raw@ml-100k`"
+    assert known()["ml-100k"].next_step == "`dvc repro data/dvc.yaml:check-raw@ml-100k`"
 
 
 def place(file: Path, name: str) -> None:
