@@ -138,7 +138,7 @@ def opened(suite: str | None = None) -> Iterator[Project]:
     """
     from dvc.repo import Repo
 
-    logging.getLogger("dvc").setLevel(logging.WARNING)  # "updating lock file" after every stage
+    logging.getLogger("dvc").setLevel(logging.ERROR)  # "updating lock file" after every stage, "is empty"
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
     with _errors(), Repo(_wait_for_lock=True) as repo:
         yield Project(repo, [file for file in (*COMMON, *own) if file.is_file()])
