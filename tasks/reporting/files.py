@@ -82,7 +82,7 @@ def read(folder: Path, reference: Path) -> Results:
     history, found = _histories(_parquet(folder / "history.parquet")), _parquet(folder / "attacks.parquet")
     hints, runs = get_type_hints(Results), folder / PROVENANCE
     try:
-        entries = [LedgerEntry.model_validate(record) for record in spent["entries"]]
+        entries = _entries(spent)
         for system in rest["systems"]:
             system["spent"] = _spent(entries, spent["spent"], system)
             if system["history"] is not None:
@@ -122,11 +122,11 @@ def means(metrics: pl.DataFrame) -> str:
     found = metrics.group_by(*keys, "k").agg(about.mean().alias("mean"), about.std().alias("std"), n=pl.len())
     cutoffs = sorted({-1 if k is None else k for k in found["k"]})
     columns = [f"{name}{'' if k < 0 else f'@{k}'}" for k in cutoffs for name in ("mean", "std")]
-    by_row: dict[tuple[Any, ...], dict[str, str]] = {}
+    by_row: dict[tuple[Any, ...], dict[str, str | None]] = {}
     for row in found.iter_rows(named=True):
         cells = by_row.setdefault((*(row[key] for key in keys), row["n"]), {})
         at = "" if row["k"] is None else f"@{row['k']}"
-        cells |= {f"{name}{at}": "" if row[name] is None else f"{row[name]:.6f}" for name in ("mean", "std")}
+        cells |= {f"{name}{at}": None if row[name] is None else f"{row[name]:.6f}" for name in ("mean", "std")}
     rows = [dict(zip((*keys, "n"), key, strict=True)) | cells for key, cells in sorted(by_row.items())]
     schema = dict.fromkeys(keys, pl.String) | {"n": pl.Int64} | dict.fromkeys(columns, pl.String)
     return pl.DataFrame(rows, schema=schema).write_csv()
@@ -181,7 +181,12 @@ def _rest(results: Results) -> dict[str, Any]:
 
 
 def _ledger(systems: Iterable[System]) -> dict[str, list[Any]]:
-    """`entries`, each once, and `spent`: by experiment, setting and seeds, pairs of a network and an entry's number."""
+    """What was spent, everything that repeats once and named by its number.
+
+    `sentences`: reasons and gaps. `entries`: ledger entries. `spent`: by experiment, setting and seeds, pairs of a
+    network and an entry.
+    """
+    sentences: dict[str, int] = {}
     numbers: dict[str, int] = {}
     entries: list[dict[str, Any]] = []
     spent: list[dict[str, Any]] = []
@@ -189,6 +194,10 @@ def _ledger(systems: Iterable[System]) -> dict[str, list[Any]]:
         units: dict[tuple[str, int], list[list[Any]]] = {}
         for one in system.spent:
             record = one.entry.model_dump(mode="json", exclude_defaults=True)
+            if "reason" in record:
+                record["reason"] = sentences.setdefault(record["reason"], len(sentences))
+            if "gaps" in record:
+                record["gaps"] = [sentences.setdefault(gap, len(sentences)) for gap in record["gaps"]]
             number = numbers.setdefault(json.dumps(record), len(entries))
             if number == len(entries):
                 entries.append(record)
@@ -198,7 +207,20 @@ def _ledger(systems: Iterable[System]) -> dict[str, list[Any]]:
             line = {"experiment": system.experiment, "setting": setting, "seeds": [], "entries": found}
             alike.setdefault(f"{setting} {found}", line)["seeds"].append(seed)
         spent += alike.values()
-    return {"entries": entries, "spent": spent}
+    return {"sentences": list(sentences), "entries": entries, "spent": spent}
+
+
+def _entries(content: dict[str, list[Any]]) -> list[LedgerEntry]:
+    """The entries of ledger.json with their sentences."""
+    sentences = content["sentences"]
+    return [
+        LedgerEntry.model_validate(
+            record
+            | ({"reason": sentences[record["reason"]]} if "reason" in record else {})
+            | {"gaps": [sentences[number] for number in record.get("gaps", ())]}
+        )
+        for record in content["entries"]
+    ]
 
 
 def _spent(entries: list[LedgerEntry], spent: list[dict[str, Any]], system: dict[str, Any]) -> list[Spent]:
@@ -259,13 +281,13 @@ def no_gains() -> pl.DataFrame:
 
 
 def _lines(content: dict[str, Any]) -> str:
-    """JSON with a line per key, and per record of a list of records, so that a difference shows where it is."""
+    """JSON with a line per key, and per item of a list, so that a difference shows where it is."""
 
     def text(value: Any) -> str:
         return json.dumps(value, sort_keys=True, allow_nan=False, ensure_ascii=False, separators=(", ", ":"))
 
     def block(value: Any) -> str:
-        if not isinstance(value, list | tuple) or not value or not isinstance(value[0], dict):
+        if not isinstance(value, list | tuple) or not value:
             return text(value)
         return "[\n" + ",\n".join(text(one) for one in value) + "\n]"
 

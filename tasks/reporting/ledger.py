@@ -233,6 +233,8 @@ def shown(epsilon: float | None, delta: float = 0.0) -> str:
 def frame(results: Results) -> pl.DataFrame:
     """`ledger.csv` with `COLUMNS`, all as text; "none" where there is no budget, with the reason in the note.
 
+    `gaps` counts the known gaps; what they are, ledger.json says.
+
     Of a pair of networks each line says its network, in a column `network` after `protects`.
     """
     rows = []
@@ -265,7 +267,7 @@ def frame(results: Results) -> pl.DataFrame:
                 line.claimed_note,
                 entry.reason,
                 line.audited_note,
-                " ".join(entry.gaps),
+                str(len(entry.gaps)),
             )
         )
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row").sort(columns)

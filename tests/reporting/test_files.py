@@ -22,7 +22,7 @@ MADE = {
     "next": example_next.results,
     "privsr": example_privsr.results,
     "dpvae": example_dpvae.results,
-    "dpcrosue": example_dpcrosue.results,
+    "dpcrosue": example_dpcrosue.weibo,
 }
 
 
@@ -30,7 +30,8 @@ def recorded(results: Results) -> Results:
     """The same as it is collected: sorted, and of the histories what is shown."""
     systems = tuple(replace(one, history=files.shown(one.history or {})) for one in results.systems)
     metrics = results.metrics.select(files.contracts.METRICS.names).sort(METRIC_ORDER)
-    return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER))
+    edges = None if results.edges is None else files.attacks(results)
+    return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER), edges=edges)
 
 
 def assert_equal(found: Results, expected: Results) -> None:
@@ -89,7 +90,7 @@ def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> Non
         ("results.json", "{", r"results\.json: not readable as JSON"),
         ("results.json", '{"systems": []}', "not the results of a suite"),
         ("metrics.parquet", "PAR1", r"metrics\.parquet: not a readable table"),
-        ("ledger.json", '{"entries": [{}], "spent": []}', "not the results of a suite"),
+        ("ledger.json", '{"entries": [{}], "sentences": [], "spent": []}', "not the results of a suite"),
         ("provenance.json", '{"machines": [], "runs": [{"machine": 0}]}', r"provenance\.json: not a record of runs"),
     ],
 )
