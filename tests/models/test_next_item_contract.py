@@ -200,7 +200,7 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name, interrupted_at, tmp_pa
         monitor = Monitor(folder, watched, Screen("test", 1), 2, "recall")
         monitor._screen.begin("run", 8)
         model = make(name, epochs=8).fit(data, rng=np.random.default_rng(5), progress=monitor)
-        history = [{k: v for k, v in h.items() if k != "seconds"} for h in monitor.history]
+        history = monitor.history
         return model.score_next(data.sequences), history
 
     scores, history = train(tmp_path / "unbroken", None)

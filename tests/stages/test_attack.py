@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tasks.attacks import attribute
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.stages import attack, targets
-from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
+from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tests.stages import tiny
 
 COLOURS = ["red", "green", "blue"]
@@ -117,6 +118,16 @@ def test_it_measures_what_the_lists_reveal_beyond_the_ratings() -> None:
     assert run["synthetic"]
     assert run["checks"][0]["contract"] == "recommendations"
     assert run["targets"] == 60
+
+
+@pytest.mark.usefixtures("workspace")
+def test_outputs_are_values_without_a_clock() -> None:
+    attack.main("tiny-counts")
+    first = digest(OUT)
+    shutil.rmtree(OUT)
+    shutil.rmtree(CHECKPOINTS)
+    attack.main("tiny-counts")
+    assert digest(OUT) == first
 
 
 @pytest.mark.usefixtures("workspace")

@@ -171,3 +171,23 @@ def test_data_that_failed_their_check_are_not_trained_on(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="failed their check"):
         train.main("tiny-gerai")
     assert not RUNS.exists()
+
+
+@pytest.mark.parametrize("name", ["tiny-counts", "tiny-bpr", "tiny-gerai"])
+def test_outputs_are_values_without_a_clock(name, tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    timings = train.main(name)
+    first = digest(RUNS)
+    for record in (RUNS / "tiny" / name / "train").glob("*.json"):
+        assert not {"seconds", "revision", "git_revision", "started", "packages"} & keys(read_json(record)), record
+    shutil.rmtree(RUNS)
+    shutil.rmtree(CHECKPOINTS)
+    train.main(name)
+    assert digest(RUNS) == first
+    assert bool(timings["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told beside them"
+
+
+def keys(value) -> set[str]:
+    """All keys of nested JSON."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (set(value) if isinstance(value, dict) else set()).union(*map(keys, inner))
