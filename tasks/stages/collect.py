@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
@@ -295,15 +295,19 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
 
 def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
     """The parameters that decided an experiment; with those of the embeddings that it takes over."""
+
+    def dumped(entry: BaseModel) -> dict[str, Any]:
+        return entry.model_dump(mode="json", exclude={"suite", "code"})  # where it stands, and the model's own file
+
     layer, name = experiment.features.split("/")
-    parameters = experiment.model_dump(mode="json")
+    parameters = dumped(experiment)
     if layer == "aligned":
-        parameters["aligned"] = params.aligned[name].model_dump(mode="json")
+        parameters["aligned"] = dumped(params.aligned[name])
         alone = params.aligned[name].embeddings
         assert alone is not None, "params.load lets no system read an alignment without embeddings"
         name = alone
     if layer in ("embeddings", "aligned"):
-        parameters["embeddings"] = params.embeddings[name].model_dump(mode="json")
+        parameters["embeddings"] = dumped(params.embeddings[name])
     return parameters
 
 
