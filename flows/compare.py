@@ -39,8 +39,8 @@ TOLERANCE = {
 STANDARD_ERRORS = 3
 """How many standard errors of the difference of two means over seeds count as explained by the seeds."""
 
-Key = tuple[str, str, str, str, str]
-"""experiment, model, setting, metric, k"""
+Key = tuple[str, str, str, str]
+"""experiment, setting, metric, k"""
 
 
 class NothingRun(DataError):
@@ -68,10 +68,10 @@ class Difference:
     def allowed(self) -> float:
         """Largest accepted difference."""
         errors = [side.squared_error for side in (self.committed, self.regenerated) if side]
-        return max(tolerance(self.key[3]), STANDARD_ERRORS * sqrt(sum(errors)))
+        return max(tolerance(self.key[2]), STANDARD_ERRORS * sqrt(sum(errors)))
 
     def __str__(self) -> str:
-        experiment, _, setting, metric, k = self.key
+        experiment, setting, metric, k = self.key
         where = f"{experiment} {setting} {metric}" + (f"@{k}" if k else "")
         if self.committed is None or self.regenerated is None:
             missing = "committed" if self.committed is None else "regenerated"
@@ -160,7 +160,7 @@ def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, 
 def _by_seed(rows: Iterable[dict[str, str]]) -> dict[Key, Mean]:
     values: dict[Key, list[float]] = defaultdict(list)
     for row in rows:
-        key = (row["experiment"], row["model"], row["setting"], row["metric"], row["k"])
+        key = (row["experiment"], row["setting"], row["metric"], row["k"])
         values[key].append(float(row["value"]))
     return {
         key: Mean(fmean(column), variance(column) / len(column) if len(column) > 1 else 0.0)

@@ -112,12 +112,12 @@ def attacks(results: Results) -> pl.DataFrame:
 
 
 def means(metrics: pl.DataFrame) -> str:
-    """`metrics.csv` of METRICS: columns experiment, model, setting, metric, n, then mean and std by cut-off.
+    """`metrics.csv` of METRICS: columns experiment, setting, metric, n, then mean and std by cut-off.
 
     `n` seeds have the metric; `std` is the sample standard deviation, empty for one seed. A metric without a cut-off
     stands under `mean` and `std`, others under `mean@5` and so on.
     """
-    keys = ["experiment", "model", "setting", "metric"]
+    keys = ["experiment", "setting", "metric"]
     about = pl.col("value")
     found = metrics.group_by(*keys, "k").agg(about.mean().alias("mean"), about.std().alias("std"), n=pl.len())
     cutoffs = sorted({-1 if k is None else k for k in found["k"]})

@@ -85,9 +85,9 @@ def test_the_command_compares_with_a_revision(project: Project) -> None:
 def test_means_and_values_per_seed_give_the_same_numbers() -> None:
     by_seed = compare.means(table(0.4, 0.6) + table(7.0, metric="iterations", k="").removeprefix(HEADER), "by seed")
     means = compare.means(
-        "experiment,model,setting,metric,n,mean,std,mean@10,std@10\n"
-        "demo-bpr,bpr,base,full/hit,2,,,0.500000,0.141421\n"
-        "demo-bpr,bpr,base,iterations,1,7.000000,,,\n",
+        "experiment,setting,metric,n,mean,std,mean@10,std@10\n"
+        "demo-bpr,base,full/hit,2,,,0.500000,0.141421\n"
+        "demo-bpr,base,iterations,1,7.000000,,,\n",
         "means",
     )
     assert means.keys() == by_seed.keys()

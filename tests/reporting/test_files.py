@@ -121,8 +121,8 @@ def test_means_stand_beside_their_deviation_and_count() -> None:
     )
     about = {key: pl.lit(key) for key in ("suite", "experiment", "dataset", "model", "setting")}
     assert files.means(table.with_columns(**about)).splitlines() == [
-        "experiment,model,setting,metric,n,mean,std,mean@5,std@5,mean@10,std@10",
-        "experiment,model,setting,full/ndcg,1,,,,,0.500000,",
-        "experiment,model,setting,full/ndcg,2,,,0.500000,0.353553,,",
-        "experiment,model,setting,iterations,1,7.000000,,,,,",
+        "experiment,setting,metric,n,mean,std,mean@5,std@5,mean@10,std@10",
+        "experiment,setting,full/ndcg,1,,,,,0.500000,",
+        "experiment,setting,full/ndcg,2,,,0.500000,0.353553,,",
+        "experiment,setting,iterations,1,7.000000,,,,,",
     ]
