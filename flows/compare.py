@@ -151,9 +151,7 @@ def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, 
             if name == "mean" and row[column]:
                 deviation = row[column.replace("mean", "std", 1)]
                 error = float(deviation) ** 2 / int(row["n"]) if deviation else 0.0
-                found[row["experiment"], row["model"], row["setting"], row["metric"], k] = Mean(
-                    float(row[column]), error
-                )
+                found[row["experiment"], row["setting"], row["metric"], k] = Mean(float(row[column]), error)
     return found
 
 
