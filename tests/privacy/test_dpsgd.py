@@ -43,7 +43,7 @@ def test_more_budget_needs_less_noise_and_more_steps_or_larger_samples_more():
     assert by_delta == sorted(by_delta, reverse=True)
     by_steps = [noise_multiplier(1.0, 1e-4, 1.0, steps) for steps in (1, 10, 100)]
     assert by_steps == sorted(by_steps)
-    by_probability = [noise_multiplier(1.0, 1e-4, probability, 10) for probability in (0.1, 0.5, 1.0)]
+    by_probability = [noise_multiplier(0.1, 1e-4, probability, 10) for probability in (0.1, 0.5, 1.0)]
     assert by_probability == sorted(by_probability)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -159,6 +160,7 @@ SUBSETS = [frozenset(subset) for size in range(7) for subset in itertools.combin
 """All graphs of four nodes."""
 
 
+@cache
 def laws(true: frozenset, mode: str) -> np.ndarray:
     """(7, 64): probabilities of m̃ and the graph that comes out, by formula."""
     m, cells, span = len(true), len(CELLS), np.arange(-60, 67)
