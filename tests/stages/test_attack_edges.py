@@ -18,14 +18,14 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy import aggregation
-from tasks.stages import attack_edges, check, train
+from tasks.stages import attack_edges, train
 from tasks.stages.attack_edges import choose_targets, read_model, recommended
 from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tasks.stages.params import Params, load
 from tasks.stages.references import check_references
-from tests.stages import tiny, tiny_next
+from tests.stages import tiny, tiny_embeddings, tiny_next
 
 OUT = RUNS / "tiny" / "edges"
 DELTA = 1e-5
@@ -33,14 +33,14 @@ DELTA = 1e-5
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace with its systems trained, checked and attacked."""
+    """The workspace with its systems trained and attacked."""
     place = tmp_path_factory.mktemp("edges")
     tiny_next.build(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         for model in tiny_next.MODELS:
             train.main(f"tiny-{model}")
-            check.main(f"recommendations/tiny-{model}")
+            tiny_embeddings.passed(place, f"tiny-{model}")
         attack_edges.main("tiny")
     return place
 
@@ -254,7 +254,7 @@ def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest
     tiny_next.build(tmp_path, experiments={"tiny-counts": common | counts}, attack=attack)
     monkeypatch.chdir(tmp_path)
     train.main("tiny-counts")
-    check.main("recommendations/tiny-counts")
+    tiny_embeddings.passed(tmp_path, "tiny-counts")
     with pytest.raises(ConfigurationError, match="attack: tiny-counts aggregates no graph"):
         attack_edges.main("tiny")
     assert not OUT.exists()

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from tasks.quality import suites
 from tasks.quality.rules import Table, holds
 from tasks.raw import write_raw_schema
 from tasks.stages import check
-from tasks.stages.common import require_passed, write_json
+from tasks.stages.common import require_passed, run_stage, write_json
 from tasks.stages.params import load
 from tests import parameters
 from tests.quality import tables
@@ -322,14 +321,17 @@ def test_unknown_names_are_refused(name: str, message: str) -> None:
         check.main(name)
 
 
-def test_the_command_ends_with_one_line_and_exit_code_1(project: Path) -> None:
-    edit(str(project / "data/processed/demo/users.parquet"), lambda frame: tables.put(frame, 2, "gender", "X"))
-    command = [sys.executable, "-m", "tasks.stages.check", "processed/demo"]
-    done = subprocess.run(
-        command, cwd=project, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
+@pytest.mark.usefixtures("project")
+def test_the_command_ends_with_one_line_and_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    edit("data/processed/demo/users.parquet", lambda frame: tables.put(frame, 2, "gender", "X"))
+    monkeypatch.setattr(sys, "argv", [str(check.__file__), "processed/demo"])
+    with pytest.raises(SystemExit) as end:
+        run_stage(check.main)
+    said = capfd.readouterr()
+    assert (end.value.code, said.out) == (1, "")
+    assert said.err == (
         "check processed/demo: table users, column gender must be one of: F, M; 1 of 12 rows: "
         "row 2 (user=2): gender is 'X'; see data/quality/processed/demo/index.html\n"
     )
