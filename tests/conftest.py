@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Both measure the machine, which may be busy.
+settings.register_profile("dprec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dprec")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from tasks.evaluation.metrics import macro_f1, micro_f1, ranking_metrics
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(1, 6), n=st.integers(1, 40))
 def test_f1_equals_scikit_learn_and_micro_f1_is_accuracy(seed: int, n_classes: int, n: int) -> None:
     truth, predicted = np.random.default_rng(seed).integers(0, n_classes, (2, n))
@@ -20,7 +20,7 @@ def test_f1_equals_scikit_learn_and_micro_f1_is_accuracy(seed: int, n_classes: i
     assert macro_f1(truth, predicted) == pytest.approx(f1_score(truth, predicted, average="macro"))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), n_users=st.integers(1, 20), length=st.integers(1, 15))
 def test_ranking_metrics_stay_in_range_and_do_not_fall_with_the_cutoff(seed: int, n_users: int, length: int) -> None:
     rng = np.random.default_rng(seed)

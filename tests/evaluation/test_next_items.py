@@ -62,7 +62,7 @@ def slow(sequences: Sequences, k: int, order: NDArray[np.int64], had: dict[int, 
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), n_users=st.integers(1, 20), new=st.booleans())
 def test_it_equals_a_slow_loop(seed: int, n_users: int, new: bool) -> None:
     rng = np.random.default_rng(seed)

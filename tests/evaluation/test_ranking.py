@@ -53,7 +53,7 @@ def slow_top_k(scores: NDArray[np.float32], seen: Seen, k: int, order: NDArray[n
     return result
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_users=st.integers(1, 12),

@@ -24,7 +24,7 @@ def split(users: np.ndarray, items: np.ndarray, seed: int = 7, test: float = 0.2
     return per_user(users, items, test_share=test, valid_share=valid, rng=np.random.default_rng(seed))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     counts=st.lists(st.integers(1, 100), min_size=1, max_size=8),
     test=st.floats(0.01, 0.99),
@@ -90,7 +90,7 @@ def test_ml_100k_is_split_80_to_20(mirror: Path) -> None:
     assert abs((held == "valid").sum() - 4_000) < 100
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     counts=st.lists(st.integers(1, 100), min_size=1, max_size=8),
     test=st.floats(0.01, 0.99),

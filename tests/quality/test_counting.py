@@ -98,7 +98,7 @@ def slowly(frame: pl.DataFrame, test: Any) -> list[int]:
 
 
 @given(frames())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_rows_are_counted_and_named_as_when_gone_through_one_by_one(frame: pl.DataFrame) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
@@ -121,7 +121,7 @@ def test_rows_are_counted_and_named_as_when_gone_through_one_by_one(frame: pl.Da
 
 
 @given(frames(least=8))
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_great_expectations_counts_the_same_rows_and_a_long_table_gets_the_same_verdict(
     tmp_path: Path, frame: pl.DataFrame
 ) -> None:
