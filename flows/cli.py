@@ -174,8 +174,8 @@ def tune(
     """Try the configurations of `tuning.grid` on validation data; the test is never read.
 
     Every trial goes into data/results/SUITE/tuning.csv, and the best is printed for you to write into
-    suites/SUITE/params.yaml. The processed data must be there: `dvc repro data/dvc.yaml:check-processed@DATA` makes them. A trial
-    that was cut off is resumed.
+    suites/SUITE/params.yaml. The processed data must be there: `dvc repro data/dvc.yaml:check-processed@DATA` makes
+    them. A trial that was cut off is resumed.
     """
     from tasks.stages import params, references
     from tasks.stages import tune as tuning
