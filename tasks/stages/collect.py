@@ -2,7 +2,7 @@
 
 Writes data/results/<suite>/ (`tasks.reporting.files`). Everything is computed before anything is written, and each file
 replaces its predecessor in one rename. The same runs always give the same bytes. data/results/<suite>/provenance.json
-is written only with one of them, so it stays that of the runs that gave the numbers.
+is written only with one of them, or where there is none, so it stays that of the runs that gave the numbers.
 """
 
 from __future__ import annotations
@@ -70,12 +70,11 @@ def main(name: str) -> None:
         new = Path(place)
         files.write(results, new)
         changed = [file for file in files.WRITTEN if not _same(new / file, folder / file)]
-        runs = read_runs(name, params)
-        if changed and runs:
+        if changed:
+            (folder / files.PROVENANCE).unlink(missing_ok=True)  # that of other numbers
+        if not (folder / files.PROVENANCE).exists() and (runs := read_runs(name, params)):
             files.write_runs(runs, new / files.PROVENANCE)
             changed.append(files.PROVENANCE)
-        elif changed:
-            (folder / files.PROVENANCE).unlink(missing_ok=True)  # that of other numbers
         for file in changed:
             (new / file).replace(folder / file)
 
