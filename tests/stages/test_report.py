@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flows import cli
 from tasks import contracts
 from tasks.attacks.edges import EDGES
 from tasks.errors import ConfigurationError, DataError
@@ -283,6 +285,25 @@ def test_a_page_needs_nothing_but_the_results_and_the_published_figures(gerai: P
     assert {file.removeprefix(tmp_path.as_posix()): content for file, content in written(tmp_path).items()} == {
         file.removeprefix(gerai.as_posix()): content for file, content in written(gerai).items()
     }
+
+
+def test_the_command_draws_a_page_that_is_missing_or_older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = example.build(tmp_path, models=("popularity",))
+    run(place, "gerai")
+    monkeypatch.chdir(place)
+    drawn = place / "data/reports/gerai/index.html"
+    text = drawn.read_text()
+    drawn.unlink()
+    assert cli._drawn("gerai") == drawn.relative_to(place)
+    assert drawn.read_text() == text
+    drawn.write_text("as it was")
+    cli._drawn("gerai")
+    assert drawn.read_text() == "as it was"
+    os.utime(place / "data/results/gerai/results.json", (2e9, 2e9))
+    cli._drawn("gerai")
+    assert drawn.read_text() == text
+    with pytest.raises(DataError, match=r"data/results/demo: no results; .* There are: gerai"):
+        cli._drawn("demo")
 
 
 def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:
