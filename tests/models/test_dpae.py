@@ -134,11 +134,11 @@ def test_a_step_without_any_user_still_makes_noise_of_the_stated_size():
 
 def test_samples_are_drawn_at_the_rate_that_the_ledger_states():
     """False alarm: one in 1,000."""
-    model = fitted(batch_size=10, epochs=2, epsilon=0.5)
+    model = fitted(batch_size=10, epochs=2, epsilon=0.1)
     (event,) = model.ledger()[0].events
     assert (event.kind, event.count) == ("sampled-gaussian", 8)
     assert event.parameters["sampling_probability"] == 10 / N_USERS
-    assert 0.495 < model.ledger()[0].accounted_epsilon <= 0.5
+    assert 0.099 < model.ledger()[0].accounted_epsilon <= 0.1
     sizes = [len(model._sample()) for _ in range(2000)]
     assert stats.binomtest(sum(sizes), 2000 * N_USERS, 10 / N_USERS).pvalue > 1e-3
 
