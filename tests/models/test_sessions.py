@@ -129,7 +129,7 @@ BY_FEATURES = {
     "dipsgnn-cached": {"epsilon": 5.0, "accounting": "cached"},
     "edgerand": {"epsilon": 5.0},
 }
-LEARN = {"epochs": 20, "batch_size": 8, "learning_rate": 0.02, "dimension": 12, "user_dimension": 6, "steps": 1}
+LEARN = {"epochs": 10, "batch_size": 8, "learning_rate": 0.02, "dimension": 12, "user_dimension": 6, "steps": 1}
 
 
 @pytest.mark.parametrize("name", BY_FEATURES)
