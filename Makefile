@@ -73,7 +73,7 @@ dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 
 .PHONY: test
 test: env  ## the test suite; TESTS=tests/privacy for a part of it
-	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist loadfile $(TESTS)
+	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
 .PHONY: lint
 lint: env  ## format and lint
