@@ -232,7 +232,7 @@ class Interrupted(Exception):
 
 @pytest.mark.parametrize("name", BY_EPOCHS)
 def test_an_interrupted_run_ends_as_an_unbroken_one(name, tmp_path):
-    data, _ = checkerboard()
+    data, _ = checkerboard(n_users=24, n_items=16)
 
     def validate(model):
         return -abs(model.epochs_done - 3) / 10  # the best epoch is 3, then patience 2 ends training after epoch 5

@@ -198,7 +198,7 @@ class Interrupted(Exception):
 
 @pytest.mark.parametrize("name", BY_EPOCHS)
 def test_an_interrupted_run_ends_as_an_unbroken_one(name, tmp_path):
-    data = grammar()
+    data = grammar(n_users=20)
 
     def train(folder, interrupt):
         calls = iter(range(1, 100))
