@@ -54,7 +54,7 @@ def check(
 ) -> None:
     """Validate params.yaml and every suite's own, and show the plan: what is up to date, what will run, and why.
 
-    Only dvc.yaml and code.yaml are brought up to date, from the parameters and the code. The first wrong key is named
+    Only dvc.yaml and code.json are brought up to date, from the parameters and the code. The first wrong key is named
     in one line, with exit code 1.
     """
     from flows import plan

@@ -1,4 +1,4 @@
-"""What every plan starts from: dvc.yaml and code.yaml that agree with the parameters and the code."""
+"""What every plan starts from: dvc.yaml and code.json that agree with the parameters and the code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODE = "code"
 
 @contextmanager
 def current(suite: str | None = None) -> Iterator[Project]:
-    """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.yaml up to date.
+    """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
 
     Raises:
         ConfigurationError: the parameters are wrong, or a dvc.yaml cannot be used.
@@ -29,5 +29,5 @@ def current(suite: str | None = None) -> Iterator[Project]:
         if CODE not in project.stages:  # a pipeline of somebody's own
             references.check_configs(loaded)
         elif project.reproduce(CODE, lambda command: Processes().run(command, print)):
-            say(CODE, "code.yaml is up to date")
+            say(CODE, "code.json is up to date")
         yield project

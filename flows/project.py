@@ -140,8 +140,29 @@ def opened(suite: str | None = None) -> Iterator[Project]:
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # "updating lock file" after every stage, "is empty"
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
-    with _errors(), Repo(_wait_for_lock=True) as repo:
+    with _errors(), _each_file_parsed_once(), Repo(_wait_for_lock=True) as repo:
         yield Project(repo, [file for file in (*COMMON, *own) if file.is_file()])
+
+
+@contextmanager
+def _each_file_parsed_once() -> Iterator[None]:
+    """DVC reads a file of parameters again for every stage that depends on it; here it is parsed again if it changed."""
+    from dvc.utils.serialize import LOADERS
+
+    parse, parsed = LOADERS[".yaml"], dict[tuple[str, int, int], Any]()
+
+    def load(path: str, fs: Any = None) -> Any:
+        stat = Path(path).stat()
+        key = path, stat.st_mtime_ns, stat.st_size
+        if key not in parsed:
+            parsed[key] = parse(path, fs=fs)
+        return parsed[key]
+
+    LOADERS[".yaml"] = load
+    try:
+        yield
+    finally:
+        LOADERS[".yaml"] = parse
 
 
 def name_of(stage: Any) -> str:

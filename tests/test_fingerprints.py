@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shutil
 import time
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import grimp
 import pytest
-import yaml
 
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import APART, TYPES, Module, Plugin, Source
@@ -73,7 +73,7 @@ def moved(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -
 
 
 def test_the_committed_file_is_that_of_the_code(before: dict[str, dict[str, str]]) -> None:
-    assert yaml.safe_load((ROOT / code.FILE).read_text(encoding="utf-8")) == before
+    assert json.loads((ROOT / code.FILE).read_text(encoding="utf-8")) == before
 
 
 def test_comments_docstrings_and_blank_lines_move_nothing(

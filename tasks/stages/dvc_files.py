@@ -55,13 +55,13 @@ def _code(params: Params) -> str:
     body = {
         "cmd": "python -m tasks.stages.code",
         "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],
-        "outs": [{"code.yaml": {"cache": False, "persist": True}}],
+        "outs": [{"code.json": {"cache": False, "persist": True}}],
     }
     return f"  code:\n{indent(_yaml(body), '    ')}"
 
 
 def _stage(stage: table.Stage, path: Path) -> str:
-    files = {"code.yaml": (f"{stage.name}.${{key}}",), **stage.params}
+    files = {"code.json": (f"{stage.name}.${{key}}",), **stage.params}
     body = {
         "wdir": "/".join([".."] * len(path.parent.parts)),
         "cmd": f"python -m tasks.stages.{stage.module} {stage.argument}",

@@ -142,34 +142,25 @@ def _data(params: Params) -> Iterator[Stage]:
         params={root: ("perturbed.${key}",)},
         plugins=lambda key: [Plugin("tasks.stages.perturb", "MECHANISMS", params.perturbed[key].mechanism)],
     )
-    yield _check(
-        "perturbed",
-        perturbed,
-        deps=("data/perturbed/${key}", "data/processed/${item.data}"),
-        params={root: ("perturbed.${key}",)},
-    )
+    yield _check("perturbed", perturbed, deps=("data/perturbed/${key}", "data/processed/${item.data}"))
     if params.embedded:
         embedded = {name: {"data": one.data} for name, one in params.embedded.items()}
         of = {root: ("embedded.${key}",)}
         yield Stage("embed", "embed", embedded, deps=checked, outs=("data/embedded/${key}",), params=of)
-        yield _check("embedded", {name: {} for name in embedded}, deps=("data/embedded/${key}",), params=of)
+        yield _check("embedded", {name: {} for name in embedded}, deps=("data/embedded/${key}",))
 
 
-def _check(
-    layer: str,
-    items: Items,
-    deps: tuple[str, ...],
-    params: Mapping[str, tuple[str, ...]] | None = None,
-    passed: tuple[str, ...] = (),
-) -> Stage:
-    """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs."""
+def _check(layer: str, items: Items, deps: tuple[str, ...], passed: tuple[str, ...] = ()) -> Stage:
+    """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
+
+    It has no parameters: those that say what must be there decided what it reads.
+    """
     return Stage(
         f"check-{layer}",
         "check",
         items,
         deps=deps,
         outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
-        params=params or {},
         argument=f"{layer}/${{key}}",
     )
 
@@ -184,7 +175,7 @@ def _inherited(suite: Suite, table: str) -> tuple[str, ...]:
 
 
 def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
-    own, runs, task = f"suites/{name}/params.yaml", f"data/runs/{name}", f"suites.{name}.task"
+    own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
     networks = suite.task == "embedding"
     if networks:
         yield from _networks(name, suite)
@@ -203,24 +194,21 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         ),
         outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
         params={
-            "params.yaml": (task,),
             own: (
                 *_inherited(suite, "experiments"),
                 "experiments.${key}",
                 *(() if networks else ("evaluation", "training")),
-            ),
+            )
         },
         plugins=lambda key: [
             _model(suite.experiments[key].model),
             *([] if networks else [Plugin("tasks.stages.judging", "TASKS", suite.task)]),
         ],
     )
-    # which settings and seeds there are, the released files say: they change with the parameters that train read
     yield _check(
         "recommendations",
         data,
         deps=(*judging, f"{runs}/${{key}}/released"),
-        params={"params.yaml": (task,)} | ({} if networks else {own: ("evaluation.k",)}),
         passed=(f"{runs}/${{key}}/checked.json",),
     )
     yield from _attack(name, suite, data)
@@ -244,7 +232,7 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
         plugins=lambda key: [_model(suite.embeddings[key].model)],
     )
     embedded: Items = {key: {"data": one.data} for key, one in suite.embeddings.items()}
-    yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data), params=of)
+    yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data))
     aligned: Items = {key: {"data": one.data, "of": one.of} for key, one in suite.aligned.items()}
     of = {own: (*_inherited(suite, "aligned"), "aligned.${key}")}
     yield Stage(
@@ -259,7 +247,6 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
         "aligned",
         {key: {"data": item["data"]} for key, item in aligned.items()},
         deps=("data/aligned/${key}", data, f"{runs}/alignments/${{key}}"),
-        params=of,
         passed=(f"{runs}/alignments/${{key}}.json",),
     )
 
@@ -281,11 +268,10 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             {name: {}},
             deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
             outs=(who,),
-            params={"params.yaml": (f"suites.{name}.data",), own: ("attack.split_seed", "attack.target_share")},
+            params={own: ("attack.split_seed", "attack.target_share")},
         )
         attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-        asked = {"params.yaml": (f"suites.{name}.data",), own: ("attack",)}
-        yield Stage("attack", "attack", data, (*released, who), found, asked, plugins=lambda _: attackers)
+        yield Stage("attack", "attack", data, (*released, who), found, {own: ("attack",)}, plugins=lambda _: attackers)
     elif isinstance(attack, EdgeAttack):
         named = [*attack.systems, attack.control]
         keys = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import platform
@@ -14,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.stages import code, common
@@ -240,14 +240,14 @@ def test_a_stage_whose_code_changed_since_code_yaml_was_written_is_refused(
     with pytest.raises(ConfigurationError, match=r"code\.yaml: not found; run `dvc repro code`"):
         code.require_current("train", "demo-bpr")
     recorded = code.fingerprints(load())
-    code.FILE.write_text(yaml.safe_dump(recorded))
+    code.FILE.write_text(json.dumps(recorded))
     code.require_current("train", "demo-bpr")
     code.require_current("check", "raw/demo")
     code.require_current("train", "not-an-experiment")  # which the stage itself refuses
-    code.FILE.write_text(yaml.safe_dump(recorded | {"train": recorded["train"] | {"demo-bpr": "0" * 16}}))
+    code.FILE.write_text(json.dumps(recorded | {"train": recorded["train"] | {"demo-bpr": "0" * 16}}))
     with pytest.raises(ConfigurationError, match=r"code\.yaml: train\.demo-bpr is behind the code; run `dvc rep"):
         code.require_current("train", "demo-bpr")
     code.require_current("train", "demo-ease")
-    code.FILE.write_text("train: {}\n")
+    code.FILE.write_text('{"train": {}}')
     with pytest.raises(ConfigurationError, match=r"code\.yaml: has no fingerprint of train@demo-bpr; run"):
         code.require_current("train", "demo-bpr")
