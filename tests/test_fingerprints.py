@@ -72,8 +72,12 @@ def moved(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -
     return {(name, key) for name, keys in before.items() for key in keys if keys[key] != after[name][key]}
 
 
-def test_the_committed_file_is_that_of_the_code(before: dict[str, dict[str, str]]) -> None:
-    assert json.loads((ROOT / code.FILE).read_text(encoding="utf-8")) == before
+def test_the_committed_files_are_those_of_the_code(before: dict[str, dict[str, str]], params: Params) -> None:
+    committed: dict[str, dict[str, str]] = {}
+    for file in table.dvc_files(params):
+        for stage, keys in json.loads((ROOT / table.code_file(file)).read_text(encoding="utf-8")).items():
+            committed.setdefault(stage, {}).update(keys)
+    assert committed == before
 
 
 def test_comments_docstrings_and_blank_lines_move_nothing(

@@ -55,13 +55,13 @@ def _code(params: Params) -> str:
     body = {
         "cmd": "python -m tasks.stages.code",
         "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],
-        "outs": [{"code.json": {"cache": False, "persist": True}}],
+        "outs": [{table.code_file(file): {"cache": False, "persist": True}} for file in table.dvc_files(params)],
     }
     return f"  code:\n{indent(_yaml(body), '    ')}"
 
 
 def _stage(stage: table.Stage, path: Path) -> str:
-    files = {"code.json": (f"{stage.name}.${{key}}",), **stage.params}
+    files = {table.code_file(path.as_posix()): (f"{stage.name}.${{key}}",), **stage.params}
     body = {
         "wdir": "/".join([".."] * len(path.parent.parts)),
         "cmd": f"python -m tasks.stages.{stage.module} {stage.argument}",

@@ -60,13 +60,19 @@ def own_file(suite: str) -> str:
     return f"suites/{suite}/dvc.yaml"
 
 
-def find(module: str, argument: str, params: Params) -> tuple[Stage, str] | None:
-    """The stage that `python -m tasks.stages.MODULE ARGUMENT` runs, and which instance; None if there is none."""
-    for stage in _all(params):
-        prefix = stage.argument.removesuffix("${key}")
-        key = argument.removeprefix(prefix)
-        if stage.module == module and argument.startswith(prefix) and key in stage.items:
-            return stage, key
+def code_file(dvc_file: str) -> str:
+    """Where the fingerprints of the stages of a dvc.yaml are: beside it."""
+    return f"{dvc_file.removesuffix('dvc.yaml')}code.json"
+
+
+def find(module: str, argument: str, params: Params) -> tuple[str, Stage, str] | None:
+    """The stage that `python -m tasks.stages.MODULE ARGUMENT` runs: its code.json, kind and instance; None: none does."""
+    for file, stages in dvc_files(params).items():
+        for stage in stages:
+            prefix = stage.argument.removesuffix("${key}")
+            key = argument.removeprefix(prefix)
+            if stage.module == module and argument.startswith(prefix) and key in stage.items:
+                return code_file(file), stage, key
     return None
 
 

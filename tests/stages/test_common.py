@@ -231,23 +231,23 @@ def test_without_a_name_a_stage_says_how_it_is_called(
     assert capsys.readouterr().err == "usage: python -m tasks.stages.train NAME [--debug]\n"
 
 
-def test_a_stage_whose_code_changed_since_code_yaml_was_written_is_refused(
+def test_a_stage_whose_code_changed_since_code_json_was_written_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`dvc repro --single-item` does not run `code`; DVC would take the new output for the old code's."""
     parameters.write(parameters.read(), tmp_path)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match=r"code\.yaml: not found; run `dvc repro code`"):
+    file = Path("suites/demo/code.json")
+    with pytest.raises(ConfigurationError, match=r"suites/demo/code\.json: not found; run `dvc repro code`"):
         code.require_current("train", "demo-bpr")
     recorded = code.fingerprints(load())
-    code.FILE.write_text(json.dumps(recorded))
+    file.write_text(json.dumps(recorded))
     code.require_current("train", "demo-bpr")
-    code.require_current("check", "raw/demo")
     code.require_current("train", "not-an-experiment")  # which the stage itself refuses
-    code.FILE.write_text(json.dumps(recorded | {"train": recorded["train"] | {"demo-bpr": "0" * 16}}))
-    with pytest.raises(ConfigurationError, match=r"code\.yaml: train\.demo-bpr is behind the code; run `dvc rep"):
+    file.write_text(json.dumps(recorded | {"train": recorded["train"] | {"demo-bpr": "0" * 16}}))
+    with pytest.raises(ConfigurationError, match=r"code\.json: train\.demo-bpr is behind the code; run `dvc repro"):
         code.require_current("train", "demo-bpr")
     code.require_current("train", "demo-ease")
-    code.FILE.write_text('{"train": {}}')
-    with pytest.raises(ConfigurationError, match=r"code\.yaml: has no fingerprint of train@demo-bpr; run"):
+    file.write_text('{"train": {}}')
+    with pytest.raises(ConfigurationError, match=r"code\.json: has no fingerprint of train@demo-bpr; run"):
         code.require_current("train", "demo-bpr")
