@@ -130,7 +130,8 @@ def test_data_that_no_suite_reads_are_not_among_what_dvc_repro_computes(project:
 def test_a_stage_is_found_by_its_name_and_by_its_command(params: Params) -> None:
     found = table.find("check", "recommendations/demo-bpr", params)
     assert found is not None
-    assert (found[0].name, found[1]) == ("check-recommendations", "demo-bpr")
+    file, stage, key = found
+    assert (file, stage.name, key) == ("suites/demo/code.json", "check-recommendations", "demo-bpr")
     assert table.find("check", "recommendations/nope", params) is None
     assert table.named("train", "demo-bpr", params).module == "train"
     with pytest.raises(ConfigurationError, match="train@nope: the parameters name no such stage"):

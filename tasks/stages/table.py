@@ -66,7 +66,7 @@ def code_file(dvc_file: str) -> str:
 
 
 def find(module: str, argument: str, params: Params) -> tuple[str, Stage, str] | None:
-    """The stage that `python -m tasks.stages.MODULE ARGUMENT` runs: its code.json, kind and instance; None: none does."""
+    """What `python -m tasks.stages.MODULE ARGUMENT` runs: a stage's code.json, kind and instance; None: no stage."""
     for file, stages in dvc_files(params).items():
         for stage in stages:
             prefix = stage.argument.removesuffix("${key}")
