@@ -74,3 +74,7 @@ def git_revision() -> str:
     except FileNotFoundError:
         return "unknown"
     return revision.stdout.strip() + ("+changes" if changed else "")
+
+
+if __name__ == "__main__":
+    print(processor())

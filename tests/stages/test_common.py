@@ -209,6 +209,7 @@ def test_debug_lets_the_traceback_through(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters.write(parameters.read(), tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["/somewhere/train_networks.py", "layer/demo"])
     run_stage(lambda _: {"epoch_seconds": {"base": {"0": [0.5]}}})
