@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy as copying
+import json
 import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tasks.stages import code, table
+from tasks.stages.params import load
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_ENTRIES = ("experiments", "embeddings", "aligned")
@@ -59,3 +63,13 @@ def copy(place: Path) -> None:
         to = place / file.relative_to(ROOT)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, to)
+
+
+def fingerprint() -> None:
+    """Write the fingerprints of the parameters in the current folder, as the stage `code` does."""
+    params = load()
+    found = code.fingerprints(params)
+    for file in table.dvc_files(params):
+        path = Path(table.code_file(file))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found), encoding="utf-8")

@@ -326,6 +326,7 @@ def test_the_command_ends_with_one_line_and_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     edit("data/processed/demo/users.parquet", lambda frame: tables.put(frame, 2, "gender", "X"))
+    parameters.fingerprint()
     monkeypatch.setattr(sys, "argv", [str(check.__file__), "processed/demo"])
     with pytest.raises(SystemExit) as end:
         run_stage(check.main)

@@ -143,6 +143,7 @@ def test_an_interrupted_run_leaves_the_old_folder_and_the_next_completes(monkeyp
 
 
 def test_on_the_command_line_an_error_is_one_line_and_exit_code_1(workspace: Path) -> None:
+    parameters.fingerprint()
     environment = os.environ | {"DPREC_MIRROR": "/nowhere", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tasks.stages.download", "ml-100k"]
     run = subprocess.run(
