@@ -7,6 +7,7 @@ locked by DVC's own code, in the order of `dvc.stage.Stage.run`.
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
@@ -31,7 +32,8 @@ class Project:
         self._repo = repo
         self._mutex = threading.RLock()
         self._depth = 0
-        read = [stage for file in files for stage in Index.from_file(repo, str(file)).stages]
+        with _without_collection():
+            read = [stage for file in files for stage in Index.from_file(repo, str(file)).stages]
         self.stages: dict[str, Any] = {stage.addressing: stage for stage in read}
         """By DVC's address, such as `suites/gerai/dvc.yaml:train@gerai-bpr`."""
         self.graph = Index(repo, stages=read).graph
@@ -144,6 +146,16 @@ def opened(suite: str | None = None) -> Iterator[Project]:
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
     with _errors(), _each_file_parsed_once(), Repo(_wait_for_lock=True) as repo:
         yield Project(repo, [file for file in (*COMMON, *own) if file.is_file()])
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for garbage while a million objects are made that stay: a quarter of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager
