@@ -288,11 +288,11 @@ def _report(suite: str) -> Path:
 
 
 def _drawn(suite: str) -> Path:
-    """The report of a suite, drawn anew if its results are newer."""
+    """The report of a suite, drawn anew if its results or the code that draws it are newer."""
     from tasks.stages.common import REFERENCE, REPORTS, RESULTS
 
     path = REPORTS / suite / "index.html"
-    sources = [*(RESULTS / suite).glob("*"), *REFERENCE.glob("*")]
+    sources = [*(RESULTS / suite).glob("*"), *REFERENCE.glob("*"), *Path("tasks/reporting").rglob("*")]
     if not path.is_file() or any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
         from tasks.stages.report import draw
 

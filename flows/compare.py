@@ -18,7 +18,7 @@ from math import sqrt
 from statistics import fmean, variance
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import RESULTS, RUNS
+from tasks.stages.common import PROVENANCE, RESULTS
 
 # First part of a metric's name -> largest accepted difference of the mean over seeds.
 TOLERANCE = {
@@ -103,9 +103,9 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
         DataError: one of the two is not there.
     """
     path = RESULTS / suite / "metrics.csv"
-    if not (RUNS / suite).is_dir():
+    if not (PROVENANCE / "collect" / f"{suite}.json").is_file():
         raise NothingRun(
-            f"{RUNS / suite}: nothing was run here, so there is nothing to compare; `dprec run {suite}` first"
+            f"{suite}: its results were not computed here, so there is nothing to compare; `dprec run {suite}` first"
         )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")

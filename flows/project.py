@@ -81,11 +81,21 @@ class Project:
                 if not force and self._restored(stage):
                     self._save(stage)
                     return False
-                stage.save_deps()
+                read = self._inputs(stage)
             command(stage.cmd)
             with self.locked():
+                if changed := [what for what, value in self._inputs(stage).items() if read.get(what) != value]:
+                    raise ConfigurationError(f"{', '.join(changed)}: changed while the stage ran; run it again")
                 self._save(stage)
         return True
+
+    def _inputs(self, stage: Any) -> dict[str, Any]:
+        """Hash of every file that a stage depends on, value of every parameter."""
+        stage.save_deps()
+        found: dict[str, Any] = {}
+        for dep in stage.deps:
+            found |= dep.hash_info.value if hasattr(dep, "params") else {str(dep): dep.hash_info.value}
+        return found
 
     def _restored(self, stage: Any) -> bool:
         """Whether the outputs for these very inputs were in DVC's cache, and are now in their place."""

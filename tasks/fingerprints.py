@@ -25,7 +25,6 @@ PACKAGES = {
     "dp_accounting": "dp-accounting",
     "great_expectations": "great-expectations",
     "numpy": "numpy",
-    "pandas": "pandas",
     "polars": "polars",
     "pyarrow": "pyarrow",
     "safetensors": "safetensors",
@@ -45,9 +44,8 @@ APART = frozenset(
 )
 """Modules that name, record or refuse: neither they nor what only they import decides an output."""
 TYPES = frozenset(f"tasks.stages.{name}" for name in ("attack_params", "fields", "network_params", "params"))
-"""Modules of the parameters' types. Of their classes only what computes counts: fields have no defaults that decide,
-and what they hold is a parameter, which DVC compares by itself; validators refuse, and decide no output."""
-VALIDATORS = frozenset({"field_validator", "model_validator"})
+"""Modules of the parameters' types. In their classes a field without a default does not count, unless something else
+than `Field` is called in its annotation: it is strict, so it holds what the file says, which DVC compares by itself."""
 READ_BY_NOBODY = frozenset(
     {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
 )
@@ -275,7 +273,7 @@ class _Reader:
     """Walks a syntax tree once: lines that differ where, and only where, something is said that may decide a result."""
 
     def __init__(self, package: str, *, fields: bool = True) -> None:
-        """fields: whether everything in a class body counts, or its functions alone."""
+        """fields: whether those count that only hold what a file says."""
         self._fields = fields
         self.lines: list[str] = []
         self.imports: set[str] = set()
@@ -290,9 +288,7 @@ class _Reader:
 
     def bare(self, body: list[ast.stmt], in_class: bool) -> None:
         for one in body:
-            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
-                continue
-            if isinstance(one, ast.Pass):  # it keeps a body that has only a docstring from being empty, or does nothing
+            if _is_text(one):
                 continue
             if isinstance(one, ast.If) and _for_types(one):
                 self.bare(one.orelse, in_class)
@@ -318,8 +314,11 @@ class _Reader:
                 self.visit(one.value)
             return
         if isinstance(one, ast.ClassDef) and not self._fields:
-            self.bare(_computing(one), in_class=True)
-            return
+            one.body = [part for part in one.body if not _is_held(part)]
+            if not _says(one):
+                return
+        if isinstance(one, ast.ImportFrom) and one.module in ("typing", "collections.abc") and not one.level:
+            return  # what of it is more than annotations shows where it is used
         self.lines.append(type(one).__name__)
         if isinstance(one, ast.Name):
             self.lines.append(one.id)
@@ -366,13 +365,26 @@ class _Reader:
             self.imports.update(f"{base}.{alias.name}" for alias in node.names)
 
 
-def _computing(node: ast.ClassDef) -> list[ast.stmt]:
-    """The functions of a class, but for validators."""
-    return [
-        one
-        for one in node.body
-        if isinstance(one, ast.FunctionDef) and not VALIDATORS.intersection(map(_decorator, one.decorator_list))
-    ]
+def _is_held(node: ast.stmt) -> bool:
+    """A field that holds what a file says: no default, and nothing is called in its annotation but `Field`."""
+    if not isinstance(node, ast.AnnAssign) or node.value is not None:
+        return False
+    called = [one for one in ast.walk(node.annotation) if isinstance(one, ast.Call | ast.Lambda)]
+    return all(isinstance(one, ast.Call) and _decorator(one) == "Field" for one in called)
+
+
+def _says(node: ast.ClassDef) -> bool:
+    """Whether anything of a strict class is left when its fields are gone."""
+    left = [part for part in node.body if not _is_text(part)]
+    return bool(
+        left or node.decorator_list or node.keywords or [ast.unparse(base) for base in node.bases] != ["Strict"]
+    )
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """A docstring, wherever it stands, or what keeps a body that is nothing else from being empty."""
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return text or isinstance(node, ast.Pass)
 
 
 def _decorator(node: ast.expr) -> str:

@@ -70,11 +70,13 @@ def main(name: str) -> None:
         new = Path(place)
         files.write(results, new)
         changed = [file for file in files.WRITTEN if not _same(new / file, folder / file)]
-        if changed:
-            (folder / files.PROVENANCE).unlink(missing_ok=True)  # that of other numbers
-        if not (folder / files.PROVENANCE).exists() and (runs := read_runs(name, params)):
-            files.write_runs(runs, new / files.PROVENANCE)
-            changed.append(files.PROVENANCE)
+        recorded = folder / files.PROVENANCE
+        if changed or not recorded.exists():
+            known = {(run.stage, run.name): run for run in (files.read_runs(recorded) if recorded.exists() else ())}
+            known |= {(run.stage, run.name): run for run in read_runs(name, params)}
+            if known:  # outputs that were pulled have no record here: theirs is the one that is known
+                files.write_runs(known.values(), new / files.PROVENANCE)
+                changed.append(files.PROVENANCE)
         for file in changed:
             (new / file).replace(folder / file)
 

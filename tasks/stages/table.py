@@ -189,21 +189,27 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     folder = "data/processed/${item.data}"
     judged_by = {"rating": ("/folds.parquet", "/schema.json"), "embedding": ("",)}
     judging = tuple(folder + file for file in judged_by.get(suite.task, ("/interactions.parquet", "/schema.json")))
+    learnt = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
     yield Stage(
         "train",
         "train_networks" if networks else "train",
-        {key: {"data": one.data, "features": one.features} for key, one in suite.experiments.items()},
+        {
+            key: {"data": one.data, "features": one.features}
+            | (_under(one.features, suite, params) if networks else {})
+            for key, one in suite.experiments.items()
+        },
         deps=(
-            *(() if suite.task == "rating" else judging),
+            *learnt,
             "data/${item.features}",
             "data/quality/${item.features}.json",
+            *(("data/${item.alone}", "data/${item.networks}") if networks else ()),
         ),
         outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
         params={
             own: (
                 *_inherited(suite, "experiments"),
                 "experiments.${key}",
-                *(() if networks else ("evaluation", "training")),
+                *(("evaluation.seed",) if networks else ("evaluation", "training")),
             )
         },
         plugins=lambda key: [
@@ -221,6 +227,15 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     if suite.training_audit is not None:
         yield _audit_training(name, suite)
     yield from _ends(name, suite, params)
+
+
+def _under(features: str, suite: Suite, params: Params) -> dict[str, str]:
+    """What the features of an experiment on networks were made from: the embeddings of each alone, and the networks."""
+    layer, _, name = features.partition("/")
+    alone = f"embeddings/{found}" if layer == "aligned" and (found := suite.aligned[name].embeddings) else features
+    if layer == "aligned":
+        return {"alone": alone, "networks": params.networks_of(suite.aligned[name])}
+    return {"alone": alone, "networks": suite.embeddings[name].networks if layer == "embeddings" else features}
 
 
 def _networks(name: str, suite: Suite) -> Iterator[Stage]:
@@ -266,6 +281,7 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
         "data/quality/recommendations/${key}.json",
     )
     found = (f"{runs}/${{key}}/attack",)
+    asked = {own: ("attack", *_inherited(suite, "experiments"), "experiments.${key}")}
     if isinstance(attack, AttributeAttack):
         of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
         yield Stage(
@@ -277,7 +293,7 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             params={own: ("attack.split_seed", "attack.target_share")},
         )
         attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-        yield Stage("attack", "attack", data, (*released, who), found, {own: ("attack",)}, plugins=lambda _: attackers)
+        yield Stage("attack", "attack", data, (*released, who), found, asked, plugins=lambda _: attackers)
     elif isinstance(attack, EdgeAttack):
         named = [*attack.systems, attack.control]
         keys = (
@@ -300,10 +316,9 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             plugins=lambda _: [_model(suite.experiments[one].model) for one in named],
         )
     elif isinstance(attack, ReconstructionAttack):
-        keys = ("attack", *_inherited(suite, "experiments"), "experiments.${key}")
-        yield Stage("attack-ratings", "attack_ratings", data, released, found, {own: keys})
+        yield Stage("attack-ratings", "attack_ratings", data, released, found, asked)
     elif isinstance(attack, EmbeddingAttack):
-        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, {own: ("attack",)})
+        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked)
 
 
 def _audit_training(name: str, suite: Suite) -> Stage:

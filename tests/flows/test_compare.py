@@ -102,4 +102,4 @@ def test_where_nothing_was_run_nothing_is_compared(project: Project) -> None:
     project.write("data/results/demo/metrics.csv", table(0.5))
     found = project.dprec("compare", "demo")
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
-    assert "nothing was run here" in found.stderr
+    assert "were not computed here" in found.stderr

@@ -65,6 +65,17 @@ def test_outputs_for_the_same_inputs_come_from_dvcs_cache(inside: Project) -> No
     assert inside.call("dvc", "status", "download@demo").stdout == "Data and pipelines are up to date.\n"
 
 
+def test_what_changes_while_a_stage_runs_is_not_taken_for_what_it_read(inside: Project) -> None:
+    def edited(command: str) -> None:
+        Processes().run(command, print)
+        inside.write("stage.py", (inside.root / "stage.py").read_text() + "# changed\n")
+
+    with opened() as project, pytest.raises(ConfigurationError, match=r"stage\.py: changed while the stage ran"):
+        project.reproduce("download@demo", edited)
+    assert "download@demo" in inside.call("dvc", "status").stdout
+    assert reproduce("download@demo")
+
+
 def test_other_dvc_commands_keep_off_what_a_running_stage_writes(inside: Project) -> None:
     inside.write("slow.download@demo", "60")
     processes = Processes()
