@@ -281,7 +281,7 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
         "data/quality/recommendations/${key}.json",
     )
     found = (f"{runs}/${{key}}/attack",)
-    asked = {own: ("attack", *_inherited(suite, "experiments"), "experiments.${key}")}
+    asked = {own: ("attack", "experiments.${key}.model")}  # settings and seeds are those of released/
     if isinstance(attack, AttributeAttack):
         of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
         yield Stage(
@@ -316,7 +316,8 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             plugins=lambda _: [_model(suite.experiments[one].model) for one in named],
         )
     elif isinstance(attack, ReconstructionAttack):
-        yield Stage("attack-ratings", "attack_ratings", data, released, found, asked)
+        keys = ("attack", *_inherited(suite, "experiments"), "experiments.${key}")
+        yield Stage("attack-ratings", "attack_ratings", data, released, found, {own: keys})
     elif isinstance(attack, EmbeddingAttack):
         yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked)
 
