@@ -66,6 +66,8 @@ def test_the_command_compares_with_a_revision(project: Project) -> None:
     path = "data/results/demo/metrics.csv"
     project.write(path, table(0.5))
     project.write("data/runs/demo/a", "")
+    assert project.dprec("compare", "demo").returncode == 2, "some of it ran, but its results are the committed ones"
+    project.write("data/provenance/collect/demo.json", "{}")
     without = project.dprec("compare", "demo")
     assert (without.returncode, without.stderr.count("\n")) == (1, 1)
     assert "HEAD has no numbers to compare with" in without.stderr
