@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, variance
 
+from flows import plan
+from flows.project import opened
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import PROVENANCE, RESULTS
 
@@ -99,14 +101,17 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
         How many numbers were compared, and those that differ by more than their tolerance.
 
     Raises:
-        NothingRun: the suite was not run here, so that the file is the committed one.
+        NothingRun: the suite was not run here to its end, so that the file is the committed one.
         DataError: one of the two is not there.
     """
     path = RESULTS / suite / "metrics.csv"
-    if not (PROVENANCE / "collect" / f"{suite}.json").is_file():
-        raise NothingRun(
-            f"{suite}: its results were not computed here, so there is nothing to compare; `dprec run {suite}` first"
-        )
+    ran = (PROVENANCE / "check" / "metrics" / f"{suite}.json").is_file()  # not so where DVC pulled what others computed
+    with opened(suite) as project:
+        if not ran or plan.read(f"report@{suite}", project).pending:
+            raise NothingRun(
+                f"{suite}: its results were not computed here, or not to the end, so there is nothing to compare; "
+                f"`dprec run {suite}` first"
+            )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
     shown = subprocess.run(

@@ -1,6 +1,8 @@
 """Regenerated numbers may leave the committed ones by as much as is stated, and no more."""
 
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -59,29 +61,27 @@ def test_what_is_no_metrics_table_is_refused(text: str) -> None:
         compare.means(text, "metrics.csv")
 
 
-def test_the_command_compares_with_a_revision(project: Project) -> None:
+def test_the_command_compares_with_a_revision(finished: Project) -> None:
     def git(*arguments: str) -> None:
-        subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
+        subprocess.run(["git", *arguments], cwd=finished.root, check=True, capture_output=True)
 
     path = "data/results/demo/metrics.csv"
-    project.write(path, table(0.5))
-    project.write("data/runs/demo/a", "")
-    assert project.dprec("compare", "demo").returncode == 2, "some of it ran, but its results are the committed ones"
-    project.write("data/provenance/collect/demo.json", "{}")
-    without = project.dprec("compare", "demo")
+    finished.write(path, table(0.5))
+    finished.write("data/provenance/check/metrics/demo.json", "{}")
+    without = finished.dprec("compare", "demo")
     assert (without.returncode, without.stderr.count("\n")) == (1, 1)
     assert "HEAD has no numbers to compare with" in without.stderr
     git("add", "--force", path)
     git("commit", "-q", "-m", "numbers")
-    assert project.dprec("compare", "demo").stdout == "demo: 1 numbers agree with those of HEAD\n"
-    project.write(path, table(0.6))
-    left = project.dprec("compare", "demo")
+    assert finished.dprec("compare", "demo").stdout == "demo: 1 numbers agree with those of HEAD\n"
+    finished.write(path, table(0.6))
+    left = finished.dprec("compare", "demo")
     assert left.returncode == 1
     assert left.stdout == "demo-bpr base full/hit@10: 0.5000 -> 0.6000 (+0.1000, allowed 0.03)\n"
     assert left.stderr == "dprec: 1 of 1 numbers of demo left their band around those of HEAD\n"
     git("commit", "-q", "-a", "-m", "other numbers")
-    assert project.dprec("compare", "demo").returncode == 0
-    assert project.dprec("compare", "demo", "--against", "HEAD~1").returncode == 1
+    assert finished.dprec("compare", "demo").returncode == 0
+    assert finished.dprec("compare", "demo", "--against", "HEAD~1").returncode == 1
 
 
 def test_means_and_values_per_seed_give_the_same_numbers() -> None:
@@ -100,8 +100,17 @@ def test_means_and_values_per_seed_give_the_same_numbers() -> None:
         )
 
 
-def test_where_nothing_was_run_nothing_is_compared(project: Project) -> None:
-    project.write("data/results/demo/metrics.csv", table(0.5))
-    found = project.dprec("compare", "demo")
+@pytest.mark.parametrize("state", ["nothing was run", "outputs were pulled", "a stage changed since"])
+def test_where_results_are_the_committed_ones_nothing_is_compared(
+    state: str, template: Path, finished: Project, tmp_path: Path
+) -> None:
+    where = finished if state != "nothing was run" else Project(shutil.copytree(template, tmp_path / "fresh"))
+    where.write("data/results/demo/metrics.csv", table(0.5))
+    if state != "outputs were pulled":
+        where.write("data/provenance/check/metrics/demo.json", "{}")
+    if state == "a stage changed since":
+        where.write("code/a.py", "1")
+    found = where.dprec("compare", "demo")
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
-    assert "were not computed here" in found.stderr
+    assert "were not computed here, or not to the end" in found.stderr
+    assert "`dprec run demo`" in found.stderr
