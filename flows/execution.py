@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from flows import warm
 from tasks.errors import DprecError
 from tasks.stages.common import DATA
 
@@ -40,7 +41,7 @@ class AlreadyRunning(DprecError):
 class Processes:
     """The stages that are running, each in a process group of its own, so that all of them can be stopped."""
 
-    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _running: set[subprocess.Popen[bytes] | warm.Fork] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
 
@@ -53,14 +54,7 @@ class Processes:
         with self._lock:
             if self._stopped:
                 raise StageFailed("not started: the run was stopped")
-            process = subprocess.Popen(
-                shlex.split(command),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env=environment(),
-                start_new_session=True,
-            )
+            process = _start(shlex.split(command))
             self._running.add(process)
         try:
             assert process.stdout is not None
@@ -92,6 +86,21 @@ class Processes:
         finally:
             for process in running:
                 _signal(process, signal.SIGKILL)
+
+
+def _start(command: list[str]) -> subprocess.Popen[bytes] | warm.Fork:
+    """In a session of its own, without input; what it says, errors too, is in `stdout`."""
+    match command:
+        case ["python", "-m", str(module), *arguments] if warm.ready():
+            return warm.Fork(module, arguments, environment())
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        start_new_session=True,
+    )
 
 
 def environment() -> dict[str, str]:
@@ -136,7 +145,7 @@ def _owner(path: Path) -> str:
         return "just started"
 
 
-def _signal(process: subprocess.Popen[bytes], number: int) -> bool:
+def _signal(process: subprocess.Popen[bytes] | warm.Fork, number: int) -> bool:
     """Send a signal (0: none) to a stage's whole group, which may outlive DVC itself; whether there still is one."""
     try:
         os.killpg(process.pid, number)

@@ -24,7 +24,7 @@ from prefect.futures import PrefectFuture
 from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows import plan
+from flows import plan, warm
 from flows.current import current
 from flows.execution import Processes, StageFailed, exclusive, say
 from flows.plan import Plan, Step
@@ -34,6 +34,8 @@ from tasks.stages.common import REPORTS
 
 WAKE_SECONDS = 0.5
 """How long Ctrl-C may take to be seen."""
+MANY = 8
+"""Stages that are worth having the large libraries loaded once for all of them."""
 RETRIED = "download"  # the only stage that reaches for something outside this machine
 RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times by then
 
@@ -95,6 +97,8 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     logger = get_run_logger()
     with exclusive(f"suite {suite}", wait=wait), current(suite) as project:
         todo = plan.read(report_stage(suite), project)
+        if force or len(todo.pending) >= MANY:
+            warm.prepare()
         with _stopping(Processes()) as processes:
             failed, left = _walk(todo, project, processes, jobs or os.cpu_count() or 1, force)
     for name in left:

@@ -1,0 +1,92 @@
+"""Processes for stages with the large libraries loaded already: importing them costs most stages more than their work.
+
+Python's fork server imports them once per run; every stage is a fork of it. What belongs to this project is not loaded
+before the fork, so a stage runs the code as it then is, just as `python -m` does.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import threading
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+LOADED = (
+    "torch._dynamo",  # the first optimiser of a process asks for it
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "sklearn.metrics",
+    "sklearn.neural_network",
+    "pyarrow.parquet",
+    "great_expectations",
+)
+"""Without polars, which starts threads when it is imported: a fork would not have them."""
+STARTED = b"\n"
+
+_context = get_context("forkserver")
+_ready = threading.Event()
+
+
+def prepare() -> None:
+    """Start loading, in the background; `ready` says when that is done. It ends with this process."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # as every stage has it; libraries read it when they are loaded
+    _context.set_forkserver_preload(list(LOADED))
+    threading.Thread(target=_wait, daemon=True).start()
+
+
+def ready() -> bool:
+    """Whether a stage would start at once."""
+    return _ready.is_set()
+
+
+def _wait() -> None:
+    first = _context.Process(target=_nothing)
+    first.start()
+    first.join()
+    if first.exitcode == 0:
+        _ready.set()
+
+
+def _nothing() -> None: ...
+
+
+class Fork:
+    """`python -m MODULE ARGUMENTS` in a fork, as `subprocess.Popen` with a session of its own would run it."""
+
+    def __init__(self, module: str, arguments: list[str], environment: dict[str, str]) -> None:
+        reader, writer = _context.Pipe(duplex=False)
+        self._process: BaseProcess = _context.Process(target=_run, args=(module, arguments, environment, writer))
+        self._process.start()
+        writer.close()
+        self.pid = self._process.pid or 0
+        self.stdout = os.fdopen(os.dup(reader.fileno()), "rb")
+        reader.close()
+        os.read(self.stdout.fileno(), len(STARTED))  # from here on it has a session of its own
+
+    def wait(self) -> int:
+        """Its exit code; of a signal's the negative."""
+        self._process.join()
+        return self._process.exitcode or 0
+
+    @property
+    def returncode(self) -> int:
+        """As `wait` has it, once it ended."""
+        return self._process.exitcode or 0
+
+
+def _run(module: str, arguments: list[str], environment: dict[str, str], output: Connection) -> None:
+    os.setsid()
+    for stream in (1, 2):
+        os.dup2(output.fileno(), stream)
+    os.write(1, STARTED)
+    output.close()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path.insert(0, os.getcwd())
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
