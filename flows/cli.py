@@ -54,8 +54,9 @@ def check(
 ) -> None:
     """Validate params.yaml and every suite's own, and show the plan: what is up to date, what will run, and why.
 
-    Only dvc.yaml and code.json are brought up to date, from the parameters and the code. The first wrong key is named
-    in one line, with exit code 1.
+    Without a suite, a line per suite, and per data set that none uses; with one, its stages. Only dvc.yaml and
+    code.json are brought up to date, from the parameters and the code. The first wrong key is named in one line, with
+    exit code 1.
     """
     from flows import plan
     from flows.current import current
@@ -65,8 +66,10 @@ def check(
     if suite:
         _known(suite, loaded)
     with current(suite) as project:
-        for todo in [plan.read(f"report@{suite}", project)] if suite else plan.read_all(project):
-            _show(todo)
+        if suite:
+            _show(plan.read(f"report@{suite}", project))
+        else:
+            _summarise(plan.read_all(project))
 
 
 @app.command()
@@ -298,6 +301,22 @@ def _drawn(suite: str) -> Path:
 
         draw(suite)
     return path
+
+
+def _summarise(plans: list[Plan]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="`dprec check SUITE` shows every stage", title_justify="left")
+    table.add_column("leads to", no_wrap=True)
+    table.add_column("to run", justify="right", no_wrap=True)
+    table.add_column("first, and why")
+    for todo in plans:
+        first = next(iter(todo.pending), None)
+        why = f"{first.name}: {first.why}" if first else "[green]up to date[/green]"
+        table.add_row(todo.target, f"{len(todo.pending)} of {len(todo.steps)}", escape(why) if first else why)
+    Console(soft_wrap=not sys.stdout.isatty()).print(table)
 
 
 def _show(todo: Plan) -> None:

@@ -77,7 +77,8 @@ def read_all(project: Project) -> list[Plan]:
     """The plans of the stages that nothing else needs: together, everything that every dvc.yaml describes."""
     graph = project.graph
     done: dict[Any, Step] = {}
-    last = sorted((stage for stage in graph if graph.in_degree(stage) == 0), key=name_of)
+    last = [stage for stage in graph if graph.in_degree(stage) == 0]
+    last.sort(key=lambda stage: (not name_of(stage).startswith("report@"), name_of(stage)))  # then unused data sets
     with project.locked():
         return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
 
@@ -102,7 +103,8 @@ def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
     """DVC's account of a stage's changes as short phrases; a parameter is named by its key."""
     if changes and not any(out.hash_info for out in stage.outs):
         return ("never run",)
-    found, absent = [], []
+    found: list[str] = []
+    absent = False
     for change in changes:
         if isinstance(change, str):  # "changed command", "always changed"
             found.append({"changed command": "its command changed"}.get(change, change))
@@ -112,11 +114,13 @@ def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
                 if isinstance(how, dict):
                     found += [f"{key} {_verb(state)}" for key, state in how.items()]
                 elif kind == "changed deps" and how == "deleted":
-                    absent.append(f"{path} is missing")
+                    absent = True
+                elif how in ("deleted", "not in cache"):
+                    found.append("its outputs are not here")
                 else:
                     found.append(f"{path} {_verb(how)}")
     # an input that is missing says nothing more than that the stage which writes it comes first
-    return tuple(found or absent)
+    return tuple(dict.fromkeys(found)) or (("its inputs are not here",) if absent else ())
 
 
 def _verb(state: str) -> str:
