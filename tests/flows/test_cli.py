@@ -109,7 +109,9 @@ def test_outside_a_project_is_one_line(tmp_path: Path) -> None:
 def test_check_names_the_first_wrong_key_and_otherwise_shows_the_plan(finished: Project) -> None:
     plan = finished.dprec("check")
     assert plan.returncode == 0
-    assert "report@demo" in plan.stdout and "0 of 4" in plan.stdout and "up to date" in plan.stdout
+    assert "report@demo" in plan.stdout
+    assert "0 of 4" in plan.stdout
+    assert "up to date" in plan.stdout
     assert "report@demo: 0 of 4 stages to run" in finished.dprec("check", "demo").stdout
     finished.write("code/b.py", "# changed\n")
     shutil.copytree(finished.root / "code", finished.root / "below/here")

@@ -60,7 +60,7 @@ def test_a_missing_output_is_the_reason(finished: Project) -> None:
     shutil.rmtree(finished.root / "data/runs/demo/b")
     pending = read().pending
     assert [step.name for step in pending] == ["train@b", "report@demo"]
-    assert pending[0].why == "data/runs/demo/b is missing"
+    assert pending[0].why == "its outputs are not here"
 
 
 def test_unknown_stages_and_broken_graphs_are_one_line(inside: Project) -> None:
