@@ -30,7 +30,7 @@ app = typer.Typer(
     "missing or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same "
     "stages.",
 )
-Suite = Annotated[str, typer.Argument(help="A suite of params.yaml, e.g. demo or gerai.", show_default=False)]
+Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 
 
 @app.callback()
@@ -277,8 +277,9 @@ def main() -> None:
 
 
 def _known(suite: str, loaded: Params) -> None:
-    if suite not in loaded.suites:
-        raise ConfigurationError(f"unknown suite {suite!r}; params.yaml has: {', '.join(sorted(loaded.suites))}")
+    from tasks.stages.params import entry
+
+    entry("suites", suite, loaded.suites)
 
 
 def _report(suite: str) -> Path:

@@ -86,7 +86,7 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     """Bring the report of `suite` up to date.
 
     Args:
-        suite: a suite of params.yaml; its last stage is `report@SUITE`.
+        suite: a folder of suites/; its last stage is `report@SUITE`.
         jobs: stages that may run at the same time; by default one per processor core.
         wait: wait for another run in this project instead of refusing to start.
         force: run every stage, up to date or not.

@@ -12,27 +12,32 @@ from typing import Any
 import yaml
 
 from tasks.stages import code, table
-from tasks.stages.params import load
+from tasks.stages.params import OWN_FILES, load, own_file
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_ENTRIES = ("experiments", "embeddings", "aligned")
 """Sections of entries."""
-OWN = ("about", "evaluation", "training", "tuning", "attack", "training_audit", "defaults", *OF_ENTRIES)
-"""What stands in a suite's own file."""
+OWN = (
+    *("title", "paper", "data", "task", "about", "evaluation", "training", "tuning", "attack", "training_audit"),
+    *("defaults", *OF_ENTRIES),
+)
+"""What stands in the files of a suite's folder."""
 
 
 def read() -> dict[str, Any]:
-    """The project's params.yaml, with what the suites' own files say among the entries of `suites`; no `defaults`, but
-    all keys in every entry."""
+    """The project's params.yaml, and under `suites` what the files of every suite say; no `defaults`, but all keys in
+    every entry."""
     return copying.deepcopy(_read())
 
 
 @cache
 def _read() -> dict[str, Any]:
     """The same, once."""
-    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    for name, suite in raw["suites"].items():
-        suite |= yaml.safe_load((ROOT / "suites" / name / "params.yaml").read_text(encoding="utf-8"))
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")) | {"suites": {}}
+    for folder in sorted(path for path in (ROOT / "suites").iterdir() if path.is_dir()):
+        suite = raw["suites"].setdefault(folder.name, {})
+        for file in OWN_FILES:
+            suite |= yaml.safe_load((folder / file).read_text(encoding="utf-8"))
         for section, shared in suite.pop("defaults").items():
             suite[section] = {entry: copying.deepcopy(shared) | own for entry, own in suite[section].items()}
     return raw
@@ -40,26 +45,25 @@ def _read() -> dict[str, Any]:
 
 def write(raw: dict[str, Any], place: Path) -> Path:
     """Write such a table below `place`; the path of the root's file."""
-    root = dict(raw)
-    if isinstance(raw.get("suites"), dict):
-        root["suites"] = {
-            name: {key: value for key, value in suite.items() if key not in OWN}
-            for name, suite in raw["suites"].items()
-        }
-        for name, suite in raw["suites"].items():
-            own = {key: suite[key] for key in OWN if key in suite}
-            file = place / "suites" / name / "params.yaml"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(yaml.dump(own, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
     path = place / "params.yaml"
-    path.write_text(yaml.dump(root, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
+    _dump({key: value for key, value in raw.items() if key != "suites"}, path)
+    shutil.rmtree(place / "suites", ignore_errors=True)
+    for name, suite in raw.get("suites", {}).items():
+        for file in OWN_FILES:
+            own = {key: value for key, value in suite.items() if own_file(name, path, key).name == file}
+            _dump(own, place / "suites" / name / file)
     return path
+
+
+def _dump(table: dict[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.dump(table, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
 
 
 def copy(place: Path) -> None:
     """Copy the project's files below `place`, comments included."""
     shutil.copy(ROOT / "params.yaml", place)
-    for file in (ROOT / "suites").glob("*/params.yaml"):
+    for file in (file for own in OWN_FILES for file in (ROOT / "suites").glob(f"*/{own}")):
         to = place / file.relative_to(ROOT)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, to)

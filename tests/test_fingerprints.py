@@ -54,7 +54,7 @@ def closures(params: Params) -> dict[tuple[str, str], frozenset[str]]:
     for stages in table.dvc_files(params).values():
         for stage in stages:
             for key in stage.items:
-                entries = [source.target(plugin).partition(":")[0] for plugin in stage.plugins(key)]
+                entries = [source.target(one).partition(":")[0] for one in stage.plugins(key) if one.runs]
                 found[stage.name, key] = frozenset().union(*map(below, [f"tasks.stages.{stage.module}", *entries]))
     return found
 

@@ -15,7 +15,7 @@ import yaml
 from flows.deployments import SCHEDULES
 from tasks.errors import ConfigurationError
 from tasks.stages.params import load
-from tasks.stages.references import check
+from tasks.stages.references import check, check_references
 from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,7 +108,8 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
         (put("surprise", value=1), "surprise: unknown key"),
         (put(*DEMO, "evaluation", "negative", value=100), "suites/demo/params.yaml: evaluation.negative: unknown key"),
         (drop(*DEMO, "evaluation", "seed"), "suites/demo/params.yaml: evaluation.seed: this key is missing"),
-        (drop("suites"), "suites: this key is missing"),
+        (put("suites", "demo", "datasets", value={}), "suites/demo/params.yaml: datasets: unknown key"),
+        (put("suites", "Demo", value={}), "suites/Demo: no name of a suite"),
         (
             put(*DEMO, "evaluation", "negatives", value="many"),
             "suites/demo/params.yaml: evaluation.negatives: .*integer.*'many'",
@@ -216,15 +217,15 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
         (put(*DEMO, "experiments", "Demo BPR", value={}), "suites/demo/params.yaml: experiments.Demo BPR"),
         (
             put(*DEMO, "attack", "attackers", value=["oracle"]),
-            "suites/demo/params.yaml: attack.attackers.0: unknown attacker 'oracle'",
+            "suites/demo/attack.yaml: attack.attackers.0: unknown attacker 'oracle'",
         ),
-        (drop(*DEMO, "attack"), "suites/demo/params.yaml: attack: this key is missing"),
-        (put(*DEMO, "task", value="ratings"), "suites.demo.task: "),
+        (drop(*DEMO, "attack"), "suites/demo/attack.yaml: attack: this key is missing"),
+        (put(*DEMO, "task", value="ratings"), "suites/demo/params.yaml: task: "),
         (
             put(*DEMO, "paper", value="geraint"),
-            "suites.demo.paper: unknown paper 'geraint'; known: dipsgnn, dpcrosue, ",
+            "suites/demo/params.yaml: paper: unknown paper 'geraint'; known: dipsgnn, dpcrosue, ",
         ),
-        (put(*DEMO, "data", value="ml-10b"), "suites.demo.data: unknown processed data set 'ml-10b'"),
+        (put(*DEMO, "data", value="ml-10b"), "suites/demo/params.yaml: data: unknown processed data set 'ml-10b'"),
         (
             put(*DEMO, "evaluation", "negatives", value=None),
             "suites/demo/params.yaml: evaluation.negatives: must not be null in a suite whose task is top-k",
@@ -239,7 +240,7 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
         ),
         (
             put("suites", "dpvae", "training_audit", "experiments", value={"x": {"settings": ["base"], "control": {}}}),
-            "suites/dpvae/params.yaml: training_audit.experiments: unknown experiment of this suite 'x'",
+            "suites/dpvae/attack.yaml: training_audit.experiments: unknown experiment of this suite 'x'",
         ),
         (move("demo-bpr"), "suites/gerai/params.yaml: experiments.demo-bpr: the suite 'demo' has an experiment of"),
         (
@@ -259,7 +260,7 @@ def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], change
         ("", "params.yaml: "),
         ("evaluation: {k: [5\n", r"params.yaml:2: not valid YAML"),
         (
-            "suites:\n  demo: {title: a, data: b}\n  demo: {title: c, data: d}\n",
+            "datasets:\n  demo: {source: a}\n  demo: {source: b}\n",
             "params.yaml:3: .*'demo' is given twice",
         ),
     ],
@@ -346,12 +347,17 @@ def test_a_default_is_what_entries_of_the_suite_have(suite: str) -> None:
         assert used == set(values), section
 
 
-def test_every_suite_has_a_file_and_every_file_a_suite(written: Callable[[Change], Path], tmp_path: Path) -> None:
+def test_a_suite_is_a_folder_with_its_files(written: Callable[[Change], Path], tmp_path: Path) -> None:
     path = written(lambda _: None)
     shutil.copytree(tmp_path / "suites/demo", tmp_path / "suites/other")
-    with pytest.raises(ConfigurationError, match=r"suites/other/params\.yaml: .* has no suite 'other'"):
-        load(path)
+    with pytest.raises(ConfigurationError, match=r"suites/other/params\.yaml: .* the suite 'demo' has an experiment"):
+        check_references(load(path), path)
     shutil.rmtree(tmp_path / "suites/other")
+    misplaced = (tmp_path / "suites/demo/tuning.yaml").read_text()
+    with (tmp_path / "suites/demo/params.yaml").open("a") as file:
+        file.write(misplaced)
+    with pytest.raises(ConfigurationError, match=r"demo/params\.yaml: tuning: stands in .*suites/demo/tuning\.yaml"):
+        load(path)
     (tmp_path / "suites/demo/params.yaml").unlink()
     with pytest.raises(ConfigurationError, match=r"suites/demo/params\.yaml: not found; every suite has its own"):
         load(path)

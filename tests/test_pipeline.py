@@ -63,17 +63,17 @@ def test_a_stage_is_tied_to_its_own_fingerprint_and_to_no_module(project: Projec
 
 
 def test_a_stage_depends_on_its_own_parameters_and_on_no_others(project: Project) -> None:
-    tables = {"datasets", "processed", "perturbed", "embedded", "embeddings", "aligned", "experiments", "suites"}
+    tables = {"datasets", "processed", "perturbed", "embedded", "embeddings", "aligned", "experiments"}
     for address, stage in project.stages.items():
         kind, _, own = name_of(stage).partition("@")
         suite = address.removeprefix("suites/").partition("/")[0] if address.startswith("suites/") else own
         whole_suite = kind in ("attack-edges", "audit", "audit-training", "check-metrics", "collect")
         for file, key in listed(stage):
-            assert Path(file).name == "code.json" or file in ("params.yaml", f"suites/{suite}/params.yaml"), address
+            own_files = {f"suites/{suite}/{one}" for one in ("params.yaml", "attack.yaml")}
+            assert Path(file).name == "code.json" or file in {"params.yaml", *own_files}, address
             table_, _, entry = key.partition(".")
             if table_ in tables and not whole_suite:
-                of = suite if table_ == "suites" else own
-                assert entry == of or entry.startswith(f"{of}."), f"{address}: {key}"
+                assert entry == own or entry.startswith(f"{own}."), f"{address}: {key}"
 
 
 def test_nothing_depends_on_a_folder_above_what_a_stage_writes(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""All papers, under the keys that `suites.*.paper` in params.yaml and paper_tables.csv have for them."""
+"""All papers, under the keys that `paper` in a suite's params.yaml and in paper_tables.csv has for them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages.align_inputs import Anchors, Inputs, locate
@@ -57,7 +57,7 @@ from tasks.stages.common import (
 from tasks.stages.monitor import Screen
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.network_params import Alignment
-from tasks.stages.params import Params, load, options, own_file
+from tasks.stages.params import Params, entry, load, options, own_file
 
 KEPT = CHECKPOINTS / "aligned"
 STREAM = 0xA119
@@ -93,25 +93,21 @@ def main(name: str) -> None:
     """
     torch.set_num_threads(1)
     params = load()
-    if name not in params.aligned:
-        raise ConfigurationError(
-            f"suites/*/params.yaml: aligned has no {name!r}; known: {', '.join(sorted(params.aligned))}"
-        )
-    entry = params.aligned[name]
-    inputs = locate(entry, params)
-    config = options(AlignmentConfig, entry.config, f"aligned.{name}.config", own_file(entry.suite))
-    layer, _, key = entry.of.partition("/")
-    checks = [require_passed("processed", entry.data)]
+    pair = entry("aligned", name, params.aligned)
+    inputs = locate(pair, params)
+    config = options(AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite))
+    layer, _, key = pair.of.partition("/")
+    checks = [require_passed("processed", pair.data)]
     if layer != "processed":
-        checks.append(require_passed(layer, key, entry.suite if layer == "embeddings" else None))
-    units = plan(name, entry, inputs, fingerprint("align", name, params))
+        checks.append(require_passed(layer, key, pair.suite if layer == "embeddings" else None))
+    units = plan(name, pair, inputs, fingerprint("align", name, params))
     with Screen(f"align {name}", len(units)) as screen:
         for unit in units:
             if unit.done.is_dir():
                 screen.skip()
             else:
-                complete(unit, entry, config, screen)
-    assemble(name, entry, params, units, checks)
+                complete(unit, pair, config, screen)
+    assemble(name, pair, params, units, checks)
     for folder in (KEPT / name).iterdir():
         if folder not in {unit.folder for unit in units}:
             remove(folder)

@@ -47,7 +47,7 @@ from tasks.stages.common import (
     write_json,
 )
 from tasks.stages.fields import BASE
-from tasks.stages.params import Experiment, Params, load
+from tasks.stages.params import Experiment, Params, entry, load
 from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
 
 SCORES = pa.schema(
@@ -100,9 +100,7 @@ def main(name: str) -> None:
     """Attack experiment `name`."""
     torch.set_num_threads(1)
     params = load()
-    if name not in params.experiments:
-        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(params.experiments)}")
-    experiment = params.experiments[name]
+    experiment = entry("experiments", name, params.experiments)
     attack = attribute_attack(experiment.suite, params)
     checks = [require_passed("recommendations", name, experiment.suite)]
     known = read_known(name, attack, params)

@@ -33,7 +33,7 @@ from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whol
 from tasks.stages.fields import BASE
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Screen
-from tasks.stages.params import Experiment, Params, load
+from tasks.stages.params import Experiment, Params, entry, load
 
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""
@@ -56,12 +56,10 @@ def main(name: str) -> None:
     """Attack the systems of suite `name` that its attack lists."""
     torch.set_num_threads(1)
     params = load()
-    if name not in params.suites:
-        raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
-    suite = params.suites[name]
+    suite = entry("suites", name, params.suites)
     attack = suite.attack
     if not isinstance(attack, EdgeAttack):
-        raise ConfigurationError(f"suites/{name}/params.yaml: attack: is not of kind edges; there is nothing to attack")
+        raise ConfigurationError(f"suites/{name}/attack.yaml: attack: is not of kind edges; there is nothing to attack")
     checks = [require_passed("recommendations", experiment, name) for experiment in attack.systems]
     control = params.experiments[attack.control]
     targets = choose_targets(control, attack)

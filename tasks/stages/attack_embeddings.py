@@ -66,7 +66,7 @@ from tasks.stages.common import (
 )
 from tasks.stages.judging_embeddings import Record, record, scores, split_seed
 from tasks.stages.network_files import embedded, embedding_file, read_vectors
-from tasks.stages.params import Experiment, load
+from tasks.stages.params import Experiment, entry, load
 
 PREFIX = "attack-"
 """What the names of this stage's checkpoints begin with; those of training lie beside them."""
@@ -178,12 +178,10 @@ class Unit:
 def main(name: str) -> None:
     """Attack experiment `name`."""
     params = load()
-    if name not in params.experiments:
-        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
-    experiment = params.experiments[name]
+    experiment = entry("experiments", name, params.experiments)
     attack = params.suites[experiment.suite].attack
     if not isinstance(attack, EmbeddingAttack):
-        where = f"suites/{experiment.suite}/params.yaml"
+        where = f"suites/{experiment.suite}/attack.yaml"
         raise ConfigurationError(f"{where}: attack: is not of kind embeddings; there are no embeddings to attack")
     checks = [require_passed("recommendations", name, experiment.suite)]
     pair = contracts.read_processed(PROCESSED / experiment.data)

@@ -34,7 +34,7 @@ from tasks.evaluation.rating import mae
 from tasks.stages.attack_params import ReconstructionAttack
 from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import Experiment, load
+from tasks.stages.params import Experiment, entry, load
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,10 @@ class Found:
 def main(name: str) -> None:
     """Attack experiment `name`."""
     params = load()
-    if name not in params.experiments:
-        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
-    experiment = params.experiments[name]
+    experiment = entry("experiments", name, params.experiments)
     attack = params.suites[experiment.suite].attack
     if not isinstance(attack, ReconstructionAttack):
-        where = f"suites/{experiment.suite}/params.yaml"
+        where = f"suites/{experiment.suite}/attack.yaml"
         raise ConfigurationError(f"{where}: attack: is not of kind reconstruction; there are no ratings to attack")
     checks = [require_passed("recommendations", name, experiment.suite)]
     found = attack_all(name, experiment, attack)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tasks import contracts
-from tasks.errors import ConfigurationError, PrivacyError
+from tasks.errors import PrivacyError
 from tasks.models.social.ledgers import NOISY_SUMS, RIGOROUS, VALUE, published_mechanism
 from tasks.privacy import aggregation, dpsgd, worst_cases
 from tasks.privacy.audit import audit, verdict
@@ -21,7 +21,7 @@ from tasks.privacy.multidimensional import sampled_features
 from tasks.privacy.shared_noise import SharedNoise
 from tasks.stages import audit_networks
 from tasks.stages.common import PROCESSED, RUNS, run_stage, whole, write_json
-from tasks.stages.params import Params, load
+from tasks.stages.params import Params, entry, load
 
 SAMPLES = 200_000
 """Outputs drawn for each of the two inputs; they can prove bounds up to about 9.5."""
@@ -36,8 +36,7 @@ SEED = 0
 def main(name: str) -> None:
     """Audit the mechanisms of suite `name`."""
     params = load()
-    if name not in params.suites:
-        raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
+    entry("suites", name, params.suites)
     sound = [*_features(name, params), *_counts(name, params), *_releases(name, params), *_submissions(name, params)]
     sound += audit_networks.audits(name, params, SAMPLES, _rng, _record)
     with whole(RUNS / name / "audit.json") as place:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,18 +30,16 @@ from tasks.privacy.ledger import LedgerEntry
 from tasks.stages.attack_params import TrainingAudit
 from tasks.stages.common import RUNS, require_passed, run_stage, whole, write_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import Params, load, options, own_file
+from tasks.stages.params import Params, entry, load, options, own_file
 
 
 def main(name: str) -> None:
     """Audit the training runs of suite `name`."""
     torch.set_num_threads(1)
     params = load()
-    if name not in params.suites:
-        raise ConfigurationError(f"suites.{name} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
-    audit = params.suites[name].training_audit
+    audit = entry("suites", name, params.suites).training_audit
     if audit is None:
-        raise ConfigurationError(f"{own_file(name)}: training_audit: is null; there is nothing to audit")
+        raise ConfigurationError(f"{_file(name)}: training_audit: is null; there is nothing to audit")
     require_passed("processed", params.suites[name].data)
     records = [record for experiment in audit.experiments for record in audited(name, experiment, audit, params)]
     with whole(RUNS / name / "one_run.json") as place:
@@ -54,6 +53,10 @@ def main(name: str) -> None:
             )
 
 
+def _file(suite: str) -> Path:
+    return own_file(suite, key="training_audit")
+
+
 def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> list[dict[str, Any]]:
     """The records of an experiment: two for each setting, one per auditor."""
     settings, control_config = audit.experiments[name].settings, audit.experiments[name].control
@@ -61,14 +64,14 @@ def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> list
     known = experiment.settings()
     if not set(settings) <= set(known):
         raise ConfigurationError(
-            f"{own_file(suite)}: training_audit.experiments.{name}: a setting other than {', '.join(known)}"
+            f"{_file(suite)}: training_audit.experiments.{name}: a setting other than {', '.join(known)}"
         )
     controls: dict[str, dict[str, one_run.OneRun]] = {}
     records = []
     for setting in settings:
         config = known[setting]
         if "features_epsilon" in config:
-            raise ConfigurationError(f"{own_file(suite)}: training_audit: {name}, {setting} sweeps its features")
+            raise ConfigurationError(f"{_file(suite)}: training_audit: {name}, {setting} sweeps its features")
         run = Audited(name, config, suite, audit, params)
         model, scores = run.scores(config)
         entry = next(entry for entry in model.ledger() if entry.protects == "interaction")
@@ -92,7 +95,7 @@ class Audited:
         self._cls = model_class(experiment.model)
         if not issubclass(self._cls, Model) or not hasattr(self._cls, "losses"):
             raise ConfigurationError(
-                f"{own_file(suite)}: training_audit.experiments.{name}: {experiment.model} does not say what users "
+                f"{_file(suite)}: training_audit.experiments.{name}: {experiment.model} does not say what users "
                 "lose; audit models that have `losses`"
             )
         self._where, self._audit = (f"experiments.{name}", own_file(suite)), audit

@@ -37,8 +37,8 @@ from tasks.stages.common import (
     write_json,
 )
 from tasks.stages.fields import BASE, PublishedNetworks, RigorousNetworks
-from tasks.stages.params import Experiment, Params, Suite, load
-from tasks.stages.subjects import Subject, known
+from tasks.stages.params import Experiment, Params, Suite, entry, load
+from tasks.stages.subjects import Subject
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
@@ -148,7 +148,7 @@ def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> s
 
 def raw(key: str, params: Params) -> Subject:
     """Raw tables of a data set."""
-    known("datasets", key, params.datasets)
+    entry("datasets", key, params.datasets)
     folder = INTERIM / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
     return Subject(files, lambda: suites.raw(read_raw(folder)))
@@ -156,7 +156,7 @@ def raw(key: str, params: Params) -> Subject:
 
 def processed(key: str, params: Params) -> Subject:
     """Tables of a data set under a protocol."""
-    known("processed", key, params.processed)
+    entry("processed", key, params.processed)
     folder = PROCESSED / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
 
@@ -188,7 +188,7 @@ def require_types(tables: contracts.ProcessedTables) -> None:
 
 def perturbed(key: str, params: Params) -> Subject:
     """Perturbed features, every budget and seed, or networks, every setting and seed."""
-    release = known("perturbed", key, params.perturbed)
+    release = entry("perturbed", key, params.perturbed)
     if release.mechanism == "dpcrosue":
         return _perturbed_networks(PERTURBED / key, release)
     folder = PERTURBED / key
@@ -235,7 +235,7 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
 
 def embedded(key: str, params: Params) -> Subject:
     """User features as word vectors."""
-    embedding = known("embedded", key, params.embedded)
+    embedding = entry("embedded", key, params.embedded)
     folder = DATA / "embedded" / key
     file = folder / "features.parquet"
 
@@ -249,7 +249,7 @@ def embedded(key: str, params: Params) -> Subject:
 
 def recommendations(key: str, params: Params) -> Subject:
     """What an experiment released, every setting and seed, beside the data it learnt from."""
-    experiment: Experiment = known("experiments", key, params.experiments)
+    experiment: Experiment = entry("experiments", key, params.experiments)
     suite = params.suites[experiment.suite]
     if suite.task == "embedding":
         folder = RUNS / experiment.suite / key / "released"
@@ -282,7 +282,7 @@ def recommendations(key: str, params: Params) -> Subject:
 
 def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
-    suite: Suite = known("suites", key, params.suites)
+    suite: Suite = entry("suites", key, params.suites)
     if suite.task == "embedding":
         return check_networks.metrics(key, suite)
     stages = ("train", "attack") if isinstance(suite.attack, AttributeAttack | ReconstructionAttack) else ("train",)

@@ -14,15 +14,15 @@ from tasks.quality.rules import Table
 from tasks.stages.attack_params import EmbeddingAttack
 from tasks.stages.common import PROCESSED, RUNS
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded, embedding_file
-from tasks.stages.params import Params, Suite
-from tasks.stages.subjects import Subject, known
+from tasks.stages.params import Params, Suite, entry
+from tasks.stages.subjects import Subject
 
 
 def embeddings(key: str, params: Params) -> Subject:
     """Each network of a pair embedded alone, every setting and seed."""
-    entry = known("embeddings", key, params.embeddings)
-    settings = params.networks_settings(entry.networks)
-    return released_vectors(EMBEDDINGS / key, entry.data, settings, entry.seeds)
+    alone = entry("embeddings", key, params.embeddings)
+    settings = params.networks_settings(alone.networks)
+    return released_vectors(EMBEDDINGS / key, alone.data, settings, alone.seeds)
 
 
 def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Sequence[int]) -> Subject:
@@ -52,19 +52,19 @@ def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Se
 
 def aligned(key: str, params: Params) -> Subject:
     """The pairs that an alignment hands on, every setting and seed, and its metrics."""
-    entry = known("aligned", key, params.aligned)
-    folder, data = ALIGNED / key, PROCESSED / entry.data
-    settings = params.networks_settings(params.networks_of(entry))
-    units = [(setting, seed) for setting in settings for seed in entry.seeds]
-    measured_file = RUNS / entry.suite / "alignments" / key / "metrics.parquet"
+    pair = entry("aligned", key, params.aligned)
+    folder, data = ALIGNED / key, PROCESSED / pair.data
+    settings = params.networks_settings(params.networks_of(pair))
+    units = [(setting, seed) for setting in settings for seed in pair.seeds]
+    measured_file = RUNS / pair.suite / "alignments" / key / "metrics.parquet"
     files = {(setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet" for setting, seed in units}
 
     def tables() -> list[Table]:
         found = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
         measured = contracts.read(measured_file, contracts.METRICS)
-        expected = suites.alignment_metrics(units, entry.all_ways, entry.k)
-        pair = contracts.read_processed(data)
-        first, second = (pair.network(name).schema.n_users for name in pair.schema.networks)
+        expected = suites.alignment_metrics(units, pair.all_ways, pair.k)
+        networks = contracts.read_processed(data)
+        first, second = (networks.network(name).schema.n_users for name in networks.schema.networks)
         return suites.aligned(found, measured, (first, second), expected)
 
     return Subject([*files.values(), measured_file, data / "schema.json"], tables)

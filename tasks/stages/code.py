@@ -57,13 +57,13 @@ def tree() -> Source:
 
 
 def fingerprint(stage: str, key: str, params: Params) -> str:
-    """The fingerprint of the code that decides a stage's output, as it is now; it names checkpoints, too.
+    """The fingerprint of the code that a stage runs, as it is now: it names checkpoints.
 
     Raises:
         ConfigurationError: the parameters name no such stage.
     """
     one = table.named(stage, key, params)
-    return tree().digest(f"{STAGES}.{one.module}", one.plugins(key))
+    return tree().digest(f"{STAGES}.{one.module}", [plugin for plugin in one.plugins(key) if plugin.runs])
 
 
 def require_current(module: str, argument: str) -> None:
@@ -85,7 +85,7 @@ def require_current(module: str, argument: str) -> None:
         raise ConfigurationError(f"{file}: not found; {remedy}") from None
     except (KeyError, TypeError, ValueError):
         raise ConfigurationError(f"{file}: has no fingerprint of {stage.name}@{key}; {remedy}") from None
-    if recorded != fingerprint(stage.name, key, params):
+    if recorded != tree().digest(f"{STAGES}.{stage.module}", stage.plugins(key)):
         raise ConfigurationError(f"{file}: {stage.name}.{key} is behind the code; {remedy}")
 
 

@@ -45,7 +45,7 @@ from tasks.stages.common import (
     require_passed,
     run_stage,
 )
-from tasks.stages.params import Experiment, Params, load, own_file
+from tasks.stages.params import Experiment, Params, entry, load, own_file
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
@@ -60,8 +60,7 @@ LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
 def main(name: str) -> None:
     """Collect the results of suite `name`."""
     params = load()
-    if name not in params.suites:
-        raise ConfigurationError(f"params.yaml: suites has no {name!r}; known: {', '.join(sorted(params.suites))}")
+    entry("suites", name, params.suites)
     require_passed("metrics", name, name)
     results = read_results(name, params)
     folder = RESULTS / name

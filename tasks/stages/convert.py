@@ -9,21 +9,18 @@ from __future__ import annotations
 from importlib import import_module
 
 from tasks.datasets import FORMATS
-from tasks.errors import ConfigurationError
 from tasks.raw import read_raw
 from tasks.stages.common import INTERIM, RAW, read_json, run_stage, whole, write_json
-from tasks.stages.params import load, options
+from tasks.stages.params import entry, load, options
 
 ORIGIN = ("dataset", "address", "synthetic", "licence")
 
 
 def main(name: str) -> None:
     """Convert data set `name`."""
-    known = load().datasets
-    if name not in known:
-        raise ConfigurationError(f"datasets.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
-    module = import_module(FORMATS[known[name].format])
-    chosen = options(module.ReadOptions, known[name].read, f"datasets.{name}.read")
+    dataset = entry("datasets", name, load().datasets)
+    module = import_module(FORMATS[dataset.format])
+    chosen = options(module.ReadOptions, dataset.read, f"datasets.{name}.read")
     source = read_json(RAW / name / "source.json")
     with whole(INTERIM / name) as place:
         place.mkdir()

@@ -14,20 +14,17 @@ from pydantic import BaseModel
 
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
-from tasks.errors import ConfigurationError
 from tasks.stages.common import CHECKPOINTS, PLACED, RAW, file_digest, run_stage, whole, write_json
-from tasks.stages.params import load, options
+from tasks.stages.params import entry, load, options
 
 UNFINISHED = CHECKPOINTS / "download"
 
 
 def main(name: str) -> None:
     """Obtain data set `name` and print its licence."""
-    known = load().datasets
-    if name not in known:
-        raise ConfigurationError(f"datasets.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
-    module = import_module(SOURCES[known[name].source])
-    chosen = options(module.ObtainOptions, known[name].obtain, f"datasets.{name}.obtain")
+    dataset = entry("datasets", name, load().datasets)
+    module = import_module(SOURCES[dataset.source])
+    chosen = options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain")
     with whole(RAW / name) as place:
         place.mkdir()
         module.obtain(place, places(), chosen)

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tasks.stages import table
-from tasks.stages.params import PARAMS_FILE, SUITES, Params
+from tasks.stages.params import OWN_FILES, PARAMS_FILE, SUITES, Params
 
 HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
 
@@ -51,7 +51,7 @@ def write(params: Params) -> list[Path]:
 
 def _code(params: Params) -> str:
     """The stage before all others: it fingerprints their code."""
-    own = [str(SUITES / name / "params.yaml") for name in params.suites]
+    own = [str(SUITES / name / file) for name in params.suites for file in OWN_FILES]
     body = {
         "cmd": "python -m tasks.stages.code",
         "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],

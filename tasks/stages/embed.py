@@ -25,10 +25,10 @@ from tasks.datasets import glove, word_vectors
 from tasks.datasets.fetch import fetched
 from tasks.datasets.word_vectors import Found, Vocabulary
 from tasks.datasets.words import Attribute, attribute
-from tasks.errors import ByHandError, ConfigurationError, DataError
+from tasks.errors import ByHandError, DataError
 from tasks.stages.common import DATA, PROCESSED, file_digest, require_passed, run_stage, whole, write_json
 from tasks.stages.download import places
-from tasks.stages.params import Embedded, load
+from tasks.stages.params import Embedded, entry, load
 
 EMBEDDED = DATA / "embedded"
 
@@ -41,10 +41,7 @@ def main(name: str) -> None:
         ByHandError: GloVe's file is neither placed nor in the mirror.
         DataError: the data did not pass their check, users have no features, or GloVe's file is not what it should be.
     """
-    known = load().embedded
-    if name not in known:
-        raise ConfigurationError(f"embedded.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
-    options = known[name]
+    options = entry("embedded", name, load().embedded)
     require_passed("processed", options.data)
     source = PROCESSED / options.data
     schema = contracts.read_schema(source / "schema.json")

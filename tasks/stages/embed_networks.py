@@ -24,7 +24,6 @@ import numpy as np
 import torch
 
 from tasks import contracts
-from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.networks.base import UserEmbedder
 from tasks.models.networks.word2vec import Word2VecConfig
@@ -46,7 +45,7 @@ from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding
 from tasks.stages.network_params import NetworkEmbeddings
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent, with_word_vectors
-from tasks.stages.params import Params, load
+from tasks.stages.params import Params, entry, load
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,7 @@ def main(name: str) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     params = load()
-    if name not in params.embeddings:
-        known = ", ".join(sorted(params.embeddings))
-        raise ConfigurationError(f"embeddings.{name} is in no suite's params.yaml; known: {known}")
-    options = params.embeddings[name]
+    options = entry("embeddings", name, params.embeddings)
     checks = [require_passed("processed", options.data)]
     if options.networks.startswith("perturbed/"):
         checks.append(require_passed(*options.networks.split("/")))

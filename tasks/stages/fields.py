@@ -42,7 +42,8 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterV
 Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(distinct)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+NAME = r"^[a-z0-9][a-z0-9-]*$"
+Name = Annotated[str, Field(pattern=NAME)]
 
 
 class Strict(BaseModel):

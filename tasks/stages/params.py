@@ -1,4 +1,4 @@
-"""params.yaml and suites/<suite>/params.yaml as types.
+"""params.yaml and the files of suites/<suite>/ as types.
 
 No field has a default but an empty one: what decides a number is written in these files and nowhere else.
 """
@@ -6,6 +6,7 @@ No field has a default but an empty one: what decides a number is written in the
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -18,12 +19,15 @@ from tasks.errors import ConfigurationError
 from tasks.models import MODELS
 from tasks.protocols import PROTOCOLS
 from tasks.stages.attack_params import Attack, TrainingAudit
-from tasks.stages.fields import BASE, Cutoffs, Name, Perturbed, Seeds, Strict, known
+from tasks.stages.fields import BASE, NAME, Cutoffs, Name, Perturbed, Seeds, Strict, known
 from tasks.stages.network_params import Alignment, NetworkEmbeddings
 
 PARAMS_FILE = Path("params.yaml")
 SUITES = Path("suites")
-"""The folder of the suites' own files, beside `PARAMS_FILE`."""
+"""The folder of the suites' own folders, beside `PARAMS_FILE`."""
+OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
+"""Files of a suite -> the sections that stand there; all others stand in params.yaml, which most stages depend on."""
+_Entry = TypeVar("_Entry")
 _Options = TypeVar("_Options", bound=BaseModel)
 _PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(multidimensional|dpcrosue(\.(published|rigorous))?)(?=\.|$)")
 
@@ -119,19 +123,6 @@ class Experiment(Strict):
         return points
 
 
-class Entry(Strict):
-    """A suite in the root's params.yaml: one report, of a paper or of the demo."""
-
-    title: str
-    paper: Name | None
-    """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
-    data/reference/paper_tables.csv); null: none."""
-    data: str
-    task: Literal["top-k", "next-item", "rating", "embedding"]
-    """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
-    embeddings tell of them."""
-
-
 class About(Strict):
     """What a report says of its data beyond what is computed."""
 
@@ -149,9 +140,17 @@ class Defaults(Strict):
     aligned: dict[str, Any] = Field(default_factory=dict)
 
 
-class OwnParams(Strict):
-    """A suite's own file, suites/<suite>/params.yaml, with `defaults` filled in."""
+class Suite(Strict):
+    """One report, of a paper or of the demo: what the files of its folder say, with `defaults` filled in."""
 
+    title: str
+    paper: Name | None
+    """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
+    data/reference/paper_tables.csv); null: none."""
+    data: str
+    task: Literal["top-k", "next-item", "rating", "embedding"]
+    """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
+    embeddings tell of them."""
     about: About
     evaluation: Evaluation
     training: Training
@@ -166,13 +165,8 @@ class OwnParams(Strict):
     aligned: dict[Name, Alignment] = Field(default_factory=dict)
     """Pairs of networks that are aligned, there too."""
     experiments: dict[Name, Experiment]
-
-
-class Suite(Entry, OwnParams):
-    """All that is said about a suite."""
-
-    inherited: frozenset[str]
-    """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`."""
+    inherited: frozenset[str] = Field(default_factory=frozenset)
+    """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
 
     def located(self, problem: str) -> str:
         """A problem `key: what is wrong` under the key that the file has."""
@@ -183,24 +177,19 @@ class Suite(Entry, OwnParams):
         return _place(key, self.inherited)
 
 
-class _Root(Strict):
-    """The root's params.yaml alone."""
+class Data(Strict):
+    """The root's params.yaml: data, as suites share them."""
 
     datasets: dict[Name, Dataset]
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
     embedded: dict[Name, Embedded]
-    suites: dict[Name, Entry]
 
 
-class Params(Strict):
+class Params(Data):
     """The root's params.yaml and those of all suites."""
 
-    datasets: dict[Name, Dataset]
-    processed: dict[Name, Processed]
-    perturbed: dict[Name, Perturbed]
-    embedded: dict[Name, Embedded]
-    suites: dict[Name, Suite]
+    suites: dict[str, Suite]
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
@@ -245,6 +234,19 @@ class Params(Strict):
         return list(release.settings())
 
 
+def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
+    """What the parameters have under a name.
+
+    Raises:
+        ConfigurationError: there is no such name.
+    """
+    if name not in table:
+        file = "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml"
+        where = f"{SUITES}: there is no {name!r}" if section == "suites" else f"{file}: {section} has no {name!r}"
+        raise ConfigurationError(f"{where}; known: {', '.join(sorted(table))}")
+    return table[name]
+
+
 class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and parses ten times as fast
     """Refuses a key that is given twice, of which YAML would silently take the last."""
 
@@ -259,34 +261,41 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
 
 
 def load(path: Path = PARAMS_FILE) -> Params:
-    """Read and validate params.yaml and every suite's own: their structure. `references.check` adds what entries say
-    of one another, and the keys of models, data sets and protocols.
+    """Read and validate params.yaml and the files of every suite: their structure.
+
+    `references.check` adds what entries say of one another, and the keys of models, data sets and protocols.
 
     Raises:
         ConfigurationError: one line that names the file and its first wrong key.
     """
-    root = _read(path, _Root)
-    for file in sorted((path.parent / SUITES).glob("*/params.yaml")):
-        if file.parent.name not in root.suites:
-            raise ConfigurationError(f"{file}: {path} has no suite {file.parent.name!r}; add it under suites")
-    suites = {name: _suite(name, entry, own_file(name, path)) for name, entry in root.suites.items()}
-    return Params(**(dict(root) | {"suites": suites}))
+    root = _validated(_parsed(path, "run this in the project's root"), Data, lambda _: path, frozenset())
+    found = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
+    return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(found)})
 
 
-def own_file(suite: str, path: Path = PARAMS_FILE) -> Path:
-    """The suite's own file; `path`: the root's."""
-    return path.parent / SUITES / suite / "params.yaml"
+def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
+    """The suite's file in which a key stands, such as `attack.k`; `path`: the root's file."""
+    section = key.partition(":")[0].partition(".")[0]
+    name = next((name for name, sections in OWN_FILES.items() if section in sections), "params.yaml")
+    return path.parent / SUITES / suite / name
 
 
-def _read(path: Path, kind: type[_Options]) -> _Options:
-    return _validated(path, kind, _parsed(path, "run this in the project's root"), frozenset())
-
-
-def _suite(name: str, entry: Entry, path: Path) -> Suite:
-    """A suite of the root's file, with what its own file says."""
-    raw, inherited = _filled(_parsed(path, "every suite has its own"), name, path)
-    own = _validated(path, OwnParams, raw, inherited)
-    return Suite(**dict(entry), **dict(own), inherited=inherited)
+def _suite(name: str, path: Path) -> Suite:
+    """What the files of a suite's folder say."""
+    folder, raw = path.parent / SUITES / name, dict[str, Any]()
+    if not re.fullmatch(NAME, name):
+        raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
+    for file in OWN_FILES:
+        given = _parsed(folder / file, "every suite has its own")
+        if not isinstance(given, dict):
+            raise ConfigurationError(f"{folder / file}: not a table of sections")
+        for section in given:
+            if (right := own_file(name, path, str(section))) != folder / file:
+                raise ConfigurationError(f"{folder / file}: {section}: stands in {right}")
+        raw |= given
+    filled, inherited = _filled(raw, name, folder / "params.yaml")
+    suite = _validated(filled, Suite, lambda key: own_file(name, path, key), inherited)
+    return suite.model_copy(update={"inherited": inherited})
 
 
 def _parsed(path: Path, hint: str) -> Any:
@@ -300,11 +309,13 @@ def _parsed(path: Path, hint: str) -> Any:
         raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error
 
 
-def _validated(path: Path, kind: type[_Options], raw: Any, inherited: frozenset[str]) -> _Options:
+def _validated(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
+    """file: key -> where it stands."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {_located(first_error(error), inherited)}") from error
+        problem = first_error(error)
+        raise ConfigurationError(f"{file(problem)}: {_located(problem, inherited)}") from error
 
 
 def _filled(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:

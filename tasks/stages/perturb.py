@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import ConfigurationError, PrivacyError
+from tasks.errors import PrivacyError
 from tasks.stages.common import PERTURBED, PROCESSED, require_passed, run_stage, whole, write_json
-from tasks.stages.params import load
+from tasks.stages.params import entry, load
 
 MECHANISMS = {
     "multidimensional": "tasks.stages.perturb_features:perturb",
@@ -34,10 +34,7 @@ def main(name: str) -> None:
         DataError: the data did not pass their check, or there is nothing to perturb.
         PrivacyError: a mechanism refuses what it is given.
     """
-    known = load().perturbed
-    if name not in known:
-        raise ConfigurationError(f"perturbed.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
-    perturbed = known[name]
+    perturbed = entry("perturbed", name, load().perturbed)
     require_passed("processed", perturbed.data)
     with whole(PERTURBED / name) as place:
         try:

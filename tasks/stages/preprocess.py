@@ -11,20 +11,16 @@ from importlib import import_module
 from pathlib import Path
 
 from tasks import contracts
-from tasks.errors import ConfigurationError
 from tasks.protocols import PROTOCOLS
 from tasks.protocols.base import Prepared
 from tasks.raw import read_raw
 from tasks.stages.common import INTERIM, PROCESSED, read_json, require_passed, run_stage, whole, write_json
-from tasks.stages.params import load, options
+from tasks.stages.params import entry, load, options
 
 
 def main(name: str) -> None:
     """Prepare data set `name`."""
-    known = load().processed
-    if name not in known:
-        raise ConfigurationError(f"processed.{name} is not in params.yaml; known: {', '.join(sorted(known))}")
-    processed = known[name]
+    processed = entry("processed", name, load().processed)
     require_passed("raw", processed.dataset)
     protocol = import_module(PROTOCOLS[processed.protocol])
     chosen = options(protocol.Options, processed.options, f"processed.{name}.options")

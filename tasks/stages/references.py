@@ -42,7 +42,7 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
     taken: dict[str, str] = {}
     for name, suite in params.suites.items():
         for problem in own_problems(suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path)}: {suite.located(problem)}")
+            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.located(problem)}")
         taken |= dict.fromkeys(suite.experiments, name)
 
 
@@ -66,8 +66,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
     for name, suite in params.suites.items():
         if suite.paper is not None:
-            for problem in _unknown(f"suites.{name}.paper", suite.paper, PAPERS, "paper"):
-                raise ConfigurationError(f"{path}: {problem}")
+            for problem in _unknown("paper", suite.paper, PAPERS, "paper"):
+                raise ConfigurationError(f"{own_file(name, path)}: {problem}")
 
     for name, alone in params.embeddings.items():
         where = params.suites[alone.suite].place(f"embeddings.{name}.config")
@@ -102,12 +102,11 @@ def root_problems(params: Params) -> Iterator[str]:
         yield from _perturbed_problems(f"perturbed.{name}", perturbed, params)
     for name, embedded in params.embedded.items():
         yield from _unknown(f"embedded.{name}.data", embedded.data, params.processed, "processed data set")
-    for name, suite in params.suites.items():
-        yield from _unknown(f"suites.{name}.data", suite.data, params.processed, "processed data set")
 
 
 def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
+    yield from _unknown("data", suite.data, params.processed, "processed data set")
     yield from _task_problems(suite)
     yield from network_problems(suite, params)
     for one in suite.training_audit.experiments if suite.training_audit else ():

@@ -275,13 +275,19 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
 def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
     """What the suite's attacker tries on everything that is released."""
     own, runs, attack = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.attack
+    file = f"suites/{name}/attack.yaml"
     released = (
         "data/processed/${item.data}",
         f"{runs}/${{key}}/released",
         "data/quality/recommendations/${key}.json",
     )
     found = (f"{runs}/${{key}}/attack",)
-    asked = {own: ("attack", "experiments.${key}.model")}  # settings and seeds are those of released/
+    asked: dict[str, tuple[str, ...]] = {file: ("attack",)}  # settings and seeds are those of released/
+
+    def named(key: str) -> list[Plugin]:
+        """The model, of which results have the name."""
+        return [Plugin("tasks.models", "MODELS", suite.experiments[key].model, runs=False)]
+
     if isinstance(attack, AttributeAttack):
         of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
         yield Stage(
@@ -290,17 +296,18 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             {name: {}},
             deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
             outs=(who,),
-            params={own: ("attack.split_seed", "attack.target_share")},
+            params={file: ("attack.split_seed", "attack.target_share")},
         )
         attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-        yield Stage("attack", "attack", data, (*released, who), found, asked, plugins=lambda _: attackers)
+        yield Stage(
+            "attack", "attack", data, (*released, who), found, asked, plugins=lambda key: [*attackers, *named(key)]
+        )
     elif isinstance(attack, EdgeAttack):
-        named = [*attack.systems, attack.control]
+        systems = [*attack.systems, attack.control]
         keys = (
-            "attack",
             "evaluation.seed",
             *_inherited(suite, "experiments"),
-            *(f"experiments.{one}" for one in named),
+            *(f"experiments.{one}" for one in systems),
         )
         yield Stage(
             "attack-edges",
@@ -308,18 +315,18 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             {name: {}},
             deps=(
                 f"data/processed/{suite.data}",
-                *(f"{runs}/{one}/train" for one in named),
+                *(f"{runs}/{one}/train" for one in systems),
                 *(f"data/quality/recommendations/{one}.json" for one in attack.systems),
             ),
             outs=(f"{runs}/edges",),
-            params={own: keys},
-            plugins=lambda _: [_model(suite.experiments[one].model) for one in named],
+            params={file: ("attack",), own: keys},
+            plugins=lambda _: [_model(suite.experiments[one].model) for one in systems],
         )
     elif isinstance(attack, ReconstructionAttack):
-        keys = ("attack", *_inherited(suite, "experiments"), "experiments.${key}")
-        yield Stage("attack-ratings", "attack_ratings", data, released, found, {own: keys})
+        asked |= {own: (*_inherited(suite, "experiments"), "experiments.${key}")}
+        yield Stage("attack-ratings", "attack_ratings", data, released, found, asked)
     elif isinstance(attack, EmbeddingAttack):
-        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked)
+        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked, plugins=named)
 
 
 def _audit_training(name: str, suite: Suite) -> Stage:
@@ -339,11 +346,11 @@ def _audit_training(name: str, suite: Suite) -> Stage:
         ),
         outs=(f"data/runs/{name}/one_run.json",),
         params={
+            f"suites/{name}/attack.yaml": ("training_audit",),
             f"suites/{name}/params.yaml": (
-                "training_audit",
                 *_inherited(suite, "experiments"),
                 *(f"experiments.{key}" for key in audited),
-            )
+            ),
         },
         plugins=lambda _: [_model(one.model) for one in audited.values()],
     )
@@ -352,6 +359,7 @@ def _audit_training(name: str, suite: Suite) -> Stage:
 def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
     own, runs, networks = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.task == "embedding"
+    attack = f"suites/{name}/attack.yaml"
     experiments = (*_inherited(suite, "experiments"), "experiments")
     pairs = (
         (*_inherited(suite, "embeddings"), "embeddings", *_inherited(suite, "aligned"), "aligned") if networks else ()
@@ -365,7 +373,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {name: {}},
         deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
         outs=(f"{runs}/audit.json",),
-        params={"params.yaml": (f"suites.{name}.task", *released), own: (*experiments, *pairs)},
+        params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
     attacked = suite.attack is not None and not isinstance(suite.attack, EdgeAttack)
     kinds = ("train", "attack") if attacked else ("train",)
@@ -376,10 +384,10 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {name: {}},
         deps=(f"data/processed/{suite.data}", *measured),
         outs=("data/quality/metrics/${key}.json", "data/quality/metrics/${key}"),
-        params={"params.yaml": (f"suites.{name}.task",), own: ("attack", "evaluation", *experiments)},
+        params={attack: ("attack",), own: ("task", "evaluation", *experiments)},
         argument="metrics/${key}",
     )
-    origin = params.processed[suite.data].dataset
+    source = params.datasets[params.processed[suite.data].dataset].source
     words = sorted({layer for layer in read if layer.startswith("embedded/")})
     yield Stage(
         "collect",
@@ -399,7 +407,8 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=(),
         committed=tuple(f"data/results/${{key}}/{file}" for file in RESULTS),
         params={
-            "params.yaml": (f"suites.{name}", f"processed.{suite.data}.dataset", f"datasets.{origin}.source"),
-            own: ("about", "attack", "evaluation", "training", *experiments, *pairs),
+            attack: ("attack",),
+            own: ("title", "paper", "data", "task", "about", "evaluation", "training", *experiments, *pairs),
         },
+        plugins=lambda _: [Plugin("tasks.datasets", "SOURCES", source, runs=False)],
     )

@@ -19,7 +19,7 @@ from tasks.datasets.encoding import classes
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.attack_params import AttributeAttack
 from tasks.stages.common import PROCESSED, address, require_passed, run_stage, whole
-from tasks.stages.params import Params, load, own_file
+from tasks.stages.params import Params, entry, load, own_file
 
 FOLDER = Path("data/targets")
 TARGETS = pa.schema(
@@ -46,11 +46,11 @@ def attribute_attack(suite: str, params: Params) -> AttributeAttack:
     Raises:
         ConfigurationError: there is no such suite, or it has no such attack.
     """
-    if suite not in params.suites:
-        raise ConfigurationError(f"suites.{suite} is not in params.yaml; known: {', '.join(sorted(params.suites))}")
-    attack = params.suites[suite].attack
+    attack = entry("suites", suite, params.suites).attack
     if not isinstance(attack, AttributeAttack):
-        raise ConfigurationError(f"{own_file(suite)}: attack: is not one on attributes, so nothing is to be guessed")
+        raise ConfigurationError(
+            f"{own_file(suite, key='attack')}: attack: is not one on attributes, so nothing is to be guessed"
+        )
     return attack
 
 

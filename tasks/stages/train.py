@@ -26,7 +26,6 @@ import pyarrow as pa
 import torch
 
 from tasks import contracts
-from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
@@ -48,7 +47,7 @@ from tasks.stages.fields import model_config
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.judging import judge_class
 from tasks.stages.monitor import SECONDS, Monitor, Screen, epoch_seconds
-from tasks.stages.params import Experiment, Params, load
+from tasks.stages.params import Experiment, Params, entry, load
 
 BESIDE = "beside"
 """Of a finished unit, the folder of what is released beside its recommendations."""
@@ -74,9 +73,7 @@ def main(name: str) -> dict[str, Any]:
     """Train experiment `name`; what its epochs took, by setting and seed, in seconds."""
     torch.set_num_threads(1)
     params = load()
-    if name not in params.experiments:
-        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
-    experiment = params.experiments[name]
+    experiment = entry("experiments", name, params.experiments)
     checks = [require_passed("processed", experiment.data)]
     if not experiment.features.startswith("processed/"):
         checks.append(require_passed(*experiment.features.split("/")))

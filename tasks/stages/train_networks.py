@@ -63,7 +63,7 @@ from tasks.stages.network_files import (
 )
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent
-from tasks.stages.params import Experiment, Params, load
+from tasks.stages.params import Experiment, Params, entry, load
 
 OF_SUITE = ("embeddings", "aligned")
 """Layers that a suite describes itself."""
@@ -104,9 +104,7 @@ def main(name: str) -> dict[str, Any]:
     """Embed the users of experiment `name`; what its epochs took, by setting and seed, in seconds."""
     torch.set_num_threads(1)
     params = load()
-    if name not in params.experiments:
-        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
-    experiment = params.experiments[name]
+    experiment = entry("experiments", name, params.experiments)
     if params.suites[experiment.suite].task != "embedding":
         raise ConfigurationError(f"suites.{experiment.suite}.task: is not embedding; its stage is tasks.stages.train")
     layer, layer_name = experiment.features.split("/")

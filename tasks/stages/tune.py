@@ -30,7 +30,7 @@ from tasks.stages.fields import model_config
 from tasks.stages.inputs import read_inputs
 from tasks.stages.judging import judge_class
 from tasks.stages.monitor import Monitor, Screen
-from tasks.stages.params import Params, load, own_file
+from tasks.stages.params import Params, entry, load, own_file
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
 COLUMNS = {
@@ -49,13 +49,11 @@ def main(name: str) -> None:
     """Try the whole grid for experiment `name`, best trial last printed."""
     torch.set_num_threads(1)
     params = load()
-    if name not in params.experiments:
-        raise ConfigurationError(f"experiments: unknown {name!r}; known: {', '.join(sorted(params.experiments))}")
-    experiment = params.experiments[name]
+    experiment = entry("experiments", name, params.experiments)
     require_passed("processed", experiment.data)
     grid = params.suites[experiment.suite].tuning.grid.get(experiment.model)
     if not grid:
-        file = own_file(experiment.suite)
+        file = own_file(experiment.suite, key="tuning")
         raise ConfigurationError(
             f"{file}: tuning.grid: nothing to try for {experiment.model!r}; add its keys and values"
         )

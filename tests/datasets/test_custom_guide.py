@@ -30,7 +30,6 @@ def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shown = {table: entries for text in guide("yaml") for table, entries in yaml.safe_load(text).items()}
     params = parameters.read()
     params["suites"]["shop"] = {key: shown.pop(key) for key in parameters.OWN if key in shown}
-    params["suites"]["shop"] |= shown.pop("suites")["shop"]
     for table, entries in shown.items():
         params[table] = params[table] | entries
     checked = load(parameters.write(params, tmp_path))

@@ -27,12 +27,12 @@ stages:
       deps: [stage.py]
       outs: ["data/raw/${key}"]
   report:
-    foreach: ${suites}
+    foreach: [demo]
     do:
-      cmd: python stage.py report@${key} data/reports/${key}
-      deps: [stage.py, "data/runs/${key}"]
-      params: ["suites.${key}"]
-      outs: ["data/reports/${key}"]
+      cmd: python stage.py report@${item} data/reports/${item}
+      deps: [stage.py, "data/runs/${item}"]
+      params: ["suites/${item}/params.yaml": [title]]
+      outs: ["data/reports/${item}"]
 """
 
 SUITE = """

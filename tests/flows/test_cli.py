@@ -83,8 +83,8 @@ def test_of_two_runs_at_once_the_second_is_refused_in_one_line(finished: Project
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "nope"], "unknown suite 'nope'; params.yaml has: demo"),
-        (["check", "nope"], "unknown suite 'nope'; params.yaml has: demo"),
+        (["run", "nope"], "suites: there is no 'nope'; known: demo"),
+        (["check", "nope"], "suites: there is no 'nope'; known: demo"),
         (["report", "demo"], "data/results/demo: no results; collect them with `dprec run demo`. There are: none"),
     ],
 )

@@ -51,9 +51,9 @@ def test_a_changed_module_runs_its_stages_again_and_those_after_them(finished: P
 
 
 def test_a_changed_parameter_is_named_by_its_key(finished: Project) -> None:
-    params = (finished.root / "params.yaml").read_text()
-    finished.write("params.yaml", params.replace("Demo on synthetic data", "Another title"))
-    assert {step.name: step.why for step in read().pending} == {"report@demo": "suites.demo changed"}
+    params = (finished.root / "suites/demo/params.yaml").read_text()
+    finished.write("suites/demo/params.yaml", params.replace("Demo on synthetic data", "Another title"))
+    assert {step.name: step.why for step in read().pending} == {"report@demo": "title changed"}
 
 
 def test_a_missing_output_is_the_reason(finished: Project) -> None:

@@ -57,7 +57,8 @@ def test_a_stage_is_a_fork_of_the_code_as_it_then_is(job: Path, monkeypatch: pyt
         Processes().run("python -m job 0", print)
 
 
-def test_it_has_a_session_of_its_own_and_dies_of_signals(job: Path) -> None:
+@pytest.mark.usefixtures("job")
+def test_it_has_a_session_of_its_own_and_dies_of_signals() -> None:
     fork = warm.Fork("job", ["0", "slow"], environment() | {"WORD": "w"})
     assert os.getsid(fork.pid) == fork.pid != os.getsid(0)
     os.killpg(fork.pid, signal.SIGKILL)

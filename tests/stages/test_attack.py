@@ -199,7 +199,7 @@ def test_changed_labels_are_attacked_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("workspace")
 def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
-    with pytest.raises(ConfigurationError, match="experiments: unknown 'other'; known: tiny-counts"):
+    with pytest.raises(ConfigurationError, match="experiments has no 'other'; known: open-popularity, tiny-counts"):
         attack.main("other")
     release("tiny-counts", "base", 1, np.full((tiny.N_USERS, 1), 9))
     with pytest.raises(DataError, match=r"seed-1\.parquet: 300 rows for 300 users hold no lists of 2 items"):
@@ -283,5 +283,5 @@ def test_targets_are_chosen_once_and_a_file_that_names_others_is_refused() -> No
     contracts.write(table.head(299), path, targets.TARGETS)
     with pytest.raises(DataError, match=r"tiny\.parquet: does not hold each of the 300 users once"):
         attack.main("tiny-counts")
-    with pytest.raises(ConfigurationError, match=r"suites\.other is not in params\.yaml"):
+    with pytest.raises(ConfigurationError, match=r"suites: there is no 'other'"):
         targets.main("other")

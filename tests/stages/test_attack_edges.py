@@ -215,7 +215,7 @@ def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pyte
 @pytest.mark.usefixtures("inside")
 def test_unknown_suites_are_refused_and_what_was_found_stays() -> None:
     before = (OUT / "edges.parquet").read_bytes()
-    with pytest.raises(ConfigurationError, match=r"suites has no 'other'; known: tiny$"):
+    with pytest.raises(ConfigurationError, match=r"there is no 'other'; known: tiny$"):
         attack_edges.main("other")
     verdict = QUALITY / "recommendations" / "tiny-edgerand.json"
     passed = verdict.read_bytes()

@@ -237,13 +237,13 @@ def test_only_what_changed_is_attacked_again_and_old_checkpoints_are_removed(
 
 
 def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: Path) -> None:
-    with pytest.raises(ConfigurationError, match="experiments: unknown 'other'; known: tiny-joint"):
+    with pytest.raises(ConfigurationError, match="experiments has no 'other'; known: tiny-joint"):
         attack_embeddings.main("other")
     shutil.rmtree(fresh / "data")
     tiny_embeddings.build(fresh, attack=None)
     with pytest.raises(
         ConfigurationError,
-        match=r"suites/tiny/params\.yaml: attack: is not of kind embeddings; there are no embeddings",
+        match=r"suites/tiny/attack\.yaml: attack: is not of kind embeddings; there are no embeddings",
     ):
         attack_embeddings.main(NOISE)
     assert not (RUNS / "tiny" / NOISE / "attack").exists()

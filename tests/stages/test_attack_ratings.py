@@ -170,7 +170,7 @@ def test_the_same_release_gives_the_same_bytes() -> None:
 def test_what_is_unknown_or_unchecked_is_refused_and_what_was_found_stays() -> None:
     path = RUNS / "tiny/tiny-mf-ratings/attack/metrics.parquet"
     before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match="experiments: unknown 'other'; known: tiny-mf-ratings"):
+    with pytest.raises(ConfigurationError, match="experiments has no 'other'; known: tiny-mf-ratings"):
         attack_ratings.main("other")
     verdict = QUALITY / "recommendations/tiny-mf-ratings.json"
     passed = verdict.read_bytes()

@@ -103,7 +103,7 @@ def test_a_mechanism_without_noise_is_refuted(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_unknown_suites_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"suites\.large is not in params\.yaml; known: open, tiny"):
+    with pytest.raises(ConfigurationError, match=r"suites: there is no 'large'; known: open, tiny"):
         audit.main("large")
 
 

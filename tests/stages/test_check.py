@@ -313,7 +313,7 @@ def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
         ("rwa/demo", "unknown layer 'rwa'; known: raw/NAME, processed/NAME"),
         ("raw", "params.yaml: datasets has no ''"),
         ("raw/none", "params.yaml: datasets has no 'none'; known: ciao, ciao-twin, demo"),
-        ("metrics/none", "params.yaml: suites has no 'none'"),
+        ("metrics/none", "suites: there is no 'none'"),
     ],
 )
 def test_unknown_names_are_refused(name: str, message: str) -> None:

@@ -41,7 +41,7 @@ def test_a_malformed_file_leaves_nothing() -> None:
 
 
 def test_an_unknown_data_set_and_unknown_options_are_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"datasets\.ml-2k is not in params.yaml; known: ciao, ciao-twin"):
+    with pytest.raises(ConfigurationError, match=r"datasets has no 'ml-2k'; known: ciao, ciao-twin"):
         convert.main("ml-2k")
     params = Path("params.yaml")
     params.write_text(params.read_text().replace("format: ml_100k, read: {}", "format: ml_100k, read: {sep: x}"))

@@ -120,7 +120,7 @@ def test_a_mirror_that_is_not_there_leaves_nothing(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_unknown_data_set_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"datasets\.ml-2k is not in params.yaml; known: ciao, ciao-twin"):
+    with pytest.raises(ConfigurationError, match=r"datasets has no 'ml-2k'; known: ciao, ciao-twin"):
         download.main("ml-2k")
 
 

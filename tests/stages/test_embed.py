@@ -189,7 +189,7 @@ def test_users_without_features_are_refused() -> None:
 
 
 def test_unknown_names_and_data_that_failed_their_check_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"embedded\.large is not in params\.yaml; known: tiny"):
+    with pytest.raises(ConfigurationError, match=r"embedded has no 'large'; known: tiny"):
         embed.main("large")
     verdict = QUALITY / "processed" / "tiny.json"
     write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})

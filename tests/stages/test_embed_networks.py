@@ -234,7 +234,7 @@ def test_what_cannot_be_embedded_is_refused_in_one_line(name: str, change: Calla
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"embeddings\.none is in no suite.*; known: private, raw, walks"):
+    with pytest.raises(ConfigurationError, match=r"embeddings has no 'none'; known: private, raw, walks"):
         embed_networks.main("none")
 
 

@@ -92,7 +92,7 @@ def test_nothing_is_perturbed_before_the_data_passed_their_check() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"perturbed\.large is not in params\.yaml; known: tiny"):
+    with pytest.raises(ConfigurationError, match=r"perturbed has no 'large'; known: tiny"):
         perturb.main("large")
 
 

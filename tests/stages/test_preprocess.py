@@ -129,7 +129,7 @@ def test_an_interrupted_run_leaves_nothing_and_the_next_completes(monkeypatch: p
 
 
 def test_an_unknown_data_set_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"processed\.ml-2k is not in params.yaml; known: demo"):
+    with pytest.raises(ConfigurationError, match=r"processed has no 'ml-2k'; known: demo"):
         preprocess.main("ml-2k")
 
 

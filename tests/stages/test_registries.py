@@ -45,7 +45,7 @@ def test_every_name_leads_to_a_plug_in(registry: str) -> None:
 
 
 def test_the_types_know_the_names_that_the_registries_have() -> None:
-    tasks = get_args(params.Entry.model_fields["task"].annotation)
+    tasks = get_args(params.Suite.model_fields["task"].annotation)
     assert {*TASKS, "embedding"} == set(tasks)  # the one whose models another stage trains
     named = (fields.PerturbedFeatures, fields.PublishedNetworks, fields.RigorousNetworks)
     assert {name for one in named for name in get_args(one.model_fields["mechanism"].annotation)} == set(MECHANISMS)

@@ -338,7 +338,7 @@ def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
     place = example.build(tmp_path, models=("popularity",))
-    with pytest.raises(ConfigurationError, match="suites has no 'nothing'; known: demo, "):
+    with pytest.raises(ConfigurationError, match="there is no 'nothing'; known: demo, "):
         run(place, "nothing")
     with pytest.raises(DataError, match=r"metrics/demo\.json: not found"):
         run(place, "demo")

@@ -329,7 +329,7 @@ def another_task() -> None:
             "none",
             lambda: None,
             ConfigurationError,
-            "experiments: unknown 'tiny-none'; known: tiny-crosue, tiny-crosue-",
+            "experiments has no 'tiny-none'; known: tiny-crosue, tiny-crosue-",
         ),
         (
             "degree",

@@ -15,7 +15,7 @@ from tests.stages import test_train
 
 
 def grid(root: Path, models: str) -> None:
-    path = root / "suites/tiny/params.yaml"
+    path = root / "suites/tiny/tuning.yaml"
     own = yaml.safe_load(path.read_text(encoding="utf-8"))
     own["tuning"]["grid"] = yaml.safe_load(models)
     path.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
@@ -53,5 +53,5 @@ def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
 def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeypatch):
     test_train.build(tmp_path, monkeypatch)
     grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
-    with pytest.raises(ConfigurationError, match=r"suites/tiny/params\.yaml: tuning\.grid: nothing to try for 'gerai'"):
+    with pytest.raises(ConfigurationError, match=r"suites/tiny/tuning\.yaml: tuning\.grid: nothing to try for 'gerai'"):
         tune.main("tiny-gerai")

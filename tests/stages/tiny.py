@@ -25,6 +25,10 @@ FEATURES = (
 SCHEMA = Schema(dataset="tiny", protocol="gerai", synthetic=True, n_users=N_USERS, n_items=10, features=FEATURES)
 
 
+ENTRY = ("title", "paper", "data", "task")
+"""What every suite says for itself."""
+
+
 def parameters(**changes: Any) -> dict[str, Any]:
     """The project's parameters with its data, suites and experiments replaced by tiny ones, and `changes`.
 
@@ -32,7 +36,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
     together: their key `suite` says whose they are.
     """
     raw = parameters_.read()
-    raw |= {key: one for key, one in raw["suites"]["demo"].items() if key in parameters_.OWN}
+    raw |= {key: one for key, one in raw["suites"]["demo"].items() if key in parameters_.OWN and key not in ENTRY}
     raw |= {key: {} for key in parameters_.OF_ENTRIES}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
@@ -65,7 +69,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
 
 def write_parameters(raw: dict[str, Any], root: Path) -> None:
     """Write such parameters to the files of the root and of every suite."""
-    shared = {key: raw.pop(key) for key in parameters_.OWN if key in raw}
+    shared = {key: raw.pop(key) for key in parameters_.OWN if key in raw and key not in ENTRY}
     for name, suite in raw["suites"].items():
         own = {
             section: {
@@ -75,7 +79,7 @@ def write_parameters(raw: dict[str, Any], root: Path) -> None:
             }
             for section in parameters_.OF_ENTRIES
         }
-        raw["suites"][name] = suite | shared | own
+        raw["suites"][name] = shared | suite | own
     parameters_.write(raw, root)
 
 
