@@ -39,8 +39,12 @@ class AlreadyRunning(DprecError):
 
 @dataclass
 class Processes:
-    """The stages that are running, each in a process group of its own, so that all of them can be stopped."""
+    """The stages that are running, each in a process group of its own, so that all of them can be stopped.
 
+    force: stages work on their finished units again.
+    """
+
+    force: bool = False
     _running: set[subprocess.Popen[bytes] | warm.Fork] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
@@ -54,7 +58,7 @@ class Processes:
         with self._lock:
             if self._stopped:
                 raise StageFailed("not started: the run was stopped")
-            process = _start(shlex.split(command))
+            process = _start(shlex.split(command), environment(force=self.force))
             self._running.add(process)
         try:
             assert process.stdout is not None
@@ -88,26 +92,30 @@ class Processes:
                 _signal(process, signal.SIGKILL)
 
 
-def _start(command: list[str]) -> subprocess.Popen[bytes] | warm.Fork:
+def _start(command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes] | warm.Fork:
     """In a session of its own, without input; what it says, errors too, is in `stdout`."""
     match command:
         case ["python", "-m", str(module), *arguments] if warm.ready():
-            return warm.Fork(module, arguments, environment())
+            return warm.Fork(module, arguments, env)
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=environment(),
+        env=env,
         start_new_session=True,
     )
 
 
-def environment() -> dict[str, str]:
+def environment(*, force: bool = False) -> dict[str, str]:
     """The environment of a stage: this interpreter's programs come first, output is not held back."""
     programs = str(Path(sys.prefix) / "bin")
     path = os.environ.get("PATH", os.defpath)
-    return os.environ | {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
+    return (
+        os.environ
+        | {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
+        | ({"DPREC_FORCE": "1"} if force else {})
+    )
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
         todo = plan.read(report_stage(suite), project)
         if force or len(todo.pending) >= MANY:
             warm.prepare()
-        with _stopping(Processes()) as processes:
+        with _stopping(Processes(force=force)) as processes:
             failed, left = _walk(todo, project, processes, jobs or os.cpu_count() or 1, force)
     for name in left:
         say(name, "not run: what it needs failed")

@@ -13,7 +13,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import json
 import shutil
 import time
 from collections.abc import Callable
@@ -24,13 +23,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
-from tasks.errors import DataError
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
+from tasks.stages import runs
 from tasks.stages.align_inputs import Anchors, Inputs, locate
 from tasks.stages.align_ways import (
     Found,
@@ -47,17 +45,16 @@ from tasks.stages.common import (
     CHECKPOINTS,
     RUNS,
     read_json,
-    remove,
     require_passed,
     run_stage,
-    text_digest,
     whole,
     write_json,
 )
-from tasks.stages.monitor import Screen
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.network_params import Alignment
 from tasks.stages.params import Params, entry, load, options, own_file
+from tasks.stages.runs import Progress
+from tasks.stages.screen import Screen
 
 KEPT = CHECKPOINTS / "aligned"
 STREAM = 0xA119
@@ -65,27 +62,16 @@ STREAM = 0xA119
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One setting with one seed: what is aligned, checkpointed and judged at a time."""
+class Unit(runs.Unit):
+    """One setting with one seed: what is aligned and judged at a time."""
 
     setting: str
     seed: int
     inputs: Inputs
-    folder: Path
-
-    @property
-    def done(self) -> Path:
-        """Results, once the unit is complete."""
-        return self.folder / "done"
-
-    @property
-    def progress(self) -> Path:
-        """The adversarial start after its last epoch."""
-        return self.folder / "progress"
 
 
-def main(name: str) -> None:
-    """Align entry `name` of `aligned`.
+def work(name: str) -> runs.Work[Unit]:
+    """What aligning entry `name` of `aligned` consists of.
 
     Raises:
         ConfigurationError: params.yaml has no such name, or asks for what cannot be done.
@@ -101,92 +87,92 @@ def main(name: str) -> None:
     if layer != "processed":
         checks.append(require_passed(layer, key, pair.suite if layer == "embeddings" else None))
     units = plan(name, pair, inputs, fingerprint("align", name, params))
-    with Screen(f"align {name}", len(units)) as screen:
-        for unit in units:
-            if unit.done.is_dir():
-                screen.skip()
-            else:
-                complete(unit, pair, config, screen)
-    assemble(name, pair, params, units, checks)
-    for folder in (KEPT / name).iterdir():
-        if folder not in {unit.folder for unit in units}:
-            remove(folder)
+    return runs.Work(
+        title=f"align {name}",
+        units=units,
+        run=lambda unit, place, screen: complete(unit, pair, config, place, screen),
+        assemble=lambda: assemble(name, pair, params, units, checks),
+        kept=KEPT / name,
+    )
 
 
-def plan(name: str, entry: Alignment, inputs: dict[tuple[str, int], Inputs], code: str) -> list[Unit]:
-    """Every setting and seed of an entry, each with a folder named by all that decides its result.
+def plan(name: str, pair: Alignment, inputs: dict[tuple[str, int], Inputs], code: str) -> list[Unit]:
+    """Every setting and seed of an entry.
 
     Raises:
         DataError: an input is missing.
     """
-    units = []
+    decided, units = pair.model_dump(mode="json", exclude={"seeds"}), []
     for (setting, seed), read in inputs.items():
-        decides = [entry.model_dump(exclude={"seeds"}), seed, read.digest, code]
-        key = text_digest(json.dumps(decides, sort_keys=True))[:16]
-        units.append(Unit(setting, seed, read, KEPT / name / f"{setting}-seed-{seed}-{key}"))
+        label = f"{setting}-seed-{seed}"
+        folder = runs.folder_of(KEPT / name, label, decided, seed, read.digest, code)
+        units.append(Unit(label, folder, setting, seed, read))
     return units
 
 
-def complete(unit: Unit, entry: Alignment, config: AlignmentConfig, screen: Screen) -> None:
-    """Align one setting and seed in every way, judge it, and keep the results."""
-    anchors = unit.inputs.anchors(entry)
-    found = attempts(unit, entry, config, anchors, screen)
-    pairs = anchors.known if entry.anchors == "truth" else found[entry.anchors].pairs
+def complete(unit: Unit, pair: Alignment, config: AlignmentConfig, place: Path, screen: Screen) -> None:
+    """Align one setting and seed in every way, judge it, and write the results below `place`."""
+    anchors = unit.inputs.anchors(pair)
+    found = attempts(unit, pair, config, anchors, screen)
+    pairs = anchors.known if pair.anchors == "truth" else found[pair.anchors].pairs
     sizes = unit.inputs.sizes
-    rows = guessed(entry.k, sizes[1])
+    rows = guessed(pair.k, sizes[1])
     for way, one in found.items():
-        rows += judged(way, one, anchors, sizes, entry.k, unit.seed)
-    with whole(unit.done) as place:
-        place.mkdir()
-        table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
-        contracts.write(table, place / "anchors.parquet", contracts.ANCHORS)
-        write_json(place / "metrics.json", rows)
-        write_json(place / "history.json", {way: one.history for way, one in found.items()})
-    remove(unit.progress)
+        rows += judged(way, one, anchors, sizes, pair.k, unit.seed)
+    table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
+    contracts.write(table, place / "anchors.parquet", contracts.ANCHORS)
+    write_json(place / "metrics.json", rows)
+    write_json(place / "history.json", {way: one.history for way, one in found.items()})
 
 
 def attempts(
-    unit: Unit, entry: Alignment, config: AlignmentConfig, anchors: Anchors, screen: Screen
+    unit: Unit, pair: Alignment, config: AlignmentConfig, anchors: Anchors, screen: Screen
 ) -> dict[str, Found]:
     """What every way finds: by its name. Of the anchors they are given none that judges."""
     found: dict[str, Found] = {}
-    if {"attributes", "attribute-start"} & set(entry.ways):
+    if {"attributes", "attribute-start"} & set(pair.ways):
         by = by_attributes(*unit.inputs.read_attributes(), config.tie_seed)
-        if "attributes" in entry.ways:
+        if "attributes" in pair.ways:
             found["attributes"] = by
-    if not set(entry.all_ways) - {"attributes"}:
+    if not set(pair.all_ways) - {"attributes"}:
         screen.skip()
         return found
     source, target = unit.inputs.read_vectors()
     aligner = Aligner(config, source, target)
-    if "adversarial" in entry.ways:
+    if "adversarial" in pair.ways:
         screen.begin(f"{unit.setting} seed {unit.seed}", config.adversarial.epochs)
         start = aligner.start(np.random.default_rng([unit.seed, STREAM]))
-        resume(start, unit.progress)
-        start.train(after_epoch(unit.progress, screen))
+        progress = Progress(unit.progress)
+        resume(start, progress)
+        start.train(after_epoch(progress, screen))
         found["adversarial"] = from_start(aligner, source, target, start)
     else:
         screen.skip()
-    if "attribute-start" in entry.ways:
+    if "attribute-start" in pair.ways:
         found["attribute-start"] = from_attributes(aligner, source, target, by)
     n_anchors = len(anchors.judged) + len(anchors.known)
-    for way, share in entry.shares.items():
+    for way, share in pair.shares.items():
         found[way] = from_anchors(aligner, source, target, anchors.known[: round(share * n_anchors)])
     return found
 
 
-def resume(start: AdversarialStart, folder: Path) -> None:
-    """Go on from the checkpoint, if a readable one is there."""
-    try:
-        tensors, rest = load_file(folder / "state.safetensors"), read_json(folder / "state.json")
-    except (OSError, SafetensorError, DataError):
-        return
-    for name, diverged in (("criteria", -np.inf), ("losses", np.nan)):
-        rest[name] = [diverged if one is None else one for one in rest[name]]
-    start.load_state(tensors, rest)
+def resume(start: AdversarialStart, progress: Progress) -> None:
+    """Go on from the last state that can be used, if there is one."""
+
+    def read(state: Path) -> None:
+        tensors, rest, fresh = load_file(state / "state.safetensors"), read_json(state / "state.json"), start.state()
+        for name, diverged in (("criteria", -np.inf), ("losses", np.nan)):
+            rest[name] = [diverged if one is None else one for one in rest[name]]
+        try:
+            start.load_state(tensors, rest)
+        except Exception:
+            start.load_state(*fresh)
+            raise
+
+    progress.restore(read)
 
 
-def after_epoch(folder: Path, screen: Screen) -> Callable[[AdversarialStart], bool]:
+def after_epoch(progress: Progress, screen: Screen) -> Callable[[AdversarialStart], bool]:
     """What is done after every epoch of an adversarial start: its state is kept, and it is shown."""
     before = time.monotonic()
 
@@ -194,8 +180,7 @@ def after_epoch(folder: Path, screen: Screen) -> Callable[[AdversarialStart], bo
         nonlocal before
         tensors, rest = start.state()
         rest |= {name: finite(rest[name]) for name in ("criteria", "losses")}
-        with whole(folder) as place:
-            place.mkdir()
+        with progress.write() as place:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
             write_json(place / "state.json", rest)
         done, now = len(start.criteria), time.monotonic()
@@ -207,7 +192,7 @@ def after_epoch(folder: Path, screen: Screen) -> Callable[[AdversarialStart], bo
     return keep
 
 
-def assemble(name: str, entry: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
+def assemble(name: str, pair: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put the finished units together as the stage's output."""
     rows: list[dict[str, Any]] = []
     history: dict[str, dict[str, Any]] = {}
@@ -222,18 +207,18 @@ def assemble(name: str, entry: Alignment, params: Params, units: list[Unit], che
                 {"setting": unit.setting, "seed": unit.seed} | row for row in read_json(unit.done / "metrics.json")
             ]
             history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
-    with whole(RUNS / entry.suite / "alignments" / name) as place:
+    with whole(RUNS / pair.suite / "alignments" / name) as place:
         place.mkdir()
         table = pl.DataFrame(rows, schema_overrides={"k": pl.Int32}).with_columns(
-            suite=pl.lit(entry.suite),
+            suite=pl.lit(pair.suite),
             experiment=pl.lit(name),
-            dataset=pl.lit(entry.data),
-            model=pl.lit("attributes" if entry.embeddings is None else params.embeddings[entry.embeddings].model),
+            dataset=pl.lit(pair.data),
+            model=pl.lit("attributes" if pair.embeddings is None else params.embeddings[pair.embeddings].model),
         )
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         write_json(place / "history.json", history)
         synthetic = data.network(data.schema.networks[0]).schema.synthetic
-        anchors = about(units[0].inputs.anchors(entry))
+        anchors = about(units[0].inputs.anchors(pair))
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic, "anchors": anchors})
 
 
@@ -247,5 +232,7 @@ def about(anchors: Anchors) -> dict[str, int]:
     }
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

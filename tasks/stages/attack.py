@@ -14,8 +14,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
 import json
-import sys
-import time
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,13 @@ import polars as pl
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from tasks import contracts
 from tasks.attacks import attribute, blurring
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS, gain
+from tasks.stages import runs
 from tasks.stages.attack_params import AttributeAttack
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
@@ -48,6 +46,7 @@ from tasks.stages.common import (
 )
 from tasks.stages.fields import BASE
 from tasks.stages.params import Experiment, Params, entry, load
+from tasks.stages.screen import Screen
 from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
 
 SCORES = pa.schema(
@@ -80,7 +79,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(runs.Unit):
     """One release to attack. recommended: (n_users, K), of which the first k of each cut-off are shown."""
 
     title: str
@@ -88,16 +87,15 @@ class Unit:
     recommended: NDArray[np.int32]
     ks: tuple[int, ...]
     attackers: tuple[str, ...]
-    checkpoint: Path
 
     @property
     def scores(self) -> pl.DataFrame:
-        """What the attackers guessed right, once the unit is complete."""
-        return contracts.read(self.checkpoint, SCORES)
+        """What the attackers guessed right, once the unit is finished."""
+        return contracts.read(self.done / "scores.parquet", SCORES)
 
 
-def main(name: str) -> None:
-    """Attack experiment `name`."""
+def work(name: str) -> runs.Work[Unit]:
+    """What attacking experiment `name` consists of."""
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
@@ -105,7 +103,24 @@ def main(name: str) -> None:
     checks = [require_passed("recommendations", name, experiment.suite)]
     known = read_known(name, attack, params)
     alone, units = plan(name, experiment, known, attack)
-    complete(name, [alone, *units.values()], attack)
+    return runs.Work(
+        title=f"attack {name}",
+        units=[alone, *units.values()],
+        run=lambda unit, place, screen: complete(unit, attack, place, screen),
+        assemble=lambda: assemble(name, experiment, attack, known, alone, units, checks),
+    )
+
+
+def assemble(
+    name: str,
+    experiment: Experiment,
+    attack: AttributeAttack,
+    known: Known,
+    alone: Unit,
+    units: Units,
+    checks: list[dict[str, Any]],
+) -> None:
+    """Put what was guessed of all releases together as the stage's output."""
     about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
     tables = [
         as_metrics(kind, unit.scores, known).with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
@@ -206,37 +221,24 @@ def unit(
     attackers: list[str],
     shuffle: int | None = None,
 ) -> Unit:
-    """A release with the place of its checkpoint; `shuffle`: seed of its random attributes."""
+    """A release, which is attacked once wherever it was released; `shuffle`: seed of its random attributes."""
     shown = recommended[:, : max(ks)]
     rated = text_digest(np.stack([known.users, known.items]).tobytes().hex())
-    key = text_digest(json.dumps([known.digest, rated, list(ks), list(attackers), shuffle, shown.tolist()]))[:24]
-    return Unit(title, known, recommended, tuple(ks), tuple(attackers), CHECKPOINTS / "attack" / f"{key}.parquet")
+    decides = [known.digest, rated, list(ks), list(attackers), shuffle, shown.tolist()]
+    folder = runs.folder_of(CHECKPOINTS / "attack", "release", *decides)
+    return Unit(re.sub(r",? ", "-", title), folder, title, known, recommended, tuple(ks), tuple(attackers))
 
 
-def complete(name: str, units: list[Unit], attack: AttributeAttack) -> None:
-    """Attack every release that has no checkpoint yet, with a bar on a terminal and a line for each elsewhere."""
-    missing: dict[Path, Unit] = {}
-    for one in units:
-        if not one.checkpoint.exists():
-            missing.setdefault(one.checkpoint, one)
-    bar = sys.stderr.isatty()
-    steps = track(missing.values(), f"attack {name}", console=Console(stderr=True), disable=not bar)
-    started, done, total = time.monotonic(), 0, sum(len(one.ks) * len(one.attackers) for one in missing.values())
-    for number, one in enumerate(steps, start=1):
-        rows = []
-        for k in one.ks:
-            known = one.known
-            seen = attribute.profiles(known.users, known.items, one.recommended[:, :k], known.schema.n_items)
-            scores = attribute.attack(seen, known.labels, known.is_target, one.attackers, attack.split_seed)
-            rows += [(score.attribute, score.attacker, k, score.right.tolist()) for score in scores]
-        with whole(one.checkpoint) as place:
-            contracts.write(pl.DataFrame(rows, SCORES.names, orient="row"), place, SCORES)
-        done += len(one.ks) * len(one.attackers)
-        if not bar:
-            left = (time.monotonic() - started) / done * (total - done)
-            print(
-                f"attack {name}: {one.title} ({number}/{len(missing)}), {left:.0f} s left", file=sys.stderr, flush=True
-            )
+def complete(unit: Unit, attack: AttributeAttack, place: Path, screen: Screen) -> None:
+    """Attack one release, and write what was guessed right below `place`."""
+    screen.begin(unit.title, len(unit.ks) * len(unit.attackers))
+    rows, known = [], unit.known
+    for number, k in enumerate(unit.ks, start=1):
+        seen = attribute.profiles(known.users, known.items, unit.recommended[:, :k], known.schema.n_items)
+        scores = attribute.attack(seen, known.labels, known.is_target, unit.attackers, attack.split_seed)
+        rows += [(score.attribute, score.attacker, k, score.right.tolist()) for score in scores]
+        screen.step(number * len(unit.attackers))
+    contracts.write(pl.DataFrame(rows, SCORES.names, orient="row"), place / "scores.parquet", SCORES)
 
 
 def as_metrics(kind: str, scores: pl.DataFrame, known: Known) -> pl.DataFrame:
@@ -310,5 +312,7 @@ def gains(alone: Unit, units: Units, known: Known) -> pl.DataFrame:
     return pl.DataFrame(rows, GAINS.names, orient="row").with_columns(pl.col("k").cast(pl.Int32))
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

@@ -32,8 +32,8 @@ from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
 from tasks.stages.fields import BASE
 from tasks.stages.inputs import read_inputs
-from tasks.stages.monitor import Screen
 from tasks.stages.params import Experiment, Params, entry, load
+from tasks.stages.screen import Screen
 
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""

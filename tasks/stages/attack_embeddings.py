@@ -19,9 +19,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import json
-import sys
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,8 +27,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import reidentify, similar
@@ -48,6 +43,7 @@ from tasks.evaluation.classification import (
 )
 from tasks.models import model_class
 from tasks.models.networks.base import PairEmbedder
+from tasks.stages import runs
 from tasks.stages.attack_params import EmbeddingAttack
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
@@ -57,19 +53,17 @@ from tasks.stages.common import (
     digest,
     file_digest,
     read_json,
-    remove,
     require_passed,
     run_stage,
-    text_digest,
     whole,
     write_json,
 )
 from tasks.stages.judging_embeddings import Record, record, scores, split_seed
 from tasks.stages.network_files import embedded, embedding_file, read_vectors
 from tasks.stages.params import Experiment, entry, load
+from tasks.stages.screen import Screen
 
-PREFIX = "attack-"
-"""What the names of this stage's checkpoints begin with; those of training lie beside them."""
+KEPT, FOUND = CHECKPOINTS / "attack-embeddings", "found.json"
 BOTH = "both"
 """The part of a release that is attacked when the accounts of both networks are matched."""
 
@@ -162,21 +156,16 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Unit:
-    """What is attacked and kept at a time: one part of one setting and seed."""
+class Unit(runs.Unit):
+    """What is attacked at a time: one part of one setting and seed."""
 
     setting: str
     seed: int
     part: str
-    checkpoint: Path
-
-    @property
-    def title(self) -> str:
-        return f"{self.setting} seed {self.seed}, {self.part}"
 
 
-def main(name: str) -> None:
-    """Attack experiment `name`."""
+def work(name: str) -> runs.Work[Unit]:
+    """What attacking experiment `name` consists of."""
     params = load()
     experiment = entry("experiments", name, params.experiments)
     attack = params.suites[experiment.suite].attack
@@ -188,31 +177,38 @@ def main(name: str) -> None:
     joint = issubclass(model_class(experiment.model), PairEmbedder)
     released = Released(RUNS / experiment.suite / name / "released", pair, joint)
     units = plan(name, experiment, attack, released, fingerprint("attack-embeddings", name, params))
-    complete(name, units, attack, released)
+    return runs.Work(
+        title=f"attack-embeddings {name}",
+        units=units,
+        run=lambda unit, place, screen: complete(unit, attack, released, place, screen),
+        assemble=lambda: assemble(name, experiment, released, units, checks),
+        kept=KEPT / name,
+    )
+
+
+def assemble(
+    name: str, experiment: Experiment, released: Released, units: list[Unit], checks: list[dict[str, Any]]
+) -> None:
+    """Put what was found in all parts together as the stage's output."""
     about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
     rows = [
         about | {"setting": unit.setting, "seed": unit.seed} | found
         for unit in units
-        for found in read_json(unit.checkpoint)
+        for found in read_json(unit.done / FOUND)
     ]
     with whole(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         contracts.write(metrics_table(rows), place / "metrics.parquet", contracts.METRICS)
-        inputs = {"checks": checks, "synthetic": pair.schema.synthetic, "known": released.counts()}
+        inputs = {"checks": checks, "synthetic": released.pair.schema.synthetic, "known": released.counts()}
         write_json(place / "inputs.json", inputs)
-    kept = {unit.checkpoint for unit in units}
-    for file in (CHECKPOINTS / experiment.suite / name).glob(f"{PREFIX}*"):
-        if file not in kept:
-            remove(file)
 
 
 def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: Released, code: str) -> list[Unit]:
-    """Every part of every setting and seed, each with a checkpoint named by all that decides its result.
+    """Every part of every setting and seed.
 
     Raises:
         DataError: an embedding is not there.
     """
-    folder = CHECKPOINTS / experiment.suite / name
     units = []
     for setting in experiment.settings():
         for seed in experiment.seeds:
@@ -222,33 +218,23 @@ def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: R
                     raise DataError(f"{missing[0]}: no such table; run train again")
                 seen = [file_digest(file) for file in files]
                 decides = [seen, released.truth[part], attack.model_dump(mode="json"), seed, part, code]
-                key = text_digest(json.dumps(decides, sort_keys=True))[:16]
-                file = folder / f"{PREFIX}{setting}-seed-{seed}-{part}-{key}.json"
-                units.append(Unit(setting, seed, part, file))
+                label = f"{setting}-seed-{seed}-{part}"
+                units.append(Unit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed, part))
     return units
 
 
-def complete(name: str, units: list[Unit], attack: EmbeddingAttack, released: Released) -> None:
-    """Attack what has no checkpoint yet, with a bar on a terminal and a line for each elsewhere.
+def complete(unit: Unit, attack: EmbeddingAttack, released: Released, place: Path, screen: Screen) -> None:
+    """Attack one part, and write what was found below `place`.
 
     Raises:
         DataError: a release or the truth is not what it should be (says which).
     """
-    missing = [unit for unit in units if not unit.checkpoint.exists()]
-    bar = sys.stderr.isatty()
-    started = time.monotonic()
-    steps = track(missing, f"attack-embeddings {name}", console=Console(stderr=True), disable=not bar)
-    for number, unit in enumerate(steps, start=1):
-        try:
-            found = attacked(unit, attack, released)
-        except DataError as error:
-            raise DataError(f"{unit.title}: {error}") from error
-        with whole(unit.checkpoint) as place:
-            write_json(place, found)
-        if not bar:
-            left = (time.monotonic() - started) / number * (len(missing) - number)
-            line = f"attack-embeddings {name}: {unit.title} ({number}/{len(missing)}), {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+    screen.begin(f"{unit.setting} seed {unit.seed}, {unit.part}", 1)
+    try:
+        write_json(place / FOUND, attacked(unit, attack, released))
+    except DataError as error:
+        raise DataError(f"{unit.setting} seed {unit.seed}, {unit.part}: {error}") from error
+    screen.step(1)
 
 
 def attacked(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Record]:
@@ -319,5 +305,7 @@ def metrics_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows, empty.schema)
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

@@ -13,17 +13,15 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import sys
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.progress import track
+from pydantic import BaseModel, Field
 
 from tasks import contracts
 from tasks.attacks import reconstruction
@@ -31,10 +29,25 @@ from tasks.attacks.reconstruction import Floats, Published, Targets
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
+from tasks.stages import runs
 from tasks.stages.attack_params import ReconstructionAttack
-from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.code import fingerprint
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PROCESSED,
+    RUNS,
+    file_digest,
+    read_json,
+    require_passed,
+    run_stage,
+    whole,
+    write_json,
+)
 from tasks.stages.inputs import read_inputs
 from tasks.stages.params import Experiment, entry, load
+from tasks.stages.screen import Screen
+
+KEPT, FOUND = CHECKPOINTS / "attack-ratings", "found.json"
 
 
 @dataclass(frozen=True)
@@ -73,18 +86,25 @@ class Release:
         return contracts.read(self.path(kind), contracts.received_schema(self.size())).sort("sender", "subject")
 
 
-@dataclass
-class Found:
+@dataclass(frozen=True)
+class Unit(runs.Unit):
+    """One setting with one seed: what is attacked at a time."""
+
+    setting: str
+    seed: int
+
+
+class Found(BaseModel):
     """Attacker -> error, and how much there was to attack."""
 
-    errors: dict[str, float] = field(default_factory=dict)
+    errors: dict[str, float] = Field(default_factory=dict)
     targets: int = 0
     known_to_friends: int = 0
     """Targets of whose users a friend holds a vector; `friend` guesses the others as `tuned` does."""
 
 
-def main(name: str) -> None:
-    """Attack experiment `name`."""
+def work(name: str) -> runs.Work[Unit]:
+    """What attacking experiment `name` consists of."""
     params = load()
     experiment = entry("experiments", name, params.experiments)
     attack = params.suites[experiment.suite].attack
@@ -92,10 +112,48 @@ def main(name: str) -> None:
         where = f"suites/{experiment.suite}/attack.yaml"
         raise ConfigurationError(f"{where}: attack: is not of kind reconstruction; there are no ratings to attack")
     checks = [require_passed("recommendations", name, experiment.suite)]
-    found = attack_all(name, experiment, attack)
+    units = plan(name, experiment, attack, fingerprint("attack-ratings", name, params))
+    return runs.Work(
+        title=f"attack-ratings {name}",
+        units=units,
+        run=lambda unit, place, screen: complete(unit, name, experiment, attack, place, screen),
+        assemble=lambda: assemble(name, experiment, units, checks),
+        kept=KEPT / name,
+    )
+
+
+def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: str) -> list[Unit]:
+    """Every setting and seed."""
+    units = []
+    for setting, config in experiment.settings().items():
+        inputs = read_inputs(experiment, None, config["sensitive_share"])
+        released = RUNS / experiment.suite / name / "released" / setting
+        for seed in experiment.seeds:
+            seen = {str(one): file_digest(one) for one in sorted(released.rglob(f"seed-{seed}.parquet"))}
+            decides = [inputs.digest, config["sensitive_share"], seen, attack.model_dump(mode="json"), seed, code]
+            label = f"{setting}-seed-{seed}"
+            units.append(Unit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed))
+    return units
+
+
+def complete(
+    unit: Unit, name: str, experiment: Experiment, attack: ReconstructionAttack, place: Path, screen: Screen
+) -> None:
+    """Attack one setting and seed, and write what was found below `place`."""
+    screen.begin(f"{unit.setting} seed {unit.seed}", 1)
+    inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).at(unit.seed)
+    learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
+    release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
+    write_json(place / FOUND, attacked(learnt, inputs.schema, release, attack).model_dump())
+    screen.step(1)
+
+
+def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[dict[str, Any]]) -> None:
+    """Put what was found at all settings and seeds together as the stage's output."""
+    found = {unit: Found.model_validate(read_json(unit.done / FOUND)) for unit in units}
     rows = [
-        (experiment.suite, name, experiment.data, experiment.model, setting, seed, metric_name(attacker), None, value)
-        for (setting, seed), one in found.items()
+        (experiment.suite, name, experiment.data, experiment.model, *at, metric_name(attacker), None, value)
+        for at, one in (((unit.setting, unit.seed), one) for unit, one in found.items())
         for attacker, value in one.errors.items()
     ]
     with whole(RUNS / experiment.suite / name / "attack") as place:
@@ -103,7 +161,7 @@ def main(name: str) -> None:
         table = pl.DataFrame(rows, contracts.METRICS.names, orient="row")
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-        friends = {f"{setting} seed {seed}": one.known_to_friends for (setting, seed), one in found.items()}
+        friends = {f"{unit.setting} seed {unit.seed}": one.known_to_friends for unit, one in found.items()}
         most = max(one.targets for one in found.values())
         counts = {"targets": most, "known_to_friends": friends}
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
@@ -112,24 +170,6 @@ def main(name: str) -> None:
 def metric_name(attacker: str) -> str:
     """Of an attacker's mean absolute error on sensitive ratings; lower is worse for the users."""
     return f"reconstruction/{attacker}/mae"
-
-
-def attack_all(name: str, experiment: Experiment, attack: ReconstructionAttack) -> dict[tuple[str, int], Found]:
-    """(setting, seed) -> what was found, with a bar on a terminal and a line for each elsewhere."""
-    runs = [(setting, seed) for setting in experiment.settings() for seed in experiment.seeds]
-    found: dict[tuple[str, int], Found] = {}
-    bar = sys.stderr.isatty()
-    started = time.monotonic()
-    for setting, seed in track(runs, f"attack-ratings {name}", console=Console(stderr=True), disable=not bar):
-        inputs = read_inputs(experiment, None, experiment.settings()[setting]["sensitive_share"]).at(seed)
-        learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
-        release = Release(RUNS / experiment.suite / name / "released" / setting, seed)
-        found[setting, seed] = attacked(learnt, inputs.schema, release, attack)
-        if not bar:
-            left = (time.monotonic() - started) / len(found) * (len(runs) - len(found))
-            line = f"attack-ratings {name}: {setting} seed {seed} ({len(found)}/{len(runs)}), {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
-    return found
 
 
 def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack) -> Found:
@@ -174,7 +214,7 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
             guesses["friend"], friends = reconstruction.from_friends(informed, senders, *averages(told)["weighted"])
     truth = hidden["rating"].to_numpy()
     errors = {attacker: mae(truth, guess, low, high) for attacker, guess in guesses.items()}
-    return Found(errors, len(truth), friends)
+    return Found(errors=errors, targets=len(truth), known_to_friends=friends)
 
 
 def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:
@@ -186,5 +226,7 @@ def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:
     return {"averaged": (mean, variance), "weighted": (weighted, by_coordinate)}
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

@@ -96,7 +96,7 @@ def read_runs(suite: str, params: Params) -> list[Run]:
         place = provenance_path(_module(stage, own.attack, embedding), name)
         if place.is_file():
             record = read_json(place)
-            training = _training(record.pop("epoch_seconds", {}).get(BASE, {}))
+            training = _training(record.pop("epoch_seconds", {}))
             found.append(Run(**record | {"stage": stage} | training))
     return found
 
@@ -113,11 +113,12 @@ def _module(stage: str, attack: Attack | None, embedding: bool) -> str:
 
 
 def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
-    """Of what every epoch of every seed took: the median epoch, and all epochs of a seed on average."""
-    if not seconds:
+    """Of what every epoch of every unit took: the median epoch, and all epochs of a seed on average, at `base`."""
+    base = [of_unit for label, of_unit in seconds.items() if label.startswith(f"{BASE}-seed-")]
+    if not base:
         return {}
-    every = [one for of_seed in seconds.values() for one in of_seed]
-    return {"epoch_seconds": round(median(every), 3), "training_seconds": round(sum(every) / len(seconds), 3)}
+    every = [one for of_seed in base for one in of_seed]
+    return {"epoch_seconds": round(median(every), 3), "training_seconds": round(sum(every) / len(base), 3)}
 
 
 def read_results(suite: str, params: Params) -> Results:

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,17 +35,23 @@ SUMMARY = ("contract", "name", "success", "evaluated", "failed")
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a place beside `path` to write a file or fill a folder; on success it replaces `path` in one rename.
 
     On any error, Ctrl-C included, what was written is removed and `path` is as it was before. For a folder, create
     it first: `place.mkdir()`.
+
+    Args:
+        durable: have everything on the disk before the rename, so that not even a power cut leaves half of it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     place = path.with_name(f".{path.name}.{os.getpid()}.partial")
     _sweep(path)
     try:
         yield place
+        if durable:
+            for written in [*place.rglob("*"), place] if place.is_dir() else [place]:
+                _sync(written)
         if place.is_dir() and path.exists():
             old = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
             path.rename(old)
@@ -52,8 +59,19 @@ def whole(path: Path) -> Iterator[Path]:
             remove(old)
         else:
             place.replace(path)
+        if durable:
+            _sync(path.parent)
     finally:
         remove(place)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sweep(path: Path) -> None:
@@ -161,34 +179,42 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def run_stage(main: Callable[[str], dict[str, Any] | None]) -> None:
+def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
     """Run `main(name)` for `python -m tasks.stages.STAGE NAME`: errors become one line and exit code 1.
 
     What is to be known of the run, and what `main` measured of it and returns, goes to data/provenance/.
 
     With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
+
+    Args:
+        units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`) or
+            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment).
     """
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    debug = len(arguments) < len(sys.argv) - 1 or os.environ.get("DPREC_DEBUG") == "1"
     stage = Path(sys.argv[0]).stem
-    if len(arguments) != 1:
-        print(f"usage: python -m tasks.stages.{stage} NAME [--debug]", file=sys.stderr)
-        raise SystemExit(2)
+    parser = ArgumentParser(f"python -m tasks.stages.{stage}")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--debug", action="store_true", default=os.environ.get("DPREC_DEBUG") == "1")
+    if units:
+        parser.add_argument("--unit", metavar="LABEL")
+        parser.add_argument("--force", action="store_true", default=os.environ.get("DPREC_FORCE") == "1")
+    chosen = vars(parser.parse_args())
+    name, debug = chosen.pop("name"), chosen.pop("debug")
     started = time.time()
     try:
         from tasks.stages.code import require_current  # it names every stage; none of what it imports decides an output
         from tasks.stages.provenance import record
 
-        require_current(stage, arguments[0])
-        timings = main(arguments[0])
-        record(stage.replace("_", "-"), arguments[0], started, timings or {})
+        require_current(stage, name)
+        timings = main(name, **chosen)
+        if not chosen.get("unit"):
+            record(stage.replace("_", "-"), name, started, timings or {})
     except KeyboardInterrupt:
-        print(f"{stage} {arguments[0]}: interrupted; run it again to go on where it stopped", file=sys.stderr)
+        print(f"{stage} {name}: interrupted; run it again to go on where it stopped", file=sys.stderr)
         raise SystemExit(130) from None
     except (DprecError, OSError) as error:
         if debug:
             raise
-        print(f"{stage} {arguments[0]}: {_one_line(error)}", file=sys.stderr)
+        print(f"{stage} {name}: {_one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
 
 

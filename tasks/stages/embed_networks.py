@@ -14,7 +14,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,46 +26,39 @@ from tasks import contracts
 from tasks.models import model_class
 from tasks.models.networks.base import UserEmbedder
 from tasks.models.networks.word2vec import Word2VecConfig
+from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     digest,
     read_json,
-    remove,
     require_passed,
     run_stage,
-    text_digest,
     whole,
     write_json,
 )
-from tasks.stages.monitor import SECONDS, Screen, epoch_seconds
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
 from tasks.stages.network_params import NetworkEmbeddings
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent, with_word_vectors
 from tasks.stages.params import Params, entry, load
+from tasks.stages.screen import Screen
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One network of one setting and seed: what is embedded and kept at a time."""
+class Unit(runs.Unit):
+    """One network with one setting and one seed: what is embedded at a time."""
 
     setting: str
     seed: int
     network: str
     number: int
     """Of the network, so that two do not start from the same weights."""
-    folder: Path
-
-    @property
-    def done(self) -> Path:
-        """Results, once the unit is complete."""
-        return self.folder / "done"
 
 
-def main(name: str) -> dict[str, Any]:
-    """Embed the networks of `name`; what its epochs took, by setting and seed, in seconds.
+def work(name: str) -> runs.Work[Unit]:
+    """What embedding the networks of `name` consists of.
 
     Raises:
         ConfigurationError: params.yaml has no such name.
@@ -78,23 +70,18 @@ def main(name: str) -> dict[str, Any]:
     checks = [require_passed("processed", options.data)]
     if options.networks.startswith("perturbed/"):
         checks.append(require_passed(*options.networks.split("/")))
-    units = plan(name, params)
-    source = Source.of(options.data, options.networks)
-    with Screen(f"embed-networks {name}", len(units)) as screen:
-        for unit in units:
-            if unit.done.is_dir():
-                screen.skip()
-            else:
-                complete(unit, options, source, screen)
-    assemble(name, options, units, checks)
-    for folder in (CHECKPOINTS / "embeddings" / name).iterdir():
-        if folder not in {unit.folder for unit in units}:
-            remove(folder)
-    return {"epoch_seconds": epoch_seconds(units)}
+    units, source = plan(name, params), Source.of(options.data, options.networks)
+    return runs.Work(
+        title=f"embed-networks {name}",
+        units=units,
+        run=lambda unit, place, screen: complete(unit, options, source, place, screen),
+        assemble=lambda: assemble(name, options, units, checks),
+        kept=CHECKPOINTS / "embeddings" / name,
+    )
 
 
 def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting, seed and network, each with a folder named by all that decides its result."""
+    """Every setting, seed and network."""
     options = params.embeddings[name]
     source, code = Source.of(options.data, options.networks), fingerprint("embed-networks", name, params)
     decided = options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
@@ -103,14 +90,14 @@ def plan(name: str, params: Params) -> list[Unit]:
         for seed in options.seeds:
             for number, network in enumerate(embeddable(options.data)):
                 tables = digest(source.folder(network, setting, seed))
-                key = text_digest(json.dumps([decided, seed, number, tables, code], sort_keys=True))[:16]
-                folder = CHECKPOINTS / "embeddings" / name / f"{setting}-{network}-seed-{seed}-{key}"
-                units.append(Unit(setting, seed, network, number, folder))
+                label, kept = f"{setting}-{network}-seed-{seed}", CHECKPOINTS / "embeddings" / name
+                folder = runs.folder_of(kept, label, decided, seed, number, tables, code)
+                units.append(Unit(label, folder, setting, seed, network, number))
     return units
 
 
-def complete(unit: Unit, options: NetworkEmbeddings, source: Source, screen: Screen) -> None:
-    """Embed one network, and keep what came out."""
+def complete(unit: Unit, options: NetworkEmbeddings, source: Source, place: Path, screen: Screen) -> None:
+    """Embed one network, and write what came out below `place`."""
     cls = model_class(options.model)
     assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
     kinds = frozenset(options.reads)
@@ -120,14 +107,11 @@ def complete(unit: Unit, options: NetworkEmbeddings, source: Source, screen: Scr
         data = with_word_vectors(data, Word2VecConfig.model_validate(options.text.model_dump()), rng)
     model = cls(cls.Config.model_validate(options.config))
     label = f"{unit.setting} {unit.network} seed {unit.seed}"
-    history, seconds = fit(model, data, rng, unit.folder / "progress", screen, label)
-    with whole(unit.done) as place:
-        place.mkdir()
-        write_vectors(place / "users.parquet", model.embed())
-        write_json(place / "history.json", history)
-        write_json(place / SECONDS, seconds)
-        write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
-    remove(unit.folder / "progress")
+    history, seconds = fit(model, data, rng, unit.progress, screen, label)
+    write_vectors(place / "users.parquet", model.embed())
+    write_json(place / "history.json", history)
+    write_json(place / runs.SECONDS, seconds)
+    write_json(place / "ledger.json", [one.model_dump(mode="json") for one in model.ledger()])
 
 
 def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]]) -> None:
@@ -157,5 +141,7 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

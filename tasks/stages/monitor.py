@@ -1,72 +1,21 @@
-"""Watching a training run: checkpoint after every epoch, validation, the best epoch, and a line on the screen."""
+"""Watching a training run: its state kept after every epoch, validation, the best epoch, and a line on the screen."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from tasks.errors import DataError
 from tasks.models.training import EpochModel
-from tasks.stages.common import read_json, whole, write_json
-
-SECONDS_BETWEEN_LINES = 5.0
-SECONDS = "seconds.json"
-"""Of a finished unit, what its epochs took: for the provenance, never for an output."""
-
-
-class Screen:
-    """A progress bar on a terminal; elsewhere (a log) a plain line every few seconds."""
-
-    def __init__(self, label: str, runs: int) -> None:
-        self._label = label
-        self._runs = runs
-        self._run = 0
-        self._last_line = 0.0
-        self._bar: Progress | None = None
-        if sys.stderr.isatty():
-            columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-            self._bar = Progress(*columns, console=Console(stderr=True))
-            self._task = self._bar.add_task(label)
-
-    def __enter__(self) -> Screen:
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def skip(self) -> None:
-        """A run that needs no epochs: finished before, or a model without any."""
-        self._run += 1
-
-    def begin(self, run: str, epochs: int) -> None:
-        """A new run (setting and seed) of `epochs` epochs starts."""
-        self._run += 1
-        self._name = f"{self._label} {run} ({self._run}/{self._runs})"
-        self._epochs = epochs
-        if self._bar:
-            self._bar.reset(self._task, total=epochs, description=self._name)
-
-    def epoch(self, done: int, loss: float, valid: str, seconds_left: float) -> None:
-        """An epoch ended; `valid` is empty where nothing validates, `seconds_left` is for this run."""
-        figures = f"loss {loss:.4f}  valid {valid}" if valid else f"loss {loss:.4f}"
-        if self._bar:
-            self._bar.update(self._task, completed=done, description=f"{self._name}  {figures}")
-        elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._epochs:
-            self._last_line = time.monotonic()
-            line = f"{self._name}  epoch {done}/{self._epochs}  {figures}  {seconds_left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+from tasks.stages.common import read_json, write_json
+from tasks.stages.runs import Progress
+from tasks.stages.screen import Screen
 
 
 class Monitor:
@@ -74,8 +23,8 @@ class Monitor:
 
     Where nothing validates, every epoch is run and the last one is the end.
 
-    The checkpoint is one folder that is replaced whole after every epoch: the model's state, the best weights so
-    far, and the history. A run that was cut off goes on from it and ends with the same numbers as an unbroken one.
+    What is kept after every epoch is the model's state, the best weights so far, and the history. A run that was cut
+    off goes on from there and ends with the same numbers as an unbroken one.
     """
 
     def __init__(
@@ -83,7 +32,7 @@ class Monitor:
     ) -> None:
         """validate: `metric` on validation data, higher is better; None where nothing validates. patience: epochs
         without a new best."""
-        self._folder = folder
+        self._progress = Progress(folder)
         self._validate = validate
         self._screen = screen
         self._patience = patience
@@ -97,16 +46,22 @@ class Monitor:
         """What each epoch took, in order; a clock, so never part of an output."""
 
     def restore(self, model: EpochModel) -> bool:
-        """Go on from the checkpoint, if a readable one is there."""
-        try:
-            tensors = load_file(self._folder / "state.safetensors")
-            best = load_file(self._folder / "best.safetensors")
-            rest = read_json(self._folder / "state.json")
-        except (OSError, SafetensorError, DataError):
-            return True  # nothing there: a fresh start
-        model.load_state(tensors, rest["model"])
-        self._best, self._best_epoch = best, rest["best_epoch"]
-        self.history, self.seconds = rest["history"], rest["seconds"]
+        """Go on from the last state that can be used, if there is one."""
+
+        def read(state: Path) -> None:
+            tensors, best = load_file(state / "state.safetensors"), load_file(state / "best.safetensors")
+            rest, fresh = read_json(state / "state.json"), deepcopy(model.state())
+            if _shapes(best) != _shapes(model.weights()):
+                raise DataError("its best weights are another model's")
+            try:
+                model.load_state(tensors, rest["model"])
+                self._best, self._best_epoch = best, rest["best_epoch"]
+                self.history, self.seconds = rest["history"], rest["seconds"]
+            except Exception:
+                model.load_state(*fresh)
+                raise
+
+        self._progress.restore(read)
         return self._going(model)
 
     def epoch(self, model: EpochModel, loss: float) -> bool:
@@ -135,22 +90,12 @@ class Monitor:
 
     def _write(self, model: EpochModel) -> None:
         tensors, rest = model.state()
-        with whole(self._folder) as place:
-            place.mkdir()
+        with self._progress.write() as place:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
             save_file(self._best, place / "best.safetensors")
             past = {"best_epoch": self._best_epoch, "history": self.history, "seconds": self.seconds}
             write_json(place / "state.json", {"model": rest} | past)
 
 
-def epoch_seconds(units: Iterable[Any]) -> dict[str, dict[str, list[float]]]:
-    """Setting -> seed -> what every epoch took; nothing of a model without epochs.
-
-    units: finished ones, each with its `setting`, `seed` and folder `done`; those of one setting and seed follow one
-    another.
-    """
-    found: dict[str, dict[str, list[float]]] = {}
-    for unit in units:
-        if seconds := read_json(unit.done / SECONDS):
-            found.setdefault(unit.setting, {}).setdefault(str(unit.seed), []).extend(seconds)
-    return found
+def _shapes(weights: dict[str, torch.Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in weights.items()}

@@ -10,7 +10,8 @@ import numpy as np
 from tasks.models.base import SILENT
 from tasks.models.networks.base import Embedder
 from tasks.models.training import EpochModel
-from tasks.stages.monitor import Monitor, Screen
+from tasks.stages.monitor import Monitor
+from tasks.stages.screen import Screen
 
 
 def fit(

@@ -13,7 +13,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import json
 import shutil
 import sys
 from dataclasses import dataclass
@@ -30,47 +29,41 @@ from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
 from tasks.privacy.ledger import Event, LedgerEntry, Protected
+from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PERTURBED,
     RUNS,
     read_json,
-    remove,
     require_passed,
     run_stage,
-    text_digest,
     whole,
     write_json,
 )
 from tasks.stages.fields import model_config
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.judging import judge_class
-from tasks.stages.monitor import SECONDS, Monitor, Screen, epoch_seconds
+from tasks.stages.monitor import Monitor
 from tasks.stages.params import Experiment, Params, entry, load
+from tasks.stages.screen import Screen
 
 BESIDE = "beside"
 """Of a finished unit, the folder of what is released beside its recommendations."""
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One setting with one seed: what is trained, checkpointed and evaluated at a time."""
+class Unit(runs.Unit):
+    """One setting with one seed: what is trained and evaluated at a time."""
 
     setting: str
     seed: int
     config: dict[str, Any]
     inputs: Inputs
-    folder: Path
-
-    @property
-    def done(self) -> Path:
-        """Results, once the unit is complete."""
-        return self.folder / "done"
 
 
-def main(name: str) -> dict[str, Any]:
-    """Train experiment `name`; what its epochs took, by setting and seed, in seconds."""
+def work(name: str) -> runs.Work[Unit]:
+    """What training experiment `name` consists of."""
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
@@ -78,47 +71,34 @@ def main(name: str) -> dict[str, Any]:
     if not experiment.features.startswith("processed/"):
         checks.append(require_passed(*experiment.features.split("/")))
     units = plan(name, params)
-    with Screen(name, len(units)) as screen:
-        for unit in units:
-            if unit.done.is_dir():
-                screen.skip()
-            else:
-                complete(unit, name, params, screen)
-    assemble(name, params, units, checks)
-    for folder in (CHECKPOINTS / experiment.suite / name).iterdir():
-        if folder not in {unit.folder for unit in units}:
-            remove(folder)
-    return {"epoch_seconds": epoch_seconds(units)}
+    return runs.Work(
+        title=name,
+        units=units,
+        run=lambda unit, place, screen: complete(unit, name, params, place, screen),
+        assemble=lambda: assemble(name, params, units, checks),
+        kept=CHECKPOINTS / experiment.suite / name,
+    )
 
 
 def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting and seed of experiment `name`, each with a folder named by all that decides its result."""
+    """Every setting and seed of experiment `name`."""
     experiment = params.experiments[name]
-    code = fingerprint("train", name, params)
-    suite = params.suites[experiment.suite]
-    code = fingerprint("train", name, params)
+    suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
+    judged = [suite.evaluation.model_dump(), suite.training.model_dump()]
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
         inputs = read_inputs(experiment, params.features_epsilon(experiment, config), share)
         own = model_config(config)
         for seed in experiment.seeds:
-            decides = [
-                own | ({} if share is None else {"sensitive_share": share}),
-                seed,
-                inputs.digest,
-                experiment.model,
-                code,
-            ]
-            decides += [suite.evaluation.model_dump(), suite.training.model_dump()]
-            key = text_digest(json.dumps(decides, sort_keys=True))[:16]
-            folder = CHECKPOINTS / experiment.suite / name / f"{setting}-seed-{seed}-{key}"
-            units.append(Unit(setting, seed, own, inputs, folder))
+            label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
+            folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, experiment.model, code, judged)
+            units.append(Unit(label, folder, setting, seed, own, inputs))
     return units
 
 
-def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
-    """Train and evaluate one unit, and keep its results."""
+def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen) -> None:
+    """Train and evaluate one unit, and write its results below `place`."""
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
     inputs = unit.inputs.at(unit.seed)
@@ -130,26 +110,23 @@ def complete(unit: Unit, name: str, params: Params, screen: Screen) -> None:
     seconds: list[float] = []
     if isinstance(model, EpochModel):
         screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
-        monitor = Monitor(unit.folder / "progress", judge.validate, screen, suite.training.patience, judge.metric)
+        monitor = Monitor(unit.progress, judge.validate, screen, suite.training.patience, judge.metric)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
         history, seconds = monitor.history, monitor.seconds
     else:
         screen.skip()
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
-    with whole(unit.done) as place:
-        place.mkdir()
-        model.save(place / "model.safetensors")
-        metrics, recommendations = judge.evaluate(model)
-        contracts.write(recommendations, place / "recommendations.parquet", judge.contract)
-        (place / BESIDE).mkdir()
-        for kind, (table, contract) in beside(model).items():
-            contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
-        write_json(place / "metrics.json", metrics)
-        write_json(place / "history.json", history)
-        write_json(place / SECONDS, seconds)
-        entries = ledger(model, experiment, unit, params, judge.protects)
-        write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
-    remove(unit.folder / "progress")
+    model.save(place / "model.safetensors")
+    metrics, recommendations = judge.evaluate(model)
+    contracts.write(recommendations, place / "recommendations.parquet", judge.contract)
+    (place / BESIDE).mkdir()
+    for kind, (table, contract) in beside(model).items():
+        contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
+    write_json(place / "metrics.json", metrics)
+    write_json(place / "history.json", history)
+    write_json(place / runs.SECONDS, seconds)
+    entries = ledger(model, experiment, unit, params, judge.protects)
+    write_json(place / "ledger.json", [one.model_dump(mode="json") for one in entries])
 
 
 def beside(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
@@ -254,5 +231,7 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
         write_json(place / "inputs.json", {"checks": checks, "synthetic": schema.synthetic})
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

@@ -17,7 +17,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.networks.base import PairData, PairEmbedder, UserEmbedder
 from tasks.privacy.ledger import LedgerEntry
+from tasks.stages import runs
 from tasks.stages.anchor_ledger import anchors_entry
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
@@ -42,16 +42,13 @@ from tasks.stages.common import (
     RUNS,
     digest,
     read_json,
-    remove,
     require_passed,
     run_stage,
-    text_digest,
     whole,
     write_json,
 )
 from tasks.stages.fields import model_config
 from tasks.stages.judging_embeddings import interests, split_seed
-from tasks.stages.monitor import SECONDS, Screen, epoch_seconds
 from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,
@@ -64,6 +61,7 @@ from tasks.stages.network_files import (
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent
 from tasks.stages.params import Experiment, Params, entry, load
+from tasks.stages.screen import Screen
 
 OF_SUITE = ("embeddings", "aligned")
 """Layers that a suite describes itself."""
@@ -72,18 +70,12 @@ Vectors = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One setting with one seed: what is embedded, judged and kept at a time."""
+class Unit(runs.Unit):
+    """One setting with one seed: what is embedded and judged at a time."""
 
     setting: str
     seed: int
     config: dict[str, Any]
-    folder: Path
-
-    @property
-    def done(self) -> Path:
-        """Results, once the unit is complete."""
-        return self.folder / "done"
 
 
 @dataclass
@@ -100,13 +92,15 @@ class Found:
     seconds: list[float] = field(default_factory=list)
 
 
-def main(name: str) -> dict[str, Any]:
-    """Embed the users of experiment `name`; what its epochs took, by setting and seed, in seconds."""
+def work(name: str) -> runs.Work[Unit]:
+    """What embedding the users of experiment `name` consists of."""
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
     if params.suites[experiment.suite].task != "embedding":
-        raise ConfigurationError(f"suites.{experiment.suite}.task: is not embedding; its stage is tasks.stages.train")
+        raise ConfigurationError(
+            f"suites/{experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
+        )
     layer, layer_name = experiment.features.split("/")
     if not issubclass(model_class(experiment.model), PairEmbedder if layer == "aligned" else UserEmbedder):
         raise ConfigurationError(f"experiments.{name}.model: {experiment.model!r} embeds no users of {layer}/ data")
@@ -114,26 +108,23 @@ def main(name: str) -> dict[str, Any]:
     if layer != "processed":
         checks.append(require_passed(layer, layer_name, experiment.suite if layer in OF_SUITE else None))
     units = plan(name, params)
-    with Screen(name, len(units) * runs_of_unit(experiment)) as screen:
-        for unit in units:
-            if unit.done.is_dir():
-                screen.skip()
-            else:
-                complete(unit, experiment, params, screen)
-    assemble(name, experiment, params, units, checks)
-    for folder in (CHECKPOINTS / experiment.suite / name).iterdir():
-        if folder.is_dir() and folder not in {unit.folder for unit in units}:  # files are the attack's
-            remove(folder)
-    return {"epoch_seconds": epoch_seconds(units)}
+    return runs.Work(
+        title=name,
+        units=units,
+        run=lambda unit, place, screen: complete(unit, experiment, params, place, screen),
+        assemble=lambda: assemble(name, experiment, params, units, checks),
+        fits=fits_of_unit(experiment),
+        kept=CHECKPOINTS / experiment.suite / name,
+    )
 
 
-def runs_of_unit(experiment: Experiment) -> int:
+def fits_of_unit(experiment: Experiment) -> int:
     """How often a model is fitted for one setting and seed."""
     return len(embeddable(experiment.data)) if experiment.features.startswith(("processed", "perturbed")) else 1
 
 
 def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting and seed of experiment `name`, each with a folder named by all that decides its result."""
+    """Every setting and seed of experiment `name`."""
     experiment = params.experiments[name]
     code = fingerprint("train", name, params)
     units = []
@@ -141,10 +132,10 @@ def plan(name: str, params: Params) -> list[Unit]:
         own = model_config(config)
         for seed in experiment.seeds:
             inputs = digest(*reads(experiment, params, setting, seed))
-            decides = [own, seed, inputs, experiment.model, params.suites[experiment.suite].evaluation.seed, code]
-            key = text_digest(json.dumps(decides, sort_keys=True))[:16]
-            folder = CHECKPOINTS / experiment.suite / name / f"{setting}-seed-{seed}-{key}"
-            units.append(Unit(setting, seed, own, folder))
+            judged = params.suites[experiment.suite].evaluation.seed
+            label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
+            folder = runs.folder_of(kept, label, own, seed, inputs, experiment.model, judged, code)
+            units.append(Unit(label, folder, setting, seed, own))
     return units
 
 
@@ -164,24 +155,21 @@ def reads(experiment: Experiment, params: Params, setting: str, seed: int) -> li
     return found + [source.folder(network, setting, seed) for network in networks]
 
 
-def complete(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> None:
-    """Embed and judge one unit, and keep its results."""
+def complete(unit: Unit, experiment: Experiment, params: Params, place: Path, screen: Screen) -> None:
+    """Embed and judge one unit, and write its results below `place`."""
     found = learnt(unit, experiment, params, screen)
-    with whole(unit.done) as place:
-        place.mkdir()
-        metrics = []
-        for network, vectors in found.vectors.items():
-            write_vectors(place / f"{network}.parquet", vectors)
-            tables = contracts.read_processed(PROCESSED / experiment.data / network)
-            if tables.schema.labels:
-                labels = contracts.read(tables.folder / "labels.parquet", contracts.labels_schema(tables.schema.labels))
-                seed = split_seed(params.suites[experiment.suite].evaluation.seed, unit.seed)
-                metrics += interests(network, vectors, labels, seed=seed)
-        write_json(place / "metrics.json", metrics)
-        write_json(place / "history.json", found.histories)
-        write_json(place / SECONDS, found.seconds)
-        write_json(place / "ledger.json", found.entries)
-    remove(unit.folder / "progress")
+    metrics = []
+    for network, vectors in found.vectors.items():
+        write_vectors(place / f"{network}.parquet", vectors)
+        tables = contracts.read_processed(PROCESSED / experiment.data / network)
+        if tables.schema.labels:
+            labels = contracts.read(tables.folder / "labels.parquet", contracts.labels_schema(tables.schema.labels))
+            seed = split_seed(params.suites[experiment.suite].evaluation.seed, unit.seed)
+            metrics += interests(network, vectors, labels, seed=seed)
+    write_json(place / "metrics.json", metrics)
+    write_json(place / "history.json", found.histories)
+    write_json(place / runs.SECONDS, found.seconds)
+    write_json(place / "ledger.json", found.entries)
 
 
 def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
@@ -199,7 +187,7 @@ def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
         model = cls(cls.Config.model_validate(unit.config))
         data = read(source, network, unit.setting, unit.seed)
         label = f"{unit.setting} {network} seed {unit.seed}"
-        rng, progress = np.random.default_rng([unit.seed, number]), unit.folder / "progress" / network
+        rng, progress = np.random.default_rng([unit.seed, number]), unit.progress / network
         found.histories[network], seconds = fit(model, data, rng, progress, screen, label)
         found.seconds += seconds
         found.vectors[network] = model.embed()
@@ -231,7 +219,7 @@ def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
     model = cls(cls.Config.model_validate(unit.config))
     label = f"{unit.setting} seed {unit.seed}"
     rng = np.random.default_rng(unit.seed)
-    found.histories["both"], found.seconds = fit(model, pair, rng, unit.folder / "progress", screen, label)
+    found.histories["both"], found.seconds = fit(model, pair, rng, unit.progress, screen, label)
     found.vectors = dict(zip((first, second), model.embed(), strict=True))
     return found
 
@@ -316,5 +304,7 @@ def metrics_table(rows: list[dict[str, Any]], name: str, experiment: Experiment)
     )
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

@@ -29,8 +29,9 @@ from tasks.stages.common import CHECKPOINTS, RESULTS, require_passed, run_stage,
 from tasks.stages.fields import model_config
 from tasks.stages.inputs import read_inputs
 from tasks.stages.judging import judge_class
-from tasks.stages.monitor import Monitor, Screen
+from tasks.stages.monitor import Monitor
 from tasks.stages.params import Params, entry, load, own_file
+from tasks.stages.screen import Screen
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
 COLUMNS = {

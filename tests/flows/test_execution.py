@@ -37,6 +37,14 @@ def test_a_stages_lines_are_passed_on() -> None:
     assert lines == ["hello from download@demo"]
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_forced_run_tells_its_stages_to_work_on_finished_units_again(inside: Project, force: bool) -> None:
+    (inside.root / "stage.py").write_text("import os\nprint(os.environ.get('DPREC_FORCE'))\n")
+    lines: list[str] = []
+    Processes(force=force).run(DOWNLOAD, lines.append)
+    assert lines == ["1" if force else "None"]
+
+
 def test_a_stage_that_is_up_to_date_does_not_run_unless_forced(inside: Project) -> None:
     assert reproduce("download@demo")
     assert inside.ran() == ["download@demo"]

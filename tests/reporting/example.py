@@ -193,7 +193,7 @@ def run(
             "cores": 2,
             "packages": {"numpy": word},
         }
-        seconds = {setting: {str(seed): [1.0, 1.5, 2.0] for seed in SEEDS} for setting in settings}
+        seconds = {f"{setting}-seed-{seed}": [1.0, 1.5, 2.0] for seed in SEEDS for setting in settings}
         timed = {"epoch_seconds": seconds} if stage == "train" and trained else {}
         write(place / "data/provenance" / stage / f"{name}.json", record | timed)
         about = {"suite": suite, "experiment": name, "dataset": dataset, "model": model}

@@ -19,6 +19,7 @@ from tasks.stages.align_ways import Found, judged
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
 from tasks.stages.params import load
+from tasks.stages.runs import Progress
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 from tests.stages.tiny import run
@@ -137,9 +138,9 @@ def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged
     [progress] = CHECKPOINTS.rglob("progress")
     aligner = Aligner(AlignmentConfig.model_validate(tiny.CONFIG), *tiny.vectors(0).values())
     start = aligner.start(np.random.default_rng(0))
-    align.resume(start, progress)
+    align.resume(start, Progress(progress))
     assert len(start.criteria) == 2
-    (progress / "state.safetensors").write_bytes(b"cut off")
+    (progress / "last" / "state.safetensors").write_bytes(b"cut off")
     align.main("tiny")
     assert results() == unbroken
 

@@ -16,8 +16,8 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.classification import decision_tree, logistic_regression
 from tasks.quality import suites
 from tasks.stages import attack_embeddings
-from tasks.stages.attack_embeddings import classifier, guesses
-from tasks.stages.common import CHECKPOINTS, RUNS, read_json
+from tasks.stages.attack_embeddings import KEPT, classifier, guesses
+from tasks.stages.common import RUNS, read_json
 from tests.stages import tiny_embeddings, tiny_networks
 from tests.stages.test_interrupted import interrupted, leftovers
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
@@ -199,7 +199,7 @@ def test_a_rerun_after_ctrl_c_goes_on_and_gives_the_same_bytes(
     interrupted(lambda: attack_embeddings.main(JOINT), attack_embeddings, "attacked", nth)
     assert not (RUNS / "tiny" / JOINT / "attack").exists()
     assert not leftovers()
-    assert len(list((CHECKPOINTS / "tiny").glob(f"{JOINT}/*"))) == nth - 1
+    assert len(list(KEPT.glob(f"{JOINT}/*/done"))) == nth - 1
     capsys.readouterr()
     attack_embeddings.main(JOINT)
     assert len(capsys.readouterr().err.splitlines()) == 12 - (nth - 1), "a line for each unit that was missing"
@@ -212,25 +212,22 @@ def redone(capsys: pytest.CaptureFixture[str]) -> list[str]:
     capsys.readouterr()
     attack_embeddings.main(JOINT)
     lines = capsys.readouterr().err.splitlines()
-    return [line.removeprefix(f"attack-embeddings {JOINT}: ").partition(" (")[0] for line in lines]
+    return [line.removeprefix(f"attack-embeddings {JOINT} ").partition(" (")[0] for line in lines]
 
 
 def test_only_what_changed_is_attacked_again_and_old_checkpoints_are_removed(
     fresh: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     attack_embeddings.main(JOINT)
-    of_training = CHECKPOINTS / "tiny" / JOINT / "base-seed-0-0123456789abcdef"
-    of_training.mkdir()
     assert redone(capsys) == []
     rows = tiny_embeddings.vectors(JOINT, "base", 2)["right"]
     tiny_embeddings.release(fresh, JOINT, "base", 2, "right", 2 * rows)
     tiny_embeddings.passed(fresh, JOINT)
-    before = set((CHECKPOINTS / "tiny" / JOINT).iterdir())
+    before = set((KEPT / JOINT).iterdir())
     assert redone(capsys) == ["base seed 2, right", "base seed 2, both"]
-    after = set((CHECKPOINTS / "tiny" / JOINT).iterdir())
-    assert len(after) == len(before) == 13
+    after = set((KEPT / JOINT).iterdir())
+    assert len(after) == len(before) == 12
     assert len(after - before) == 2
-    assert of_training in after
     friends = contracts.read(processed("right/social"), contracts.SOCIAL)
     contracts.write(friends[1:], processed("right/social"), contracts.SOCIAL)
     assert redone(capsys) == [f"{setting} seed {seed}, right" for setting in ("base", "alpha=1.0") for seed in SEEDS]

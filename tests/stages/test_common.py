@@ -229,7 +229,7 @@ def test_without_a_name_a_stage_says_how_it_is_called(
     with pytest.raises(SystemExit) as caught:
         run_stage(lambda _: None)
     assert caught.value.code == 2
-    assert capsys.readouterr().err == "usage: python -m tasks.stages.train NAME [--debug]\n"
+    assert capsys.readouterr().err.startswith("usage: python -m tasks.stages.train [-h] [--debug] NAME\n")
 
 
 def test_a_stage_whose_code_changed_since_code_json_was_written_is_refused(

@@ -335,7 +335,7 @@ def another_task() -> None:
             "degree",
             another_task,
             ConfigurationError,
-            "suites.tiny.task: is not embedding; its stage is tasks.stages.tr",
+            "suites/tiny/params.yaml: task: is not embedding; its stage is",
         ),
         (
             "degree",

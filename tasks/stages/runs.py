@@ -1,0 +1,234 @@
+"""Units of work: the pieces of a stage's work that stand alone, such as one setting with one seed.
+
+A unit has a folder under data/checkpoints/, named by everything that decides its results. Any process may work on it,
+and several may work on the units of one stage: each unit is taken by one of them at a time. Its results appear whole,
+with a manifest, and are believed only while they agree with it; so are the states that an unfinished unit keeps. The
+stage puts the finished units together.
+
+    python -m tasks.stages.STAGE NAME                 what DVC runs: every unit, then the outputs
+    python -m tasks.stages.STAGE NAME --unit LABEL    this unit alone, and no outputs
+    python -m tasks.stages.STAGE NAME --force         finished units are worked on again, too
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages.common import file_digest, read_json, remove, text_digest, whole, write_json
+from tasks.stages.screen import Screen
+
+MANIFEST = "manifest.json"
+SECONDS = "seconds.json"
+"""Of a finished unit, what its epochs took: for the provenance, never for an output."""
+LAST, BEFORE = "last", "before"
+"""The two states that an unfinished unit keeps."""
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of work that stands alone."""
+
+    label: str
+    """What it is called on the screen and by `--unit`, e.g. `base-seed-0`; no two units of a stage share it."""
+    folder: Path
+
+    @property
+    def done(self) -> Path:
+        """Its results, once it is finished."""
+        return self.folder / "done"
+
+    @property
+    def progress(self) -> Path:
+        """What it keeps until then."""
+        return self.folder / "progress"
+
+
+_Unit = TypeVar("_Unit", bound=Unit)
+
+
+@dataclass(frozen=True)
+class Work(Generic[_Unit]):
+    """What a stage does for one name."""
+
+    title: str
+    """What the screen calls it."""
+    units: Sequence[_Unit]
+    run: Callable[[_Unit, Path, Screen], None]
+    """Works on a unit and writes its results into an empty folder."""
+    assemble: Callable[[], None]
+    """Puts the results of all units together as the stage's outputs."""
+    fits: int = 1
+    """How often the screen is told that a run begins while one unit is worked on."""
+    kept: Path | None = None
+    """The folder that holds the folders of these units and of former ones, which are cleared away."""
+
+
+def folder_of(parent: Path, label: str, *decides: Any) -> Path:
+    """Where a unit lies; decides: everything that its results depend on, as JSON values."""
+    return parent / f"{label}-{text_digest(json.dumps(decides, sort_keys=True))[:16]}"
+
+
+def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
+    """The `main` of a stage that has units: `main(name, unit=None, force=False)`, see `perform`."""
+
+    def main(name: str, unit: str | None = None, force: bool = False) -> dict[str, Any]:
+        return perform(work(name), unit, force)
+
+    return main
+
+
+def perform(work: Work[Any], unit: str | None = None, force: bool = False) -> dict[str, Any]:
+    """Finish the units that are not, and assemble the stage's outputs.
+
+    Args:
+        unit: work on this one alone, and assemble nothing.
+        force: work on finished ones, too.
+
+    Returns:
+        What the epochs of every unit took, in seconds, for the stage's provenance.
+
+    Raises:
+        ConfigurationError: there is no such unit.
+    """
+    chosen = [one for one in work.units if unit in (None, one.label)]
+    if not chosen:
+        labels = ", ".join(one.label for one in work.units)
+        raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
+    with Screen(work.title, len(chosen) * work.fits) as screen:
+        for patient in (False, True):  # what another process works on is waited for once nothing else is left
+            chosen = [one for one in chosen if not _finish(one, work, screen, patient=patient, force=force)]
+    if unit is not None:
+        return {}
+    work.assemble()
+    if work.kept is not None:
+        for folder in work.kept.iterdir():
+            if folder not in {one.folder for one in work.units}:
+                remove(folder)
+    return {"epoch_seconds": {one.label: seconds for one in work.units if (seconds := _seconds(one))}}
+
+
+def _finish(unit: Unit, work: Work[Any], screen: Screen, *, patient: bool, force: bool) -> bool:
+    """Whether the unit is finished; False: another process works on it."""
+    unit.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(unit.folder / "lock", timeout=-1 if patient else 0):
+            if not force and finished(unit):
+                for _ in range(work.fits):
+                    screen.skip()
+                return True
+            if force:
+                remove(unit.progress)
+            with whole(unit.done) as place:
+                place.mkdir()
+                work.run(unit, place, screen)
+                seal(place, unit.folder.name)
+            remove(unit.progress)
+            return True
+    except Timeout:
+        return False
+
+
+def finished(unit: Unit) -> bool:
+    """Whether a unit's results are there and agree with their manifest; those that do not are set aside."""
+    if not unit.done.is_dir():
+        return False
+    try:
+        verify(unit.done, unit.folder.name)
+    except DataError as error:
+        aside = unit.folder / f"set-aside-{time.time_ns()}"
+        unit.done.rename(aside)
+        print(f"{error}; set aside as {aside.name}, the unit is worked on again", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def seal(folder: Path, owner: str) -> None:
+    """Write the manifest of a folder, last: whose it is, and the SHA-256 of every file."""
+    write_json(folder / MANIFEST, {"unit": owner, "files": _files(folder)})
+
+
+def verify(folder: Path, owner: str) -> None:
+    """Check a folder against its manifest.
+
+    Raises:
+        DataError: it has none, it is another unit's, or a file is missing, changed, or not in it.
+    """
+    if not (folder / MANIFEST).is_file():
+        raise DataError(f"{folder}: has no manifest")
+    manifest = read_json(folder / MANIFEST)
+    if not isinstance(manifest, dict) or manifest.get("unit") != owner:
+        raise DataError(f"{folder}: its manifest is another unit's")
+    expected, found = manifest.get("files"), _files(folder)
+    if expected != found:
+        wrong = sorted({*found, *expected} if isinstance(expected, dict) else found)
+        name = next(name for name in wrong if not isinstance(expected, dict) or expected.get(name) != found.get(name))
+        raise DataError(f"{folder / name}: not the file that was written")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
+
+
+class Progress:
+    """The states of an unfinished unit: the last and the one before, so that one may be damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def write(self) -> Iterator[Path]:
+        """Yield a folder for a new state, which then is the last."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        last, before = self._folder / LAST, self._folder / BEFORE
+        with whole(self._folder / "new", durable=False) as place:
+            place.mkdir()
+            yield place
+            seal(place, self._owner)
+        if last.is_dir():
+            remove(before)
+            last.rename(before)
+        (self._folder / "new").rename(last)
+
+    def restore(self, read: Callable[[Path], _Read]) -> _Read | None:
+        """What `read` makes of the last state that can be used; None if there is none.
+
+        One that is damaged, or that `read` has no use for, is discarded, and said so.
+        """
+        for name in (LAST, BEFORE):
+            state = self._folder / name
+            if not state.is_dir():
+                continue
+            try:
+                verify(state, self._owner)
+                return read(state)
+            except (DataError, OSError, SafetensorError, ArithmeticError, LookupError, RuntimeError, *_MISFIT) as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                print(f"{state}: discarded ({reason}); going on without it", file=sys.stderr, flush=True)
+                remove(state)
+        return None
+
+    @property
+    def _owner(self) -> str:
+        return "/".join(self._folder.parts[-3:])
+
+
+_MISFIT = (AttributeError, TypeError, ValueError)
+"""What a model says of a state that is not its own."""
+
+
+def _seconds(unit: Unit) -> list[float]:
+    path = unit.done / SECONDS
+    return list(read_json(path)) if path.is_file() else []

@@ -1,0 +1,229 @@
+"""Units of work: finished ones are believed only while they agree with their manifest, unfinished ones go on from what
+they kept, and several processes share them without harm."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import ConfigurationError
+from tasks.stages import runs, train
+from tasks.stages.common import CHECKPOINTS, RUNS, digest
+from tasks.stages.runs import Progress, Unit, Work
+from tests.stages.test_interrupted import interrupted
+from tests.stages.test_train import build
+
+NAME = "tiny-bpr"
+TRAIN = RUNS / "tiny" / NAME / "train"
+
+
+@dataclass
+class Counted:
+    """Work on three units, which counts what is done."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        self.calls: list[str] = []
+        self.assembled = 0
+
+    @property
+    def work(self) -> Work[Unit]:
+        units = [Unit(label, runs.folder_of(self.root / "kept", label, label)) for label in "abc"]
+        return Work("counted", units, self._run, self._assemble, kept=self.root / "kept")
+
+    def _run(self, unit: Unit, place: Path, _: object) -> None:
+        self.calls.append(unit.label)
+        (place / "below").mkdir()
+        (place / "below" / "value").write_text(unit.label)
+
+    def _assemble(self) -> None:
+        self.assembled += 1
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Counted:
+    return Counted(tmp_path)
+
+
+def done(counted: Counted, label: str) -> Path:
+    [unit] = [unit for unit in counted.work.units if unit.label == label]
+    return unit.done
+
+
+def test_finished_units_are_not_worked_on_again_unless_forced(counted: Counted) -> None:
+    runs.perform(counted.work)
+    runs.perform(counted.work)
+    assert (counted.calls, counted.assembled) == (["a", "b", "c"], 2)
+    runs.perform(counted.work, force=True)
+    assert counted.calls == ["a", "b", "c"] * 2
+
+
+def test_one_unit_alone_assembles_nothing(counted: Counted) -> None:
+    runs.perform(counted.work, unit="b")
+    assert (counted.calls, counted.assembled) == (["b"], 0)
+    runs.perform(counted.work)
+    assert counted.calls == ["b", "a", "c"]
+    with pytest.raises(ConfigurationError, match="counted: has no unit 'd'; its units: a, b, c"):
+        runs.perform(counted.work, unit="d")
+
+
+def test_what_no_unit_has_any_more_is_cleared_away(counted: Counted) -> None:
+    (counted.root / "kept" / "a-former").mkdir(parents=True)
+    runs.perform(counted.work)
+    assert {path.name for path in (counted.root / "kept").iterdir()} == {one.folder.name for one in counted.work.units}
+
+
+def edited(place: Path) -> None:
+    (place / "below/value").write_text("x")
+
+
+def added(place: Path) -> None:
+    (place / "more").write_text("")
+
+
+def removed(place: Path) -> None:
+    (place / "below/value").unlink()
+
+
+def without_manifest(place: Path) -> None:
+    (place / runs.MANIFEST).unlink()
+
+
+def cut_manifest(place: Path) -> None:
+    (place / runs.MANIFEST).write_text('{"unit": ')
+
+
+def no_table(place: Path) -> None:
+    (place / runs.MANIFEST).write_text("[]")
+
+
+def of_another(place: Path) -> None:
+    manifest = json.loads((place / runs.MANIFEST).read_text())
+    (place / runs.MANIFEST).write_text(json.dumps(manifest | {"unit": "b-0123"}))
+
+
+DAMAGES = [edited, added, removed, without_manifest, cut_manifest, no_table, of_another]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_does_not_verify_is_set_aside_and_worked_on_again(
+    damage: Callable[[Path], None], counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs.perform(counted.work)
+    damage(done(counted, "b"))
+    capsys.readouterr()
+    runs.perform(counted.work)
+    assert counted.calls == ["a", "b", "c", "b"]
+    assert capsys.readouterr().err.count("set aside as set-aside-") == 1
+    assert (done(counted, "b") / "below/value").read_text() == "b"
+    assert len(list(done(counted, "b").parent.glob("set-aside-*"))) == 1, "nothing is lost"
+
+
+def test_a_result_that_was_edited_never_reaches_the_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`done/metrics.json` went through every check once, even with --force."""
+    build(tmp_path, monkeypatch)
+    train.main(NAME)
+    before = digest(TRAIN)
+    [metrics] = (CHECKPOINTS / "tiny" / NAME).glob("base-seed-0-*/done/metrics.json")
+    rows = json.loads(metrics.read_text())
+    metrics.write_text(json.dumps([row | {"value": 0.999} for row in rows]))
+    train.main(NAME)
+    assert digest(TRAIN) == before
+    train.main(NAME, force=True)
+    assert digest(TRAIN) == before
+
+
+def test_units_of_one_stage_are_shared_by_processes(tmp_path: Path) -> None:
+    """Four at once: every unit is worked on once, and all end with all results."""
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\nroot = Path(sys.argv[1])\n"
+        "def run(unit, place, screen):\n"
+        "    time.sleep(0.1)\n    (place / 'value').write_text(unit.label)\n"
+        "    with (root / 'calls').open('a') as file:\n        file.write(unit.label)\n"
+        "units = [runs.Unit(one, runs.folder_of(root / 'kept', one, one)) for one in 'abcdef']\n"
+        "def assemble():\n    assert [(one.done / 'value').read_text() for one in units] == list('abcdef')\n"
+        "runs.perform(runs.Work('shared', units, run, assemble))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
+    assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
+
+
+def cut(state: Path) -> None:
+    (state / "state.safetensors").write_bytes((state / "state.safetensors").read_bytes()[:-10])
+
+
+def flipped(state: Path) -> None:
+    content = bytearray((state / "state.safetensors").read_bytes())
+    content[-5] ^= 64
+    (state / "state.safetensors").write_bytes(content)
+
+
+def no_best(state: Path) -> None:
+    (state / "best.safetensors").unlink()
+
+
+def empty(state: Path) -> None:
+    (state / "state.json").write_text("")
+
+
+def resealed(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
+    """A damage that the manifest does not show."""
+
+    def damage(state: Path) -> None:
+        rest = json.loads((state / "state.json").read_text())
+        change(rest)
+        (state / "state.json").write_text(json.dumps(rest))
+        runs.seal(state, json.loads((state / runs.MANIFEST).read_text())["unit"])
+
+    return damage
+
+
+def other_weights(state: Path) -> None:
+    shutil.copy(state / "state.safetensors", state / "best.safetensors")
+    runs.seal(state, json.loads((state / runs.MANIFEST).read_text())["unit"])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut,
+        flipped,
+        no_best,
+        empty,
+        without_manifest,
+        resealed(lambda rest: rest.pop("history")),
+        resealed(lambda rest: rest.update(model={"epochs_done": 1})),
+        other_weights,
+    ],
+)
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_state_is_discarded_and_training_ends_as_if_undisturbed(
+    damage: Callable[[Path], None],
+    both: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    build(tmp_path, monkeypatch)
+    train.main(NAME)
+    undisturbed = digest(TRAIN)
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: train.main(NAME), Progress, "write", 3)
+    [progress] = CHECKPOINTS.rglob("progress")
+    assert {path.name for path in progress.iterdir()} == {runs.LAST, runs.BEFORE}
+    for name in (runs.LAST, runs.BEFORE) if both else (runs.LAST,):
+        damage(progress / name)
+    capsys.readouterr()
+    train.main(NAME)
+    assert capsys.readouterr().err.count(": discarded (") == 1 + both
+    assert digest(TRAIN) == undisturbed
