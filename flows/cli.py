@@ -93,7 +93,9 @@ def run(
         int | None, typer.Option("--jobs", "-j", min=1, help="Stages at the same time (default: one per core).")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Run every stage and work on every unit again, up to date or not.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run every stage and work on every unit again, up to date or not.")
+    ] = False,
 ) -> None:
     """Bring a suite's report up to date and print its path.
 
