@@ -14,6 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and su
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,26 @@ from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
+from tasks.stages import runs
 from tasks.stages.attack_params import EdgeAttack
-from tasks.stages.common import PROCESSED, RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.code import fingerprint
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PROCESSED,
+    RUNS,
+    file_digest,
+    read_json,
+    require_passed,
+    run_stage,
+    whole,
+    write_json,
+)
 from tasks.stages.fields import BASE
 from tasks.stages.inputs import read_inputs
 from tasks.stages.params import Experiment, Params, entry, load
 from tasks.stages.screen import Screen
 
+KEPT, FOUND = CHECKPOINTS / "attack-edges", "found.json"
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""
 WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
@@ -52,8 +66,17 @@ class Target:
     position: int
 
 
-def main(name: str) -> None:
-    """Attack the systems of suite `name` that its attack lists."""
+@dataclass(frozen=True)
+class Unit(runs.Unit):
+    """One budget of one system, or the control: a trained model to attack."""
+
+    system: str
+    setting: str | None
+    """None: the control's."""
+
+
+def work(name: str) -> runs.Work[Unit]:
+    """What attacking the systems of suite `name` consists of."""
     torch.set_num_threads(1)
     params = load()
     suite = entry("suites", name, params.suites)
@@ -61,48 +84,90 @@ def main(name: str) -> None:
     if not isinstance(attack, EdgeAttack):
         raise ConfigurationError(f"suites/{name}/attack.yaml: attack: is not of kind edges; there is nothing to attack")
     checks = [require_passed("recommendations", experiment, name) for experiment in attack.systems]
-    control = params.experiments[attack.control]
-    targets = choose_targets(control, attack)
-    rows = []
-    with Screen(f"attack-edges {name}", len(attack.systems)) as screen:
-        for experiment_name in attack.systems:
-            experiment = params.experiments[experiment_name]
-            screen.begin(experiment_name, 1)
-            for budget, model in budgets(experiment_name, experiment, attack, params):
-                order = ranking.tie_order(model.network.items.num_embeddings, suite.evaluation.seed)
-                for row in attacked(model, targets, attack, order):
-                    rows.append({"system": experiment_name, "setting": BASE, "epsilon": budget} | row)
+    targets = choose_targets(params.experiments[attack.control], attack)
+    units = plan(name, attack, params)
+    return runs.Work(
+        title=f"attack-edges {name}",
+        units=units,
+        run=lambda unit, place, screen: complete(unit, targets, attack, params, place, screen),
+        assemble=lambda: assemble(name, suite.data, units, checks),
+        kept=KEPT / name,
+    )
+
+
+def plan(name: str, attack: EdgeAttack, params: Params) -> list[Unit]:
+    """The settings of every system that differ in the budget of edges alone, and the control after each system's."""
+    code, control = fingerprint("attack-edges", name, params), params.experiments[attack.control]
+    seen = [read_inputs(control, None).digest, params.suites[name].evaluation.seed, attack.model_dump(mode="json")]
+    units = []
+    for system in attack.systems:
+        experiment = params.experiments[system]
+        models: list[tuple[str | None, Path]] = [
+            (setting, model_file(system, experiment, setting))
+            for setting, config in experiment.settings().items()
+            if set(config.items()) - set(experiment.config.items()) <= {("epsilon", config.get("epsilon"))}
+        ]
+        for setting, file in [*models, (None, model_file(attack.control, control, BASE))]:
+            label = f"{system}-{setting or 'control'}"
+            folder = runs.folder_of(KEPT / name, label, file_digest(file), setting is None, *seen, code)
+            units.append(Unit(label, folder, system, setting))
+    return units
+
+
+def complete(
+    unit: Unit, targets: list[Target], attack: EdgeAttack, params: Params, place: Path, screen: Screen
+) -> None:
+    """Attack one model in both worlds, and write what was found below `place`."""
+    screen.begin(f"{unit.system} {unit.setting or 'control'}", len(WORLDS))
+    model = model_of(unit, attack, params)
+    seed = params.suites[params.experiments[unit.system].suite].evaluation.seed
+    order = ranking.tie_order(model.network.items.num_embeddings, seed)
+    rows = [
+        {"system": unit.system, "setting": BASE, "epsilon": model.config.epsilon} | row
+        for row in attacked(model, targets, attack, order)
+    ]
+    write_json(place / FOUND, rows)
+    screen.step(len(WORLDS))
+
+
+def assemble(name: str, data: str, units: list[Unit], checks: list[dict[str, Any]]) -> None:
+    """Put what was found of all models together as the stage's output."""
+    rows = [row for unit in units for row in read_json(unit.done / FOUND)]
     with whole(RUNS / name / "edges") as place:
         place.mkdir()
         contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
-        synthetic = contracts.read_schema(PROCESSED / suite.data / "schema.json").synthetic
+        synthetic = contracts.read_schema(PROCESSED / data / "schema.json").synthetic
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
 
 
-def budgets(
-    name: str, experiment: Experiment, attack: EdgeAttack, params: Params
-) -> Iterator[tuple[float | None, DIPSGNN]]:
-    """The trained models that differ in the budget of edges alone, with that budget, and the control (None).
+def model_file(name: str, experiment: Experiment, setting: str) -> Path:
+    """The trained model of a setting's first seed."""
+    folder = RUNS / experiment.suite / name / "train" / "models" / setting
+    return folder / f"seed-{experiment.seeds[0]}.safetensors"
+
+
+def model_of(unit: Unit, attack: EdgeAttack, params: Params) -> DIPSGNN:
+    """The model that a unit attacks.
 
     Raises:
-        ConfigurationError: a system has no noise, or the control has some.
+        ConfigurationError: a system has no noise, the control has some, or it aggregates no graph.
     """
-    for setting, config in experiment.settings().items():
-        if set(config.items()) - set(experiment.config.items()) <= {("epsilon", config.get("epsilon"))}:
-            model = read_model(name, experiment, setting)
-            if model.config.epsilon is None:
-                raise ConfigurationError(f"attack.systems: {name} has no noise; it can be the control alone")
-            yield model.config.epsilon, model
-    control = read_model(attack.control, params.experiments[attack.control], BASE)
-    if control.config.epsilon is not None:
-        raise ConfigurationError(f"attack.control: {attack.control} has noise; name a system without")
-    yield None, control
+    name, setting = (attack.control, BASE) if unit.setting is None else (unit.system, unit.setting)
+    model = read_model(name, params.experiments[name], setting)
+    if unit.setting is None and model.config.epsilon is not None:
+        raise ConfigurationError(f"attack.control: {name} has noise; name a system without")
+    if unit.setting is not None and model.config.epsilon is None:
+        raise ConfigurationError(f"attack.systems: {name} has no noise; it can be the control alone")
+    return model
 
 
 def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
-    """The trained model of a setting's first seed."""
-    folder = RUNS / experiment.suite / name / "train" / "models" / setting
-    model = model_class(experiment.model).load(folder / f"seed-{experiment.seeds[0]}.safetensors")
+    """The trained model of a setting's first seed.
+
+    Raises:
+        ConfigurationError: it aggregates no graph.
+    """
+    model = model_class(experiment.model).load(model_file(name, experiment, setting))
     if not isinstance(model, DIPSGNN):
         raise ConfigurationError(f"attack: {name} aggregates no graph; the attack on edges knows nothing of it")
     return model
@@ -184,5 +249,7 @@ def recommended(
     return np.broadcast_to(lists, (attack.trials, attack.k))
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

@@ -12,7 +12,8 @@ users, so sampling, number of steps and noise are the experiment's. All epochs a
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,21 +28,71 @@ from tasks.models import model_class
 from tasks.models.base import Model
 from tasks.privacy import one_run
 from tasks.privacy.ledger import LedgerEntry
+from tasks.stages import runs
 from tasks.stages.attack_params import TrainingAudit
-from tasks.stages.common import RUNS, require_passed, run_stage, whole, write_json
+from tasks.stages.code import fingerprint
+from tasks.stages.common import CHECKPOINTS, RUNS, read_json, require_passed, run_stage, whole, write_json
 from tasks.stages.inputs import read_inputs
 from tasks.stages.params import Params, entry, load, options, own_file
+from tasks.stages.screen import Screen
+
+KEPT, RECORDS = CHECKPOINTS / "audit-training", "records.json"
 
 
-def main(name: str) -> None:
-    """Audit the training runs of suite `name`."""
+@dataclass(frozen=True)
+class Unit(runs.Unit):
+    """One experiment, at all settings that are audited: they share the run without noise beside them."""
+
+    experiment: str
+
+
+def work(name: str) -> runs.Work[Unit]:
+    """What auditing the training runs of suite `name` consists of."""
     torch.set_num_threads(1)
     params = load()
     audit = entry("suites", name, params.suites).training_audit
     if audit is None:
         raise ConfigurationError(f"{_file(name)}: training_audit: is null; there is nothing to audit")
     require_passed("processed", params.suites[name].data)
-    records = [record for experiment in audit.experiments for record in audited(name, experiment, audit, params)]
+    units = plan(name, audit, params)
+    return runs.Work(
+        title=f"audit-training {name}",
+        units=units,
+        run=lambda unit, place, screen: complete(unit, name, audit, params, place, screen),
+        assemble=lambda: assemble(name, units),
+        kept=KEPT / name,
+    )
+
+
+def plan(name: str, audit: TrainingAudit, params: Params) -> list[Unit]:
+    """Every experiment that is audited."""
+    code, units = fingerprint("audit-training", name, params), []
+    for key in audit.experiments:
+        experiment = params.suites[name].experiments[key]
+        inputs = read_inputs(experiment, params.features_epsilon(experiment, experiment.config)).digest
+        decides = [audit.model_dump(mode="json"), experiment.model_dump(mode="json"), inputs, code]
+        units.append(Unit(key, runs.folder_of(KEPT / name, key, *decides), key))
+    return units
+
+
+def complete(unit: Unit, name: str, audit: TrainingAudit, params: Params, place: Path, screen: Screen) -> None:
+    """Audit one experiment, and write its records below `place`."""
+    settings = audit.experiments[unit.experiment].settings
+    screen.begin(unit.experiment, len(settings))
+    records = []
+    for record in audited(name, unit.experiment, audit, params):
+        records.append(record)
+        screen.step(len({one["setting"] for one in records}))
+    write_json(place / RECORDS, records)
+
+
+def assemble(name: str, units: list[Unit]) -> None:
+    """Put the records of all experiments together as the stage's output.
+
+    Raises:
+        PrivacyError: a run proves more than is accounted for.
+    """
+    records = [record for unit in units for record in read_json(unit.done / RECORDS)]
     with whole(RUNS / name / "one_run.json") as place:
         write_json(place, records)
     for record in records:
@@ -57,7 +108,7 @@ def _file(suite: str) -> Path:
     return own_file(suite, key="training_audit")
 
 
-def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> list[dict[str, Any]]:
+def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> Iterator[dict[str, Any]]:
     """The records of an experiment: two for each setting, one per auditor."""
     settings, control_config = audit.experiments[name].settings, audit.experiments[name].control
     experiment = params.suites[suite].experiments[name]
@@ -67,7 +118,6 @@ def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> list
             f"{_file(suite)}: training_audit.experiments.{name}: a setting other than {', '.join(known)}"
         )
     controls: dict[str, dict[str, one_run.OneRun]] = {}
-    records = []
     for setting in settings:
         config = known[setting]
         if "features_epsilon" in config:
@@ -83,8 +133,7 @@ def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> list
         for auditor, found in scores.items():
             control = controls[without_noise][auditor]
             about = {"experiment": name, "setting": setting, "model": experiment.model, "auditor": auditor}
-            records.append(about | _record(run.judged(found, delta), control, entry, delta))
-    return records
+            yield about | _record(run.judged(found, delta), control, entry, delta)
 
 
 class Audited:
@@ -172,5 +221,7 @@ def _record(found: one_run.OneRun, control: one_run.OneRun, entry: LedgerEntry, 
     }
 
 
+main = runs.stage(work)
+
 if __name__ == "__main__":
-    run_stage(main)
+    run_stage(main, units=True)

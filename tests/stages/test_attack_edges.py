@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -271,5 +272,6 @@ def test_noise_belongs_to_systems_and_not_to_the_control(
     systems: list[str], control: str, message: str, inside: Params
 ) -> None:
     attack = attack_of(inside, systems=systems, control=control)
+    units = attack_edges.plan("tiny", attack, inside)
     with pytest.raises(ConfigurationError, match=message):
-        list(attack_edges.budgets(systems[0], inside.experiments[systems[0]], attack, inside))
+        list(map(partial(attack_edges.model_of, attack=attack, params=inside), units))
