@@ -21,8 +21,9 @@ from torch import Tensor, nn
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender, TrainingData
+from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, EpochModel
-from tasks.privacy import dpsgd
+from tasks.privacy import dpsgd, noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
 
@@ -154,7 +155,7 @@ class DPAE(EpochModel, Recommender):
             steps = config.epochs * self._steps_per_epoch
             self._multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, self._probability, steps)
         self._clipped: list[float] = []
-        weights = rng.normal(0.0, config.init_std, (data.n_items, config.dimension))
+        weights = normal(rng, (data.n_items, config.dimension), config.init_std)
         return DPAENetwork(torch.from_numpy(weights).float())
 
     def train_epoch(self) -> float:
@@ -286,4 +287,5 @@ class DPAE(EpochModel, Recommender):
         """Noise on a sum of clipped gradients; zeros where there is none to draw."""
         if not self._multiplier:
             return torch.zeros(shape)
-        return torch.from_numpy(self._rng.normal(0.0, self._multiplier * self.config.clip_norm, shape)).float()
+        std = self._multiplier * self.config.clip_norm
+        return torch.from_numpy(noise.gaussian(self._rng, "sum of gradients", std, tuple(shape))).float()

@@ -45,8 +45,9 @@ from scipy.sparse import csr_array
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.draws import normal
 from tasks.models.factors import NON_PRIVATE, FactorModel
-from tasks.privacy import dpsgd
+from tasks.privacy import dpsgd, noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
 
@@ -187,7 +188,7 @@ class DPALS(FactorModel):
         multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1) if private else 0.0
         self._budget, self._n_users = Budget(multiplier), data.n_users
         cells = distinct_cells(data)
-        start = rng.normal(size=(data.n_items, config.dimension))
+        start = normal(rng, (data.n_items, config.dimension))
         popularity = np.zeros(data.n_items)
         head = np.arange(data.n_items)
         if config.counts_share:
@@ -268,7 +269,7 @@ class DPALS(FactorModel):
         config = self.config
         weights = norm_weights(np.diff(cells.indptr).astype(np.float64), config.contribution)
         std = self._std(config.counts_share, norm_bound(config.contribution))
-        counts = np.maximum(cells.T @ weights + gaussian((cells.shape[1],), std, rng), 0.0)
+        counts = np.maximum(cells.T @ weights + gaussian("item counts", (cells.shape[1],), std, rng), 0.0)
         length = np.sqrt(np.square(counts).mean())
         return counts / length if length else counts
 
@@ -293,12 +294,12 @@ class DPALS(FactorModel):
         steps = config.iterations
         rest = 1 - config.counts_share - config.gramian_share - config.local_share
         rhs, std = terms.rhs(), self._std(rest / steps, bound * clip)
-        rhs += gaussian(rhs.shape, std, rng)
+        rhs += gaussian("right-hand sides", rhs.shape, std, rng)
         if config.denoise:
             rhs = shrunk(rhs, std)
         gramian = terms.gramian()
         std = self._std(config.gramian_share / steps, clip**2)
-        gramian = positive_part(gramian + symmetric_gaussian(gramian.shape, std, rng)) if std else gramian
+        gramian = positive_part(gramian + symmetric_gaussian("Gramian", gramian.shape, std, rng)) if std else gramian
         common = (alpha or 1.0) * gramian + config.item_ridge * np.eye(len(gramian))
         items: Floats = np.empty_like(rhs)
         if alpha is None:
@@ -307,7 +308,11 @@ class DPALS(FactorModel):
         std = self._std(config.local_share / steps, bound * clip**2)
         for start, stop in blocks(*rhs.shape):
             local = terms.local_gramians(start, stop)
-            local = positive_part(local + symmetric_gaussian(local.shape, std, rng)) if std else local
+            local = (
+                positive_part(local + symmetric_gaussian("items' own matrices", local.shape, std, rng))
+                if std
+                else local
+            )
             items[start:stop] = np.linalg.solve(common + local, rhs[start:stop, :, None])[..., 0]
         return items
 
@@ -366,15 +371,15 @@ def shrunk(noisy: Floats, std: float) -> Floats:
     return noisy @ (directions * kept) @ directions.T
 
 
-def gaussian(shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
+def gaussian(release: str, shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
     """Independent noise; zeros, and no draws, where `std` is 0."""
-    return rng.normal(0.0, std, shape) if std else np.zeros(shape)
+    return noise.gaussian(rng, release, std, shape) if std else np.zeros(shape)
 
 
-def symmetric_gaussian(shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
+def symmetric_gaussian(release: str, shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
     """Symmetric noise on (..., d, d): `std` on the diagonal, std/√2 off it, as Frobenius norms need."""
-    noise = gaussian(shape, std, rng)
-    return (noise + np.swapaxes(noise, -1, -2)) / 2
+    drawn = gaussian(release, shape, std, rng)
+    return (drawn + np.swapaxes(drawn, -1, -2)) / 2
 
 
 def blocks(n: int, dim: int) -> list[tuple[int, int]]:

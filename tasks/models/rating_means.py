@@ -18,6 +18,7 @@ from torch import Tensor
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor, TrainingData
 from tasks.models.social.ledgers import NOISY_SUMS, VALUE
+from tasks.privacy import noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
 
@@ -161,7 +162,7 @@ class PrivateRatingMeans(RatingMeans):
         noise_scale = (config.scale[1] - config.scale[0]) / config.epsilon
         raters = np.bincount(data.items[sensitive], minlength=data.n_items)
         exact = np.bincount(data.items[sensitive], deviations[sensitive], data.n_items)
-        noisy = exact + rng.laplace(0.0, noise_scale, data.n_items)
+        noisy = exact + noise.laplace(rng, "sums of ratings", noise_scale, data.n_items)
         worth = _ratio(raters**2.0, raters + 2 * noise_scale**2 / config.variance)
         public = np.bincount(data.items[~sensitive], deviations[~sensitive], data.n_items)
         counts = np.bincount(data.items[~sensitive], minlength=data.n_items)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
 from tasks.privacy.accounting import account
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.ledger import Event
@@ -96,7 +97,7 @@ def poisson_sample(n: int, probability: float, rng: np.random.Generator) -> NDAr
     if n < 0:
         raise ValueError(f"n must not be negative (is {n})")
     _check_probability(probability)
-    return np.flatnonzero(rng.random(n) < probability)
+    return np.flatnonzero(noise.uniform(rng, "who is in the step", n) < probability)
 
 
 def clip_factors(squared_norms: Tensor, clip_norm: float) -> Tensor:

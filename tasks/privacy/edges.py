@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.privacy import laplace
+from tasks.privacy import laplace, noise
 from tasks.privacy.accounting import account
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.ledger import Accounting, Event, LedgerEntry
@@ -245,10 +245,10 @@ def _filtered(
     """Sorted keys of the released edges."""
     theta = threshold(target, n_cells(n_nodes), epsilon)
     # As a probability of being dropped: that of a draw below q is q rounded up, so no true edge is ever certain.
-    kept = keys[rng.random(len(keys)) >= tail(1 - theta, epsilon)]
+    kept = keys[noise.uniform(rng, "which edges pass", len(keys)) >= tail(1 - theta, epsilon)]
     n_others = n_cells(n_nodes) - len(keys)
     if mode == "rigorous":
-        n_false = int(rng.binomial(n_others, tail(theta, epsilon)))
+        n_false = noise.binomial(rng, "how many non-edges pass", n_others, tail(theta, epsilon))
     else:
         n_false = min(max(target - len(kept), 0), n_others)
     return np.sort(np.concatenate([kept, _non_edges(keys, n_nodes, n_false, rng)]))
@@ -260,11 +260,11 @@ def _non_edges(keys: NDArray[np.int64], n_nodes: int, count: int, rng: np.random
     if cells <= 2 * (len(keys) + count):  # so dense that draws would often hit; all cells are linear in the edges then
         every = np.sort(_cell_keys(np.arange(cells), n_nodes))
         others = np.delete(every, np.searchsorted(every, keys))
-        return rng.choice(others, count, replace=False, shuffle=False)
+        return noise.subset(rng, "which non-edges pass", others, count)
     taken, drawn, missing = keys, [], count
     # Never more draws than are missing: what is new is kept whole, so no set is favoured by a choice among too many.
     while missing:
-        fresh = np.sort(_cell_keys(rng.integers(0, cells, missing), n_nodes))
+        fresh = np.sort(_cell_keys(noise.integers(rng, "which non-edges pass", cells, missing), n_nodes))
         fresh = fresh[np.append(True, fresh[1:] != fresh[:-1])]  # np.unique hashes, which takes ten times as long
         if len(taken):
             place = np.searchsorted(taken, fresh)

@@ -16,6 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
+
 
 def sensitivity(dim: int) -> float:
     """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3).
@@ -61,6 +63,6 @@ def draw(dim: int, scale: float, rng: np.random.Generator) -> tuple[NDArray[np.f
         raise ValueError(f"dim must be at least 1 (is {dim})")
     if not (math.isfinite(scale) and scale >= 0):
         raise ValueError(f"scale must be a finite number, 0 or more (is {scale})")
-    linear = rng.laplace(0, scale, dim)
-    quadratic = rng.laplace(0, scale, (dim, dim))
+    linear = noise.laplace(rng, "linear coefficients", scale, dim)
+    quadratic = noise.laplace(rng, "quadratic coefficients", scale, (dim, dim))
     return linear, (quadratic + quadratic.T) / 2

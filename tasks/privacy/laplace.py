@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
 from tasks.privacy.checks import check_epsilon
 
 
@@ -39,7 +40,7 @@ def cap(
         return kept
     pairs = users.astype(np.int64) * (int(items.max()) + 1) + items
     _, distinct = np.unique(pairs, return_index=True)
-    order = distinct[np.lexsort((rng.random(len(distinct)), users[distinct]))]
+    order = distinct[np.lexsort((noise.uniform(rng, "which interactions count", len(distinct)), users[distinct]))]
     owners = users[order]
     first = np.searchsorted(owners, owners)  # where each interaction's user begins
     kept[order[np.arange(len(order)) - first < contribution]] = True
@@ -70,8 +71,7 @@ def noisy_counts(
     if not np.issubdtype(counts.dtype, np.integer):
         raise ValueError(f"counts must be integers (are {counts.dtype})")
     success = -math.expm1(-epsilon / contribution)
-    # The difference of two geometric variables is discrete Laplace.
-    return counts + rng.geometric(success, counts.shape) - rng.geometric(success, counts.shape)
+    return counts + noise.discrete_laplace(rng, "item counts", success, counts.shape)
 
 
 def _check_contribution(contribution: int) -> None:

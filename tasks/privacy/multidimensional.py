@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.contracts import Feature
-from tasks.privacy import piecewise, unary
+from tasks.privacy import noise, piecewise, unary
 from tasks.privacy.accounting import account
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.ledger import Event, LedgerEntry
@@ -102,7 +102,7 @@ def _sample(n_users: int, n_features: int, sampled: int, rng: np.random.Generato
     """(n_users, n_features): `sampled` features of each user, every subset equally likely."""
     chosen = np.zeros((n_users, n_features), dtype=np.bool_)
     # The positions of the smallest of i.i.d. uniform numbers are a uniform subset; ties have probability near 2^-53.
-    keys = rng.random((n_users, n_features))
+    keys = noise.uniform(rng, "which features", (n_users, n_features))
     lowest = np.argpartition(keys, sampled - 1, axis=1)[:, :sampled]
     np.put_along_axis(chosen, lowest, True, axis=1)
     return chosen

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tasks.privacy import noise
+
 ROUNDING = 1e-9
 """How much longer than 1 a user vector may come out of being scaled to length 1."""
 
@@ -56,7 +58,7 @@ def draw(n_items: int, dim: int, scale: float, rng: np.random.Generator) -> NDAr
     _check_dim(dim)
     if not (math.isfinite(scale) and scale >= 0):
         raise ValueError(f"scale must be a finite number, 0 or more (is {scale})")
-    return rng.laplace(0, scale, (n_items, dim))
+    return noise.laplace(rng, "linear terms", scale, (n_items, dim))
 
 
 def perturbed_least_squares(

@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
 from tasks.privacy.checks import check_epsilon, check_unit_interval
 
 
@@ -58,8 +59,8 @@ def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     check_unit_interval(array.reshape(n_rows, n_columns), [str(column) for column in range(n_columns)])
     limit, width = bound(epsilon), _inner_width(epsilon)
     half = (limit + 1) / 2
-    inner = rng.random(array.shape) < _inner_probability(epsilon)
-    position = rng.random(array.shape)
+    inner = noise.uniform(rng, "which piece", array.shape) < _inner_probability(epsilon)
+    position = noise.uniform(rng, "place within the piece", array.shape)
     # The outer pieces, laid end to end, are C + 1 long; what lies beyond the left one skips the inner piece.
     outer = position * (limit + 1)
     outer += np.where(outer < half * (1 + array), 0.0, width) - limit

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
+
 
 @dataclass(frozen=True)
 class SharedNoise:
@@ -32,7 +34,7 @@ class SharedNoise:
         if self.law != "laplace":
             return None
         # in double precision: a single-precision draw is exactly 0, which is no noise, once in some million
-        return rng.standard_exponential(shape).astype(np.float32)
+        return noise.exponential(rng, "h of a sum", shape).astype(np.float32)
 
     def spread(self, mixing: NDArray[np.float32] | None) -> NDArray[np.float32] | np.float32:
         """Standard deviation of a sum, given h (shape of h, or a single one for all)."""

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
 from tasks.privacy.checks import check_epsilon, check_one_hot
 
 TRUE_BIT = 0.5
@@ -47,7 +48,7 @@ def perturb(onehot: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     block = np.asarray(onehot)
     check_one_hot(block, "one-hot block")
     ones = np.where(block == 1, TRUE_BIT, false_bit(epsilon))
-    return (rng.random(block.shape) < ones).astype(np.float32)
+    return (noise.uniform(rng, "bits", block.shape) < ones).astype(np.float32)
 
 
 def log_probability(outputs: NDArray[np.floating], category: int, epsilon: float) -> NDArray[np.float64]:

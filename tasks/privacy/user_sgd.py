@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tasks.privacy import dpsgd, ghost, optimal_clip
+from tasks.privacy import dpsgd, ghost, noise, optimal_clip
 from tasks.privacy.ledger import Event
 
 LEVELS = 8
@@ -111,7 +111,7 @@ class Published(UserSGD):
 
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         """See `UserSGD.batches`: every user once."""
-        order = rng.permutation(self.n_users)
+        order = noise.order(rng, "who is in the step", self.n_users)
         for start in range(0, self.n_users, self.batch_size):
             yield np.sort(order[start : start + self.batch_size])
 
@@ -236,7 +236,7 @@ class Rigorous(UserSGD):
         released = self._sums(outers, factors, self.gradient_multiplier * bound, rng)
         if self.quantile is not None:
             below = shares * ((norms <= bound).to(norms.dtype) - 0.5) / examples
-            count = float(below.sum()) + rng.normal(0.0, self.count_noise)
+            count = float(below.sum()) + float(noise.gaussian(rng, "count of small norms", self.count_noise, ()))
             self.bound *= math.exp(-QUANTILE_RATE * (count / expected + 0.5 - self.quantile))
         return released, expected
 
@@ -266,9 +266,7 @@ def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
     if not std:
         return
     for piece in total.view(-1).split(PIECE):
-        noise = rng.standard_normal(len(piece))
-        noise *= std
-        piece += torch.from_numpy(noise).to(total.dtype)
+        piece += torch.from_numpy(noise.gaussian(rng, "sum of gradients", std, len(piece))).to(total.dtype)
 
 
 def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:

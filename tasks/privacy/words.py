@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy import noise
 from tasks.privacy.accounting import account
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.ledger import Accounting, Event, LedgerEntry
@@ -66,7 +67,7 @@ def _substitute(
     check_epsilon(epsilon)
     centred = _centred(vectors)
     word_ids = _checked(word_ids, len(centred))
-    uniform = rng.random(len(word_ids))
+    uniform = noise.uniform(rng, "which word", len(word_ids))
     order = np.argsort(word_ids, kind="stable")
     counts = np.bincount(word_ids, minlength=len(centred))
     result, done = np.empty(len(word_ids), np.int64), 0

@@ -15,6 +15,7 @@ from tasks.contracts import Feature
 from tasks.privacy import edges, laplace, multidimensional, objective, piecewise, unary, words
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.keyed import normals
+from tasks.privacy.noise import gaussian
 from tasks.privacy.shared_noise import SharedNoise
 
 Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -182,7 +183,7 @@ def submissions_samples(
         ratios = np.zeros(n)
         for _ in range(iterations):
             spread = np.asarray(noise.spread(noise.mixing((n, dimension), rng)), np.float64)
-            submitted = mean + spread * rng.standard_normal((n, dimension))
+            submitted = mean + gaussian(rng, "submissions", spread, (n, dimension))
             if noise.law == "laplace" and not drew_h:
                 ratios += (np.abs(submitted) - np.abs(submitted - moved)).sum(1) / noise.scale
             else:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.draws import normal
 from tasks.models.networks.base import NetworkData, UserEmbedder, raw_inputs
 from tasks.privacy.ledger import Protected
 
@@ -86,4 +87,4 @@ class Random(Control):
 
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
         """See `Control.vectors`."""
-        return rng.standard_normal((data.n_users, self.config.dimension), np.float32)
+        return normal(rng, (data.n_users, self.config.dimension), single=True)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softsign
 
 from tasks.models.base import ModelConfig
+from tasks.models.draws import normal
 from tasks.models.networks.base import EpochEmbedder, NetworkData, UserEmbedder, scaled
 from tasks.models.networks.friendship import friendship_loss, neighbourhoods
 from tasks.models.networks.walks import nearby, random_walks
@@ -80,7 +81,7 @@ class SNE(EpochEmbedder, UserEmbedder):
         network = SNENetwork(data, self.config)
         draw_weights(network, rng)
         for table in (network.ids, network.neighbours):
-            table.data = torch.from_numpy(rng.normal(0, table.shape[1] ** -0.5, table.shape).astype(np.float32))
+            table.data = torch.from_numpy(normal(rng, tuple(table.shape), table.shape[1] ** -0.5).astype(np.float32))
         return network
 
     def train_epoch(self) -> float:

@@ -34,8 +34,8 @@ from tasks.models.sessions.ledgers import LABELS, aggregates_entry
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import aggregation
-from tasks.privacy.keyed import normals
 from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.noise import gaussian_by_key, gaussian_tensor
 from tasks.sequences import Sequences
 
 AFTER_TRAINING = 2**32
@@ -196,12 +196,12 @@ class DIPSGNN(GatedSessions):
             if not self.network.training:
                 return ()
             shape = (len(step.owners), width)
-            return tuple(torch.randn(shape, generator=self._generator) * sigma for _ in range(2))
+            return tuple(gaussian_tensor(self._generator, "aggregates", sigma, shape) for _ in range(2))
         # A vector per visit for what follows it, one for what precedes it, and one while nothing follows it yet.
         asked = self._asked
         visits = self.noise_owners[asked.owners] * LONGEST + asked.positions
         after, before, nothing = (
-            torch.from_numpy(normals((*self.noise_key, direction), visits, width)) * sigma for direction in range(3)
+            gaussian_by_key((*self.noise_key, direction), "aggregates", sigma, visits, width) for direction in range(3)
         )
         block = step.visits
         following = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))

@@ -28,7 +28,7 @@ from tasks.models.sequential import NO_DROPOUT, Dropout, inputs_and_targets
 from tasks.models.sessions.gated import GatedSessions, gated
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
-from tasks.privacy import dpsgd
+from tasks.privacy import dpsgd, noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
 from tasks.privacy.per_record import Owned, copies, product, squared_norms, weighted_sums
@@ -201,7 +201,8 @@ class DPSGD(GatedSessions):
         multiplier = self._counted("noise_multiplier")
         if not multiplier:
             return torch.zeros(shape)
-        return torch.from_numpy(self._rng.normal(0.0, multiplier * self.config.clip_norm, shape)).float()
+        std = multiplier * self.config.clip_norm
+        return torch.from_numpy(noise.gaussian(self._rng, "sum of gradients", std, tuple(shape))).float()
 
 
 GAPS = (

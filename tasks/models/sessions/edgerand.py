@@ -21,8 +21,8 @@ from tasks.models.sessions.gated import GatedSessions
 from tasks.models.sessions.ledgers import LABELS, matrices_entry
 from tasks.models.training import EpochConfig
 from tasks.privacy import aggregation
-from tasks.privacy.keyed import normals
 from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
 
 
@@ -80,7 +80,7 @@ class EdgeRand(DIPSGNN):
         place = np.arange(len(owners)) - first
         key = (int(self._buffer("noise_key")), AFTER_TRAINING if self._fitted else 0, direction)
         ids = self.noise_owners[owners] * LONGEST + place
-        return torch.from_numpy(normals(key, ids, int(place.max()) + 1)) * self.sigma
+        return gaussian_by_key(key, "matrices", self.sigma, ids, int(place.max()) + 1)
 
     def aggregated_states(self, user: int) -> Tensor:
         """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""

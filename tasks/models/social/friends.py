@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from tasks.models.social.messages import FriendMessages
 from tasks.models.social.ratings import RatingTable
+from tasks.privacy import noise
 from tasks.privacy.shared_noise import SharedNoise
 
 BLOCK = 8192  # links at a time
@@ -82,9 +83,9 @@ class Friends:
         mixing = self.noise.mixing(vectors.shape, self.rng)
         if self.noise.law != "none":
             spread = np.broadcast_to(self.noise.spread(mixing), vectors.shape)
-            shares = spread[receivers] * self.noise.share(self.counts[receivers])[:, None]
-            shares *= self.rng.standard_normal(watched.shape, dtype=np.float32)
+            scale = spread[receivers] * self.noise.share(self.counts[receivers])[:, None]
+            shares = noise.gaussian(self.rng, "messages", scale, watched.shape, single=True)
             watched += shares
-            sums += spread * self._rest[:, None] * self.rng.standard_normal(sums.shape, dtype=np.float32)
+            sums += noise.gaussian(self.rng, "sums of messages", spread * self._rest[:, None], sums.shape, single=True)
             np.add.at(sums, receivers, shares)
         return FriendMessages(sums, self.counts, watched, mixing)

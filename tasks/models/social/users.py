@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tasks.models.social.friends import Friends
 from tasks.models.social.messages import Broadcast, FriendMessages, Submissions
 from tasks.models.social.ratings import RatingTable
+from tasks.privacy import noise
 from tasks.privacy.shared_noise import SharedNoise
 
 
@@ -65,13 +66,16 @@ class Users:
         if self.sensitive_noise.law != "none":
             spread = np.broadcast_to(self.sensitive_noise.spread(broadcast.sensitive_mixing), broadcast.vectors.shape)
             scale = spread * self.sensitive_noise.share(table.of_item)[:, None]
-            values += scale[table.items] * self.rng.standard_normal(values.shape, dtype=np.float32)
+            values += noise.gaussian(self.rng, "submissions", scale[table.items], values.shape, single=True)
         table = self.public
         sums = 2 * (table.matrix(table.errors(vectors, broadcast.vectors)).T @ vectors)
         if self.public_noise.law != "none":
             assert self.public_noise.shared
-            noise = self.rng.standard_normal(sums.shape, dtype=np.float32)
-            sums += self.public_noise.spread(broadcast.public_mixing) * noise * (table.of_item > 0)[:, None]
+            std = self.public_noise.spread(broadcast.public_mixing)
+            sums += (
+                noise.gaussian(self.rng, "sums of submissions", std, sums.shape, single=True)
+                * (table.of_item > 0)[:, None]
+            )
         return Submissions(self.sensitive.users, self.sensitive.items, values, sums, table.of_item)
 
     def exchange(self) -> FriendMessages | None:

@@ -23,9 +23,11 @@ from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import TrainingData
+from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.userwise import UserModel, UserNetwork
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
+from tasks.privacy.noise import gaussian
 from tasks.privacy.optimal_clip import sigma
 
 SMALLEST = 0.01
@@ -67,8 +69,8 @@ class VAENetwork(RowNetwork):
         log_variance = log_variance.clamp(-LARGEST, LARGEST)
         code = mean
         if rng is not None:
-            noise = torch.from_numpy(rng.standard_normal(mean.shape)).to(mean.dtype)
-            code = mean + noise * (log_variance / 2).exp()
+            drawn = torch.from_numpy(normal(rng, tuple(mean.shape))).to(mean.dtype)
+            code = mean + drawn * (log_variance / 2).exp()
         whose = users if len(self.means) > 1 else torch.zeros_like(users)
         divergence = gaussian_divergence(mean, log_variance, self.means[whose], self.variances[whose])
         return torch.tanh(self.decoder(code)), self.beta * divergence
@@ -151,10 +153,10 @@ def user_priors(
     """
     centre = np.einsum("kwj,wj->kj", vectors, means)
     if noise is not None:
-        centre = centre + noise[:, None] * rng.standard_normal(centre.shape)
+        centre = centre + gaussian(rng, "prior means", noise[:, None], centre.shape)
     spread = np.square(vectors - centre[:, None]).sum(1)
     if noise is not None:
-        spread = spread + noise[:, None] * rng.standard_normal(spread.shape)
+        spread = spread + gaussian(rng, "prior variances", noise[:, None], spread.shape)
     return centre, np.maximum(spread, SMALLEST)
 
 

@@ -1,0 +1,139 @@
+"""The one door for private randomness: whatever is drawn to hide something is drawn here, and nowhere else.
+
+Every draw names the release that it belongs to, its law, its scale and its shape. `recording` tells a test what was
+drawn. What hides nothing (initial weights, batches, the random part of an autoencoder) does not come through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tasks.privacy.keyed import normals
+
+Law = Literal["gaussian", "laplace", "discrete laplace", "exponential", "binomial", "uniform"]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What was drawn once."""
+
+    release: str
+    """What the numbers hide, or decide about, e.g. `item counts`."""
+    law: Law
+    scale: float
+    """Of the law; where numbers have scales of their own, the largest. 1 of uniform numbers."""
+    shape: tuple[int, ...]
+
+
+_recorder: ContextVar[list[Draw] | None] = ContextVar("recorder", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[list[Draw]]:
+    """Yield a list to which everything drawn meanwhile is added, in order."""
+    draws: list[Draw] = []
+    token = _recorder.set(draws)
+    try:
+        yield draws
+    finally:
+        _recorder.reset(token)
+
+
+def gaussian(
+    rng: np.random.Generator,
+    release: str,
+    std: float | np.floating[Any] | NDArray[np.floating],
+    shape: tuple[int, ...] | int,
+    *,
+    single: bool = False,
+) -> NDArray[Any]:
+    """`std` x N(0, 1), of the precision of `std` and of what is drawn together.
+
+    Args:
+        std: one for all, or what broadcasts to `shape`.
+        single: draw float32.
+    """
+    _record(release, "gaussian", std, shape)
+    drawn: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
+    return np.asarray(std * drawn)
+
+
+def gaussian_tensor(generator: torch.Generator, release: str, std: float, shape: tuple[int, ...]) -> torch.Tensor:
+    """The same from torch's generator, float32."""
+    _record(release, "gaussian", std, shape)
+    return torch.randn(shape, generator=generator) * std
+
+
+def gaussian_by_key(
+    key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
+) -> torch.Tensor:
+    """(n, width) float32, always the same for the same key and (n,) ids: see `tasks.privacy.keyed`."""
+    _record(release, "gaussian", std, (len(ids), width))
+    return torch.from_numpy(normals(key, ids, width)) * std
+
+
+def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
+    """Laplace(`scale`), of variance 2 scale²."""
+    _record(release, "laplace", scale, shape)
+    return rng.laplace(0.0, scale, shape)
+
+
+def discrete_laplace(
+    rng: np.random.Generator, release: str, success: float, shape: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """P[k] proportional to (1 - success)^|k|: the difference of two geometric variables."""
+    _record(release, "discrete laplace", 1 / success, shape)
+    return rng.geometric(success, shape) - rng.geometric(success, shape)
+
+
+def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Exp(1)."""
+    _record(release, "exponential", 1.0, shape)
+    return rng.standard_exponential(shape)
+
+
+def binomial(rng: np.random.Generator, release: str, n: int, probability: float) -> int:
+    """How many of n coins fall on their face."""
+    _record(release, "binomial", float(n), ())
+    return int(rng.binomial(n, probability))
+
+
+def uniform(rng: np.random.Generator, release: str, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
+    """Uniform in [0, 1): what randomised response, sampling and permutation are made of."""
+    _record(release, "uniform", 1.0, shape)
+    return rng.random(shape)
+
+
+def integers(rng: np.random.Generator, release: str, below: int, size: int) -> NDArray[np.int64]:
+    """Uniform in 0..below-1."""
+    _record(release, "uniform", float(below), size)
+    return rng.integers(0, below, size)
+
+
+def subset(rng: np.random.Generator, release: str, of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """`count` of the given ones, every set equally likely."""
+    _record(release, "uniform", float(len(of)), count)
+    return rng.choice(of, count, replace=False, shuffle=False)
+
+
+def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
+    """0..n-1 in random order."""
+    _record(release, "uniform", float(n), n)
+    return rng.permutation(n)
+
+
+def _record(
+    release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], shape: tuple[int, ...] | int
+) -> None:
+    recorder = _recorder.get()
+    if recorder is not None:
+        largest = float(np.max(scale)) if np.size(scale) else 0.0
+        recorder.append(Draw(release, law, largest, (shape,) if isinstance(shape, int) else tuple(shape)))
