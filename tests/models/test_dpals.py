@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from tasks.models.base import TrainingData
 from tasks.models.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk, symmetric_gaussian
+from tasks.privacy import noise
 
 N_USERS, N_ITEMS = 60, 25
 PLAIN = {
@@ -163,24 +164,15 @@ def test_the_bounds_are_attained(local):
     assert not local or locals_ == pytest.approx(1, abs=1e-6)
 
 
-def released(model: DPALS) -> dict[str, list[tuple[float, np.ndarray]]]:
-    """Runs one iteration on zeros with a recording generator: (standard deviation, values) by shape of the noise."""
-
-    class Recorder:
-        def __init__(self):
-            self.draws = []
-
-        def normal(self, _, scale, shape):
-            self.draws.append((scale, shape))
-            return np.zeros(shape)
-
+def released(model: DPALS) -> list[tuple[float, tuple[int, ...]]]:
+    """Runs one iteration: standard deviation and shape of everything that was drawn to hide something."""
     model._budget = Budget(3.0)
-    recorder = Recorder()
-    cells = csr_array(rows())
-    if model.config.counts_share:
-        model._popularity(cells, recorder)
-    model._solve_items(model.terms(cells, np.zeros(N_ITEMS), np.ones((N_ITEMS, 3))), recorder)
-    return recorder.draws
+    cells, rng = csr_array(rows()), np.random.default_rng(0)
+    with noise.recording() as draws:
+        if model.config.counts_share:
+            model._popularity(cells, rng)
+        model._solve_items(model.terms(cells, np.zeros(N_ITEMS), np.ones((N_ITEMS, 3))), rng)
+    return [(draw.scale, draw.shape) for draw in draws]
 
 
 @pytest.mark.parametrize("variant", [{}, LOCAL, COUNTS, LOCAL | COUNTS])
@@ -206,10 +198,10 @@ def test_noise_over_bounds_adds_up_to_the_whole_budget(variant):
 
 def test_symmetric_noise_has_the_law_that_frobenius_norms_need():
     """Kolmogorov-Smirnov on diagonal and off-diagonal entries; false alarm in 1 of 500 seeds, the seed is fixed."""
-    noise = symmetric_gaussian((4000, 3, 3), 2.0, np.random.default_rng(5))
-    assert (noise == np.swapaxes(noise, 1, 2)).all()
-    upper = noise[:, *np.triu_indices(3, 1)].ravel()
-    assert stats.kstest(noise[:, range(3), range(3)].ravel() / 2.0, "norm").pvalue > 1e-3
+    drawn = symmetric_gaussian("noise", (4000, 3, 3), 2.0, np.random.default_rng(5))
+    assert (drawn == np.swapaxes(drawn, 1, 2)).all()
+    upper = drawn[:, *np.triu_indices(3, 1)].ravel()
+    assert stats.kstest(drawn[:, range(3), range(3)].ravel() / 2.0, "norm").pvalue > 1e-3
     assert stats.kstest(upper / math.sqrt(2.0), "norm").pvalue > 1e-3
 
 
