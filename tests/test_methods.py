@@ -1,0 +1,111 @@
+"""docs/methods.md: its index names symbols and sections that exist, and docstrings cite sections that exist."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "methods.md"
+WORDS = ("TmF", "OUE", "PM", "RDP", "PLD", "CSLS", "WARP", "MF", "LDP", "DP-SGD", "BPR")
+
+
+class Row(NamedTuple):
+    """One row of the index."""
+
+    what: str
+    words: str
+    where: str
+    section: str
+
+
+def index() -> list[Row]:
+    """The rows of the table below the heading Index."""
+    table = PAGE.read_text().split("\n## Index\n")[1].split("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [Row(*row) for row in cells[2:]]
+
+
+def sections() -> list[str]:
+    """`§N` of every heading that has one."""
+    return re.findall(r"^## (§\d+) ", PAGE.read_text(), re.MULTILINE)
+
+
+def resolved(where: str) -> Any:
+    """What `where` names, a dotted path from a module to a symbol in it."""
+    parts = where.split(".")
+    for n in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:n])
+        try:
+            found: Any = import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise  # the module is there, and something that it imports is not
+            continue
+        for part in parts[n:]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(where)
+
+
+def test_every_symbol_of_the_index_exists() -> None:
+    """Public ones, in backticks, each of a module below tasks."""
+    missing = []
+    for row in index():
+        match = re.fullmatch(r"`(tasks(?:\.[A-Za-z][A-Za-z_0-9]*)+)`", row.where)
+        try:
+            assert match is not None
+            resolved(match[1])
+        except (AssertionError, AttributeError, ModuleNotFoundError):
+            missing.append(f"{row.what}: {row.where}")
+    assert not missing
+
+
+def test_a_symbol_that_does_not_exist_is_found_out() -> None:
+    """Of a module that exists, of none, and of a class."""
+    with pytest.raises(AttributeError):
+        resolved("tasks.privacy.piecewise.perturbed")
+    with pytest.raises(ModuleNotFoundError):
+        resolved("nowhere.piecewise.perturb")
+    with pytest.raises(AttributeError):
+        resolved("tasks.privacy.ledger.LedgerEntry.nothing")
+
+
+def test_every_section_of_the_index_is_a_heading() -> None:
+    """And the sections are numbered from 1 without gaps."""
+    assert sections() == [f"§{n}" for n in range(1, 12)]
+    assert {row.section for row in index()} <= set(sections())
+
+
+def test_rows_are_whole_and_name_each_thing_once() -> None:
+    """No empty cell; no two rows of the same name or for the same symbol."""
+    rows = index()
+    assert len(rows) >= 70
+    assert all(all(row) for row in rows)
+    assert len({row.what for row in rows}) == len({row.where for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_words_of_the_field_are_in_the_index(word: str) -> None:
+    """As words of their own: `MF` is not found in `DPMF`."""
+    words = {each for row in index() for each in re.split(r"[,;:]? ", row.words)}
+    assert word in words
+
+
+def test_links_within_the_page_lead_to_headings() -> None:
+    """As GitHub names headings: lower case, without punctuation, hyphens for blanks."""
+    text = PAGE.read_text()
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
+
+
+def test_files_that_the_page_links_to_exist() -> None:
+    """Relative to docs/."""
+    links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text())
+    assert all((PAGE.parent / link).is_file() for link in links)
