@@ -49,7 +49,7 @@ VOCABULARY = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("wo
 ANCHORS = pa.schema(  # one person's two accounts: users of the first and of the second network
     [pa.field("source", pa.int32(), nullable=False), pa.field("target", pa.int32(), nullable=False)]
 )
-FOLDS = pa.schema(  # one row per interaction (PrivSR, METHODS section 5)
+FOLDS = pa.schema(  # one row per interaction (PrivSR, docs/methods.md §5)
     [
         pa.field("user", pa.int32(), nullable=False),
         pa.field("item", pa.int32(), nullable=False),

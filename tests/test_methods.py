@@ -97,6 +97,21 @@ def test_the_words_of_the_field_are_in_the_index(word: str) -> None:
     assert word in words
 
 
+def test_docstrings_cite_sections_that_exist() -> None:
+    """Each `docs/methods.md §N`, or `§N and §M`, of the code; and no other way to cite the page."""
+    texts = {path: path.read_text() for folder in ("tasks", "flows") for path in (ROOT / folder).rglob("*.py")}
+    cited = {
+        section
+        for text in texts.values()
+        for group in re.findall(r"docs/methods\.md\s+(§\d+(?:(?:, | and )§\d+)*)", text)
+        for section in re.findall(r"§\d+", group)
+    }
+    assert len(cited) > 5
+    assert cited <= set(sections())
+    vague = re.compile(r"docs/methods\.md(?!\s+§\d)|\bMETHODS (?:§|section)")
+    assert not [str(path) for path, text in texts.items() if vague.search(text)]
+
+
 def test_links_within_the_page_lead_to_headings() -> None:
     """As GitHub names headings: lower case, without punctuation, hyphens for blanks."""
     text = PAGE.read_text()

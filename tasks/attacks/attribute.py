@@ -1,7 +1,8 @@
 """Attribute inference: from what a user rated and was recommended, guess gender, age group or occupation.
 
-Source: GERAI §5.3 and §5.8, METHODS §7. The attacker sees released recommendations, the rated items and the labels of
-some users, and guesses the labels of the others. What an attacker may tune, it tunes on its own labelled users.
+Source: GERAI §5.3 and §5.8, docs/methods.md §7. The attacker sees released recommendations, the rated items and the
+labels of some users, and guesses the labels of the others. What an attacker may tune, it tunes on its own labelled
+users.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Edge inference: from what a sequential recommender releases, tell two worlds apart that differ in one interaction.
 
-Source: METHODS §7; the best attacker against Gaussian noise is the likelihood ratio test of Neyman and Pearson, as in
-Dong, Roth and Su, "Gaussian differential privacy" (JRSSB 2022). Two kinds of release are attacked: noisy aggregates of
-a user's behaviour graph, by an attacker who knows everything but the world and the noise, and recommendations, by one
-who can run the recommender in both worlds and learns from that (shadow samples).
+Source: docs/methods.md §7; the best attacker against Gaussian noise is the likelihood ratio test of Neyman and Pearson,
+as in Dong, Roth and Su, "Gaussian differential privacy" (JRSSB 2022). Two kinds of release are attacked: noisy
+aggregates of a user's behaviour graph, by an attacker who knows everything but the world and the noise, and
+recommendations, by one who can run the recommender in both worlds and learns from that (shadow samples).
 
 Success is the advantage, true minus false positive rate of the verdict "world 1": 0 is chance, 1 is certainty, which
 is what an attacker must reach where nothing is random and the releases differ.

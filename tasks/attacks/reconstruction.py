@@ -1,4 +1,4 @@
-"""Reconstruction of the ratings that users keep to themselves, from what others hold (METHODS §5 and §7).
+"""Reconstruction of the ratings that users keep to themselves, from what others hold (docs/methods.md §5 and §7).
 
 Sources: Meng et al., "Personalized Privacy-Preserving Social Recommendation" (AAAI 2018), Eq. 10, for `published`. The
 paper attacks with the final item vectors alone; what its parties get during training is attacked here as well. Each

@@ -1,4 +1,4 @@
-"""A users table as the matrix that mechanisms perturb and models read (METHODS section 1)."""
+"""A users table as the matrix that mechanisms perturb and models read (docs/methods.md §1)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ ReadOptions = NoOptions
 GENDERS = ("F", "M")
 MAX_AGE = 120
 AGES = ("under-35", "35-45", "over-45")
-"""GERAI's age groups (METHODS section 2): 35 and 45 belong to the middle one."""
+"""GERAI's age groups (docs/methods.md §2): 35 and 45 belong to the middle one."""
 SCALE = RatingScale(low=1, high=5, step=1)
 _DATA = {"user": pl.Int32, "item": pl.Int32, "rating": pl.Int32, "timestamp": pl.Int64}
 _USER = {"user": pl.Int32, "age": pl.Int32, "gender": pl.String, "occupation": pl.String, "zip_code": pl.String}

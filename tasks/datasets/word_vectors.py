@@ -1,4 +1,4 @@
-"""Vectors in [0, 1]^K of words: reduced from published ones, or hashed from their spelling (METHODS section 4).
+"""Vectors in [0, 1]^K of words: reduced from published ones, or hashed from their spelling (docs/methods.md §4).
 
 **Published vectors** are reduced to K numbers by principal components of their whole vocabulary, and each number is
 scaled to [0, 1] between its least and greatest value in that vocabulary. The vocabulary is public, so neither the

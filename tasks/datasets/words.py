@@ -19,7 +19,7 @@ from tasks.datasets.encoding import UNKNOWN, classes
 
 AGE = "age"
 AGE_BANDS = {0: "child", 13: "teen", 20: "young", 35: "adult", 46: "older", 65: "elderly"}
-"""First age of a band -> its word; all are in GloVe. 35 and 46 are where GERAI's age groups end (METHODS section 2)."""
+"""First age of a band -> its word; all in GloVe. 35 and 46 are where GERAI's age groups end (docs/methods.md §2)."""
 THIRDS = ("low", "medium", "high")
 SPELT = {"gender": {"f": "female", "m": "male"}, "sex": {"f": "female", "m": "male"}}
 """Attribute -> what its abbreviations mean."""

@@ -74,7 +74,7 @@ FEATURES = (
     Feature(name="average_stars", kind="numeric", low=SCALE.low, high=SCALE.high),
     *(Feature(name=name, kind="numeric") for name in COUNTS),
 )
-"""DIPSGNN's six (METHODS section 3). Counts have no public bounds."""
+"""DIPSGNN's six (docs/methods.md §3). Counts have no public bounds."""
 _ID = "[A-Za-z0-9_-]{22}"
 _FRIENDS = (
     rf"^(None|{_ID}(, ?{_ID})*)?$",  # one text, since 2018

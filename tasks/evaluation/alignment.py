@@ -1,4 +1,4 @@
-"""What an alignment of two networks is worth: how often somebody's own account is among the k nearest (METHODS §6)."""
+"""What an alignment of two networks is worth: how often the own account is among the k nearest (docs/methods.md §6)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What embeddings say about their users: interests (several at once) and classes, beside what no embedding gives.
 
-Source: DP-CroSUE, section 5.3, METHODS section 6: a decision tree on 80 % of the users whose labels are known, judged
+Source: DP-CroSUE, section 5.3, docs/methods.md §6: a decision tree on 80 % of the users whose labels are known, judged
 on the rest, five times. Here every repeat draws another split. The released code draws one and repeats the tree, so
 the spread that the paper prints is of trees, not of users, and far too small for "A beats B".
 

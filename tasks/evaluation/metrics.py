@@ -1,6 +1,6 @@
 """The numbers of a ranking or of a classifier, as pure functions of what was hit and what was guessed.
 
-Sources: METHODS §8; NDCG with binary gain and log2 discount as in Järvelin & Kekäläinen (2002).
+Sources: docs/methods.md §8; NDCG with binary gain and log2 discount as in Järvelin & Kekäläinen (2002).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def ranking_metrics(
     *,
     recall: Literal["relevant", "reachable"] = "relevant",
 ) -> ByCutoff:
-    """Hit, NDCG, recall and MRR at each cut-off, averaged over users (full ranking, METHODS §8).
+    """Hit, NDCG, recall and MRR at each cut-off, averaged over users (full ranking, docs/methods.md §8).
 
     Args:
         hits: (n_users, K) whether the item at rank 1..K is one of the user's held-out items.
@@ -54,7 +54,7 @@ def ranking_metrics(
 
 
 def sampled_metrics(ranks: NDArray[np.integer], ks: Sequence[int]) -> ByCutoff:
-    """Hit, NDCG and MRR at each cut-off, averaged over held-out positives (sampled ranking, METHODS §8).
+    """Hit, NDCG and MRR at each cut-off, averaged over held-out positives (sampled ranking, docs/methods.md §8).
 
     Args:
         ranks: (n_positives,) 0-based rank of each positive among its own negatives.

@@ -1,6 +1,6 @@
 """What a recommender of the next item is worth: Recall@K and MRR@K over all prefixes of held-out sequences.
 
-An example is a prefix of a held-out sequence and the item that came next (METHODS section 3). Two protocols:
+An example is a prefix of a held-out sequence and the item that came next (docs/methods.md §3). Two protocols:
 
 `next`: every item is a candidate, as the paper has it, the items of the prefix and of training among them.
 `next-new`: left out are the items that the user had before, in training or in the prefix, and the examples whose next

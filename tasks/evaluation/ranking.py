@@ -1,4 +1,4 @@
-"""Ranking every item, or a positive among sampled negatives, and what the rankings are worth (METHODS §8).
+"""Ranking every item, or a positive among sampled negatives, and what the rankings are worth (docs/methods.md §8).
 
 Ties are broken by a rule that knows nothing of the truth: in the full protocol by one fixed random order of the
 items, in the sampled protocol uniformly at random. A scorer that cannot tell items apart scores like a random one.

@@ -1,4 +1,4 @@
-"""Error of predicted ratings (METHODS section 5)."""
+"""Error of predicted ratings (docs/methods.md §5)."""
 
 from __future__ import annotations
 

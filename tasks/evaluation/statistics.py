@@ -1,7 +1,7 @@
 """How sure a number is: means over seeds with their spread, paired tests, and agreement with a published order.
 
-Sources: METHODS §8; over the folds of a cross-validation Nadeau & Bengio, "Inference for the Generalization Error",
-Machine Learning 2003. Everything random takes a seed.
+Sources: docs/methods.md §8; over the folds of a cross-validation Nadeau & Bengio, "Inference for the Generalization
+Error", Machine Learning 2003. Everything random takes a seed.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> float | None:
-    """Share of method pairs of one published column that we order the same way (METHODS §8).
+    """Share of method pairs of one published column that we order the same way (docs/methods.md §8).
 
     A pair printed as equal has no order to agree with and is left out. A pair that is equal for us but not in print
     counts one half, as a coin would do.

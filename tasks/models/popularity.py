@@ -60,7 +60,7 @@ class Popularity(Recommender):
 
 
 class PrivatePopularity(Popularity):
-    """`Popularity` on counts with noise: ε-differentially private for everything one user did (METHODS §8)."""
+    """`Popularity` on counts with noise: ε-differentially private for everything one user did (docs/methods.md §8)."""
 
     Config: ClassVar[type[ModelConfig]] = PrivatePopularityConfig
     config: PrivatePopularityConfig

@@ -160,7 +160,7 @@ class RAP(BPR):
         return {name: tensor for name, tensor in state.items() if not name.startswith("adversary.")}
 
     def ledger(self) -> list[LedgerEntry]:
-        """RAP claims no differential privacy, and none follows (METHODS §9; GERAI §1 on RAP)."""
+        """RAP claims no differential privacy, and none follows (docs/methods.md §9; GERAI §1 on RAP)."""
         return [
             LedgerEntry(
                 protects="feature",

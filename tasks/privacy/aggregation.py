@@ -1,7 +1,7 @@
 """Gaussian noise on sums over neighbours in a user's behaviour graph: what a paper claims for it, and what follows.
 
 Source: Hu and Fang, DIPSGNN, theorem 4.2 and its appendix B, after Sajadmanesh et al., "GAP: differentially private
-graph neural networks with aggregation perturbation" (USENIX Security 2023); METHODS §3 and §9.
+graph neural networks with aggregation perturbation" (USENIX Security 2023); docs/methods.md §3 and §9.
 
 A release is the pair A_out H + noise, A_in H + noise for one sequence: A_out[i, j] is how often item i is followed at
 once by item j, A_in its transpose, every row of H has norm `clip`, and noise is independent N(0, σ²) in every entry.

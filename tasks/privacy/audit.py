@@ -4,7 +4,7 @@ A mechanism that is (ε, δ)-DP satisfies P[S | a] <= e^ε P[S | b] + δ for eve
 So any event whose two probabilities are estimated gives a lower bound on ε. The event is chosen on one half of the
 samples and judged on the other with Clopper-Pearson intervals, so that choosing does not spoil the confidence.
 Sources: Ding et al., "Detecting violations of differential privacy" (CCS 2018); Jagielski et al., "Auditing
-differentially private machine learning" (NeurIPS 2020); METHODS section 9.
+differentially private machine learning" (NeurIPS 2020); docs/methods.md §9.
 
 A low bound does not show privacy: with n samples nothing above `provable(n / 2, confidence)` can be proved at all.
 """

@@ -17,7 +17,7 @@ more than m̃ true edges pass, nothing is filled up, and a graph of more than m�
 none. How probable that is depends on the graph and is not small for few edges, so no δ covers it. The ledger says none.
 
 Source: Nguyen, Imine and Rusinowitch, "Differentially private publication of social graphs at linear cost" (ASONAM
-2015); DP-CroSUE, section 4.1; METHODS section 6. Their threshold is for θ >= 0, graphs of up to N/(1+e^-ε) edges; that
+2015); DP-CroSUE, section 4.1; docs/methods.md §6. Their threshold is for θ >= 0, graphs of up to N/(1+e^-ε) edges; that
 for denser ones follows from the same equation.
 """
 
@@ -191,7 +191,7 @@ def events(epsilon: float, epsilon_count: float, mode: Accounting) -> tuple[Even
 
 
 def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: int) -> LedgerEntry:
-    """What one release spent, and what its guarantee does not cover (METHODS section 9).
+    """What one release spent, and what its guarantee does not cover (docs/methods.md §9).
 
     Args:
         epsilon, epsilon_count, mode: as in `top_m_filter`.

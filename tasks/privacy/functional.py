@@ -1,7 +1,7 @@
 """Functional mechanism: Laplace noise on the coefficients of a loss that is a polynomial in the model's last weights.
 
-Source: Zhang et al., "Functional mechanism" (VLDB 2012); section 4.2, Algorithm 3 and Lemma 4.3 of GERAI; METHODS
-section 2.
+Source: Zhang et al., "Functional mechanism" (VLDB 2012); section 4.2, Algorithm 3 and Lemma 4.3 of GERAI;
+docs/methods.md §2.
 
 GERAI's loss per triple is log 2 - ½ hᵀq̄ + ⅛ (hᵀq̄)² with q̄ = q_uv - q_uv' in (-1, 1)^d. As a polynomial in h its
 coefficients are -q̄_m/2 (d of them) and q̄_m q̄_n/8 (d² ordered pairs), at most d/2 + d²/8 in L1 norm, so replacing one

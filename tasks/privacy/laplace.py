@@ -1,7 +1,7 @@
 """Noisy counts with user-level privacy: bounded contributions, then discrete Laplace noise.
 
 Source: Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms" (STOC 2009), for the
-two-sided geometric distribution; METHODS section 8 (`dp-popularity`). Laplace noise in floating point leaks through
+two-sided geometric distribution; docs/methods.md §8 (`dp-popularity`). Laplace noise in floating point leaks through
 the low digits of its output (Mironov, "On significance of the least significant bits", CCS 2012); counts are integers
 and integer noise has no low digits.
 """

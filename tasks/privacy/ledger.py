@@ -1,7 +1,7 @@
 """The privacy ledger: for each thing protected, what a paper claims and what follows from what was actually run.
 
 An `Event` records what happened; `tasks.privacy.accounting` reads events and counts; an entry keeps both results side
-by side. Source: METHODS section 9.
+by side. Source: docs/methods.md §9.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A user's whole feature vector under local differential privacy: a few features perturbed, all others dropped.
 
-Source: Algorithm 2 and equation 16 of GERAI, after Wang et al. (ICDE 2019); METHODS section 1.
+Source: Algorithm 2 and equation 16 of GERAI, after Wang et al. (ICDE 2019); docs/methods.md §1.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def log_likelihood_ratio(
 
 
 def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:
-    """What one release of `perturb`ed features spent, and what its guarantee does not cover (METHODS section 9).
+    """What one release of `perturb`ed features spent, and what its guarantee does not cover (docs/methods.md §9).
 
     Args:
         features: the features released.

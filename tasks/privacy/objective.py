@@ -1,7 +1,7 @@
 """Objective perturbation of matrix factorisation: a random linear term in every item's vector.
 
 Source: Hua, Xia and Zhong, "Differentially private matrix factorization" (IJCAI 2015), after Chaudhuri, Monteleoni and
-Sarwate (JMLR 2011); METHODS section 5.
+Sarwate (JMLR 2011); docs/methods.md §2.
 
 With user vectors u_i fixed, ‖u_i‖₂ <= 1, the vector v of an item minimises Σ_i (r_i - u_iᵀv)² + ridge ‖v‖² + ηᵀv. Where
 the minimum is, the gradient is zero: η = 2 Σ_i (r_i - u_iᵀv) u_i - 2 ridge v. One cell r_i that changes by Δ moves this

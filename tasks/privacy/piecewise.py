@@ -1,7 +1,7 @@
 """Piecewise mechanism: one number in [-1, 1] under local differential privacy.
 
 Source: Wang et al., "Collecting and analyzing multidimensional data with local differential privacy" (ICDE 2019);
-Algorithm 1 and equations 12-14 of GERAI; METHODS section 1. In every formula t = e^(ε/2); all of them are written in
+Algorithm 1 and equations 12-14 of GERAI; docs/methods.md §1. In every formula t = e^(ε/2); all of them are written in
 1/t, so that nothing overflows for large budgets and nothing cancels for small ones.
 
 The proof is one for real numbers. Above ε = 73 or so the outer pieces have less probability than a double's 2^-53 and

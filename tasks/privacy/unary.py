@@ -1,7 +1,7 @@
 """Optimised unary encoding: a one-hot block under local differential privacy.
 
 Source: Wang et al., "Locally differentially private protocols for frequency estimation" (USENIX Security 2017);
-Algorithm 2 of GERAI (which prints "0.5 if c' = 1" and means c = 1); METHODS section 1.
+Algorithm 2 of GERAI (which prints "0.5 if c' = 1" and means c = 1); docs/methods.md §1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Word x becomes y, of the whole vocabulary V, with probability exp(-½ε d(x, y)) / Σ_z exp(-½ε d(x, z)), d the Euclidean
 distance of the vectors φ (equation 5 of DP-CroSUE, after Yue et al., "Differential privacy for text analytics via
-natural text sanitization", Findings of ACL 2021; METHODS section 6).
+natural text sanitization", Findings of ACL 2021; docs/methods.md §6).
 
 **What holds.** For words x, x' and any y, |d(x, y) - d(x', y)| <= d(x, x') changes the numerator, and every term of the
 denominator and so the denominator, by at most e^(½ε d(x, x')) each: together e^(ε d(x, x')), which is what ½ is for.

@@ -1,4 +1,4 @@
-"""DIPSGNN's protocol (METHODS section 3): sequences of events, of which the first part is learnt from.
+"""DIPSGNN's protocol (docs/methods.md §3): sequences of events, of which the first part is learnt from.
 
 **The order of the rows is the order of the sequences**: rows are sorted by user, then from the first event to the last.
 Events of the same time are in a random order that `tie_seed` decides: the order of rows in the published file means

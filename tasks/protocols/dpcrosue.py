@@ -1,4 +1,4 @@
-"""DP-CroSUE's protocol (METHODS section 6): one network of users and what they wrote, or two with their anchors.
+"""DP-CroSUE's protocol (docs/methods.md §6): one network of users and what they wrote, or two with their anchors.
 
 A network keeps all its users, those of the table of users or, without one, all that are named anywhere. Friendships
 stay as they were published, directed; texts become words of a vocabulary. What is not published stays away: a network

@@ -1,4 +1,4 @@
-"""DP-VAE's protocol (METHODS section 4): bounded contributions and a random split per user.
+"""DP-VAE's protocol (docs/methods.md §4): bounded contributions and a random split per user.
 
 **Lower bound.** The paper's section 4.1.1 omits users *and items* with fewer interactions than the bound (its Table 2:
 ML-20M goes from 26,744 to 11,210 items). Here that is done once, on the counts before anything is omitted. Yet the
@@ -15,8 +15,9 @@ Table 5 compares with.
 311,266: ratings drawn one by one, as here, leave nearly every user, so the paper must have drawn in another way, which
 it does not say.
 
-**Repeats** merge as METHODS says, in the order of time, those of the same time from the lowest rating to the highest.
-Where nothing says which was first, their mean is taken. What was a rating on a scale is then a number within its ends.
+**Repeats** merge as docs/methods.md §4 says, in the order of time, those of the same time from the lowest rating to the
+highest. Where nothing says which was first, their mean is taken. What was a rating on a scale is then a number within
+its ends.
 
 Columns are sorted as one packed (user, item) key and handled one after another: a hundred million interactions take
 less than 5 GB.
@@ -63,7 +64,7 @@ class Options(BaseOptions):
     delta: float | None = Field(gt=0, lt=1)
     """δ: probability that the bound fails; not the δ of differential privacy."""
     d: float | None = Field(gt=0)
-    """Dimension of the hypothesis space (METHODS section 4: about 85 on ML-100K)."""
+    """Dimension of the hypothesis space (docs/methods.md §4: about 85 on ML-100K)."""
     p_min: float | None = Field(gt=0, le=1)
     """Lowest weight of a user's contribution: the lower bound is this share of the upper one."""
     omit: tuple[Literal["users", "items"], ...]

@@ -1,4 +1,4 @@
-"""GERAI's protocol (METHODS section 2): a random split per user, and user features from training ratings.
+"""GERAI's protocol (docs/methods.md §2): a random split per user, and user features from training ratings.
 
 Of ML-100K these are the paper's 21: 18 numbers about a user's ratings, and gender, age group and occupation.
 """

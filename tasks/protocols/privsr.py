@@ -1,4 +1,4 @@
-"""PrivSR's protocol (METHODS section 5): ratings in folds, some of them sensitive, and who trusts whom.
+"""PrivSR's protocol (docs/methods.md §5): ratings in folds, some of them sensitive, and who trusts whom.
 
 Which users and products the paper left out is not published. Here products need `min_item_raters` users, then users
 `min_user_ratings` products, each once and in this order, so a product may end up with fewer. With three raters and one

@@ -1,4 +1,4 @@
-"""What an alignment of two networks must hold: the pairs that it hands on, and its metrics (DP-CroSUE, METHODS §6)."""
+"""What an alignment of two networks must hold: its pairs, and its metrics (DP-CroSUE, docs/methods.md §6)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tasks.quality.rules import Table, between, not_null
 
 
 def embedded(frame: pl.DataFrame, schema: Schema) -> list[Table]:
-    """Attributes as word vectors (METHODS section 4): every number is finite and within [0, 1].
+    """Attributes as word vectors (docs/methods.md §4): every number is finite and within [0, 1].
 
     A second table has one row per user, and finds users that are absent or repeated.
 

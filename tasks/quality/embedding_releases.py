@@ -1,4 +1,4 @@
-"""What the released embeddings of a network's users must hold (DP-CroSUE, METHODS section 6)."""
+"""What the released embeddings of a network's users must hold (DP-CroSUE, docs/methods.md §6)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ RANGES = {
     **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),
     "advantage": (-1, 1),
 }
-"""Range of a metric by the last part of its name (METHODS §8; advantage = F1 - majority, §7)."""
+"""Range of a metric by the last part of its name (docs/methods.md §8; advantage = F1 - majority, §7)."""
 SHARES = ("precision", "precision-swapped", "micro-f1", "tpr", "share")
 """The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
 AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
@@ -77,12 +77,12 @@ def measurements(
 
 
 def next_item_metrics(ks: Sequence[int]) -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures of next items (METHODS §3)."""
+    """(metric, k) of everything that training measures of next items (docs/methods.md §3)."""
     return list(product([f"{protocol}/{kind}" for protocol in ("next", "next-new") for kind in ("recall", "mrr")], ks))
 
 
 def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
-    """(metric, k) that training measures of every predictor of ratings (METHODS §5), none with a cut-off.
+    """(metric, k) that training measures of every predictor of ratings (docs/methods.md §5), none with a cut-off.
 
     sensitive_share: of all ratings; errors on sensitive and on published ones are measured where there are such.
     """
@@ -92,7 +92,7 @@ def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
 
 
 def reconstruction_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
-    """(metric, k) that reconstruction measures of every system, whatever it exchanges (METHODS §7).
+    """(metric, k) that reconstruction measures of every system, whatever it exchanges (docs/methods.md §7).
 
     There is something to reconstruct, and something to go by, where a share of the ratings is sensitive and not all.
     """
@@ -100,7 +100,7 @@ def reconstruction_metrics(sensitive_share: float) -> list[tuple[str, int | None
 
 
 def embedding_metrics(networks: Mapping[str, Schema]) -> list[tuple[str, int | None]]:
-    """(metric, k) that training measures of every system that embeds users (METHODS §6), none with a cut-off.
+    """(metric, k) that training measures of every system that embeds users (docs/methods.md §6), none with a cut-off.
 
     networks: those whose users are embedded, by name; interests are predicted where there are labels.
     """
@@ -115,7 +115,7 @@ def embedding_metrics(networks: Mapping[str, Schema]) -> list[tuple[str, int | N
 def embedding_attack_metrics(
     networks: Mapping[str, Schema], ks: Sequence[int], joint: bool
 ) -> list[tuple[str, int | None]]:
-    """(metric, k) that attacks on embeddings measure of every system (METHODS §7).
+    """(metric, k) that attacks on embeddings measure of every system (docs/methods.md §7).
 
     What the confident attacker's names are worth is not among them: it may give none.
 
@@ -141,7 +141,7 @@ def _with_controls(*controls: str) -> list[str]:
 
 
 def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant") -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures of lists (METHODS §8).
+    """(metric, k) of everything that training measures of lists (docs/methods.md §8).
 
     recall: `relevant` or `reachable`, what hits are divided by (`tasks.evaluation.metrics.ranking_metrics`).
     """
@@ -154,7 +154,7 @@ def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant")
 def attack_metrics(
     ks: Sequence[int], attributes: Iterable[str], attackers: Sequence[str], control_ks: Sequence[int] = ()
 ) -> list[tuple[str, int]]:
-    """(metric, k) of everything that attribute inference measures (METHODS §7); k = 0 is the ratings-only attacker.
+    """(metric, k) of all that attribute inference measures (docs/methods.md §7); k = 0 is the ratings-only attacker.
 
     control_ks: where the attack is repeated on attributes dealt out at random.
     """

@@ -1,4 +1,4 @@
-"""What perturbed networks must hold (DP-CroSUE, METHODS section 6), beside the processed ones they are made from."""
+"""What perturbed networks must hold (DP-CroSUE, docs/methods.md §6), beside the processed ones they are made from."""
 
 from __future__ import annotations
 

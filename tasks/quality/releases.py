@@ -21,7 +21,7 @@ BITS = (0.0, 1.0)
 
 
 def perturbed(tables: Mapping[tuple[float, int], pl.DataFrame], schema: Schema) -> list[Table]:
-    """Features under the multidimensional mechanism (METHODS §1): one table per epsilon, all seeds in it.
+    """Features under the multidimensional mechanism (docs/methods.md §1): one table per epsilon, all seeds in it.
 
     Numeric columns lie within ±C·d'/ζ with C of ε/ζ, categorical bits are 0 or 1, and at most ζ features of a user
     are not zero. A second table has one row per seed and user, and finds users that are absent or repeated.

@@ -112,7 +112,7 @@ def note(results: Results) -> str:
 def statistics(processed: Processed) -> dict[str, float]:
     """What the paper's table counts: everything after the cut of sequences, but their length before it.
 
-    That is how its printed numbers are explained (METHODS section 10): where a protocol does not cut sequences, both
+    That is how its printed numbers are explained (docs/methods.md §10): where a protocol does not cut sequences, both
     are what its last step left.
     """
     after = _last(processed, lambda step: step.startswith("last "))

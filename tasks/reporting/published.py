@@ -291,7 +291,7 @@ RANKING = {"hit": "Hit", "ndcg": "NDCG", "recall": "Recall", "mrr": "MRR"}
 
 
 def attack(attribute: str, k: int, attacker: str = "neural", setting: str = "", label: str = "") -> Column:
-    """F1 of an attribute-inference attacker that sees the top-k recommendations (METHODS §7)."""
+    """F1 of an attribute-inference attacker that sees the top-k recommendations (docs/methods.md §7)."""
     return Column(
         group=attribute,
         label=label or f"K = {k}",
@@ -305,7 +305,7 @@ def attack(attribute: str, k: int, attacker: str = "neural", setting: str = "", 
 
 
 def ranking(metric: str, k: int, protocol: str, label: str = "", digits: int = 3) -> Column:
-    """A ranking metric at cut-off k under `sampled-100`, `full`, `next` or `next-new` (METHODS §8)."""
+    """A ranking metric at cut-off k under `sampled-100`, `full`, `next` or `next-new` (docs/methods.md §8)."""
     return Column(
         group=RANKING[metric],
         label=label or f"K = {k}",

@@ -20,7 +20,7 @@ from tasks.privacy.ledger import LedgerEntry
 
 BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
-"""Models that every table of a top-K recommender carries (METHODS §8)."""
+"""Models that every table of a top-K recommender carries (docs/methods.md §8)."""
 MEANS = ("rating-means", "dp-rating-means")
 """The same of a predictor of ratings: means of all ratings, of users and of items, and noisy ones."""
 

@@ -1,4 +1,4 @@
-"""The ways in which two networks are aligned, and how each is judged (METHODS sections 6 and 7)."""
+"""The ways in which two networks are aligned, and how each is judged (docs/methods.md §6 and §7)."""
 
 from __future__ import annotations
 

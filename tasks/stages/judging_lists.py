@@ -18,7 +18,7 @@ from tasks.stages.params import Evaluation, Training
 
 
 class TopK:
-    """Users' lists, judged by the items held out of them (METHODS section 8)."""
+    """Users' lists, judged by the items held out of them (docs/methods.md §8)."""
 
     metric = "ndcg"
     contract = contracts.RECOMMENDATIONS

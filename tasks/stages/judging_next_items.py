@@ -23,7 +23,7 @@ from tasks.stages.params import Evaluation, Training
 
 
 class NextItem:
-    """The item after every prefix of held-out sequences (METHODS section 3).
+    """The item after every prefix of held-out sequences (docs/methods.md §3).
 
     Tested are the users who have training events: those who validate have none, and a model with a vector for every
     user knows nothing of them. A model that reads sequences validates on the users set apart for it. One that does not

@@ -18,7 +18,7 @@ from tasks.stages.params import Evaluation, Training
 
 
 class Ratings:
-    """Ratings of a fold, some of which their users keep to themselves (METHODS section 5).
+    """Ratings of a fold, some of which their users keep to themselves (docs/methods.md §5).
 
     Validation looks at published ratings alone, so that it tells nothing of the others beyond what the model does;
     where none is published it looks at all.

@@ -14,7 +14,7 @@ which would show in how long they are.)
 GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: after another one was put there,
 `dvc repro -f data/dvc.yaml:perturb@NAME` takes it. words.json says which one was taken.
 
-Source: DP-CroSUE (Ren et al., CIKM 2022), section 4.1; METHODS sections 6 and 9.
+Source: DP-CroSUE (Ren et al., CIKM 2022), section 4.1; docs/methods.md §6 and §9.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def test_what_is_tuned_is_what_scikit_learns_cross_validation_chooses() -> None:
 
 
 def test_ratings_of_ml_100k_reveal_gender_and_age(mirror: Path) -> None:
-    """METHODS §7: over all users the majority guess scores 0.710, 0.577 and 0.208."""
+    """docs/methods.md §7: over all users the majority guess scores 0.710, 0.577 and 0.208."""
     with zipfile.ZipFile(mirror / "ml-100k" / "ml-100k.zip") as archive:
         ratings = np.loadtxt(io.BytesIO(archive.read("ml-100k/u.data")), dtype=np.int32) - 1
         people = [line.split("|") for line in archive.read("ml-100k/u.user").decode().splitlines()]

@@ -89,7 +89,7 @@ def watched(accounting: str, of) -> tuple[Watched, list[torch.Tensor]]:
 
 
 def test_published_noise_has_the_theorems_standard_deviation():
-    """The oracle of METHODS section 10, and its growth with the square root of the number of steps."""
+    """The oracle of docs/methods.md §10, and its growth with the square root of the number of steps."""
     model = trained(clip=0.5, delta=2.5e-7)
     assert model.sigma == pytest.approx(0.732, abs=5e-4)
     assert trained(clip=0.5, delta=2.5e-7, steps=3).sigma == pytest.approx(model.sigma * 3**0.5)

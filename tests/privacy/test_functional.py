@@ -11,7 +11,7 @@ from tasks.privacy import functional
 
 @pytest.mark.parametrize(("dim", "scale"), [(20, 0.00375), (40, 0.01375), (60, 0.03), (80, 0.0525), (100, 0.08125)])
 def test_noise_scale_of_the_published_settings(dim: int, scale: float) -> None:
-    """METHODS section 10: ε = 0.4, |D| = 80,000."""
+    """docs/methods.md §10: ε = 0.4, |D| = 80,000."""
     assert functional.noise_scale(dim, 0.4, 80_000) == pytest.approx(scale, rel=1e-12)
 
 

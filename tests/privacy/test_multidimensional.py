@@ -19,7 +19,7 @@ def users(n: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("epsilon", "sampled"), [(0.5, 1), (5, 2), (10, 4), (20, 8), (1e-3, 1), (1e3, 21), (7.4, 2)])
 def test_number_of_sampled_features(epsilon: float, sampled: int) -> None:
-    """The first four are the oracle values of METHODS section 10."""
+    """The first four are the oracle values of docs/methods.md §10."""
     assert multidimensional.sampled_features(epsilon, 21) == sampled
 
 

@@ -11,7 +11,7 @@ INPUTS = [-1.0, -0.3, 0.0, 0.7, 1.0]
 
 
 def pieces(x: float, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (4,) and densities (3,) of the mechanism, as METHODS section 1 prints them."""
+    """Edges (4,) and densities (3,) of the mechanism, as docs/methods.md §1 prints them."""
     t = np.exp(epsilon / 2)
     c = (t + 1) / (t - 1)
     left = (c + 1) / 2 * x - (c - 1) / 2

@@ -83,7 +83,7 @@ RANDOM = Options(
 
 
 def obvious(table: pl.DataFrame, options: Options) -> dict[int, list[tuple[int, int, bool]]]:
-    """User -> (item, time, test) in the order of the sequence, with published ids; step by step as METHODS words it."""
+    """User -> (item, time, test) in the order of the sequence, with published ids, as docs/methods.md §3 words it."""
     rows = [row for row in table.iter_rows(named=True) if row["rating"] >= 3 and row["action"] <= 1]
     while True:
         users, items = Counter(row["user"] for row in rows), Counter(row["item"] for row in rows)

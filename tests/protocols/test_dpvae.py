@@ -27,7 +27,7 @@ def changed(**options: object) -> Options:
 
 
 def test_bounds_are_the_printed_ones() -> None:
-    """[3, 1772] on ML-100K; METHODS section 4 finds d of about 85 and p_min of about 0.0017 behind it."""
+    """[3, 1772] on ML-100K; docs/methods.md §4 finds d of about 85 and p_min of about 0.0017 behind it."""
     assert bounds(0.05, 0.1, 85.3, 0.0017) == (3, 1772)
     assert bounds(0.05, 0.1, 85, 0.0017) == (3, 1766)
 

@@ -31,7 +31,7 @@ RATINGS = interactions(
 
 
 def obvious(ratings: list[float]) -> dict[str, float]:
-    """The 18 numbers as METHODS words them, one at a time."""
+    """The 18 numbers as docs/methods.md §2 words them, one at a time."""
     n = len(ratings)
     counts = {level: sum(rating == level for rating in ratings) for level in range(1, 6)}
     return {
@@ -159,6 +159,6 @@ def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) 
     assert encoded.shape == (943, 44)
     assert np.abs(encoded).max() == 1
     assert [feature.name for feature in prepared.features if feature.sensitive] == ["gender", "age", "occupation"]
-    # What a majority guess scores, as METHODS section 7 states it.
+    # What a majority guess scores, as docs/methods.md §7 states it.
     majority = [table[name].value_counts()["count"].max() / 943 for name in ("gender", "age", "occupation")]
     assert majority == pytest.approx([0.710, 0.577, 0.208], abs=5e-4)

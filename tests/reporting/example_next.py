@@ -70,7 +70,7 @@ STEPS = (
     {"step": "last 100 of each user", "users": 5949, "items": 2810, "interactions": 365_535},
     {"step": "without test events of items not seen before", "users": 5949, "items": 2810, "interactions": 365_500},
 )
-"""Counts of ML-1M as METHODS section 10 has them; the second and the last line are made up."""
+"""Counts of ML-1M as docs/methods.md §10 has them; the second and the last line are made up."""
 
 
 def results(suite: str = "dipsgnn-ml-1m", *, dataset: str = "ml-1m", whole: bool = True, **changes: Any) -> Results:

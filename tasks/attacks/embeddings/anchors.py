@@ -1,6 +1,6 @@
 """Re-identification: whose account in one network is whose in another, found from what both released.
 
-Source: METHODS sections 6 and 7. DP-CroSUE finds the accounts of a person in two networks, to learn from both. Whoever
+Source: docs/methods.md §6 and §7. DP-CroSUE finds the accounts of a person in two networks, to learn from both. Whoever
 holds both releases can do the same to find out who a pseudonym is, so the precision of an alignment is here the success
 of an attack. An attacker need not name everybody: it names those of whom it is sure. How many users those are when
 nine names of ten are right is `Confident`; a mean over all users hides them.

@@ -1,6 +1,6 @@
 """Link stealing from released embeddings: which pairs of users are friends?
 
-Source: He et al., "Stealing Links from Graph Neural Networks" (USENIX Security 2021), METHODS section 7. Friends get
+Source: He et al., "Stealing Links from Graph Neural Networks" (USENIX Security 2021), docs/methods.md §7. Friends get
 similar vectors, so similarity gives them away (cosine, dot product); an attacker who knows some pairs learns which
 dimensions do (logistic regression on the Hadamard product).
 

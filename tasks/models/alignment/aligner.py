@@ -1,4 +1,4 @@
-"""Two networks, the map between them, and how it is found: without anchors, from a few, or from many (METHODS §6)."""
+"""Two networks, the map between them, and how it is found: with no, few or many anchors (docs/methods.md §6)."""
 
 from __future__ import annotations
 

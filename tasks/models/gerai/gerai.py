@@ -95,7 +95,7 @@ class GERAI(GCN):
         return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
 
     def ledger(self) -> list[LedgerEntry]:
-        """The claim of Lemma 4.4, and why it does not hold for what is released (METHODS §9)."""
+        """The claim of Lemma 4.4, and why it does not hold for what is released (docs/methods.md §9)."""
         gaps = [
             "The noise bounds what a triple adds to the coefficients of h alone; the other parameters that make q "
             "are trained on the same interactions without noise.",

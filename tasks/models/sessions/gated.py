@@ -2,7 +2,7 @@
 
 Each propagation step gives every node the aggregate of its successors' and of its predecessors' states, and updates the
 node's state by a gated recurrent unit; a soft attention over the nodes, led by the last item, reads out the prefix
-(SR-GNN, Wu et al., AAAI 2019, Eq. 1-7; DIPSGNN, Eq. 5-14; METHODS section 3). Training takes whole sequences, so that
+(SR-GNN, Wu et al., AAAI 2019, Eq. 1-7; DIPSGNN, Eq. 5-14; docs/methods.md §3). Training takes whole sequences, so that
 the prefixes of a user share what they have in common (`tasks.graph.prefixes`).
 """
 

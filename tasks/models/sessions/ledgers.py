@@ -1,4 +1,4 @@
-"""What the private graph networks' ledgers say of edges and labels (METHODS section 9)."""
+"""What the private graph networks' ledgers say of edges and labels (docs/methods.md §9)."""
 
 from __future__ import annotations
 

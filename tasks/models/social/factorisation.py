@@ -1,9 +1,10 @@
 """Factorisation of ratings by full-batch gradient descent, with users, friends and recommender kept apart.
 
-Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Algorithm 1; METHODS §5. What
-distinguishes PrivSR from its baselines (which ratings are used, which are treated as sensitive, the noise, the friends)
-is what a subclass says. One iteration: the recommender shares item vectors; users submit; the recommender takes a step;
-friends exchange; users take a step with the new item vectors. Friends' messages are all of the same moment.
+Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Algorithm 1; docs/methods.md
+§5. What distinguishes PrivSR from its baselines (which ratings are used, which are treated as sensitive, the noise, the
+friends) is what a subclass says. One iteration: the recommender shares item vectors; users submit; the recommender
+takes a step; friends exchange; users take a step with the new item vectors. Friends' messages are all of the same
+moment.
 
 The paper does not say how vectors start. Here all of U starts near one unit vector and V near the same one, as long as
 the mean of the published ratings, so that a user or item without ratings is predicted at that mean.

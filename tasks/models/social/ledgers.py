@@ -1,4 +1,4 @@
-"""What PrivSR and its baselines spent (METHODS §9)."""
+"""What PrivSR and its baselines spent (docs/methods.md §9)."""
 
 from __future__ import annotations
 

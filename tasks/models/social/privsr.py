@@ -1,7 +1,8 @@
 """PrivSR: social recommendation with an untrusted recommender, and a variant of it whose budget adds up.
 
 Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Eqs. 5-9, Theorems 1 and 2,
-Algorithm 1; METHODS §5. Published accounting draws fresh noise in every iteration, each time of the whole budget.
+Algorithm 1; docs/methods.md §5. Published accounting draws fresh noise in every iteration, each time of the whole
+budget.
 
 Rigorous accounting (ours). A user's vector carries all ratings of the user into everything that is computed with it. So
 each user has two: w, learnt from the user's published ratings, V and friends' w, in the unit ball; and u, learnt from

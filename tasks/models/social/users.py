@@ -85,8 +85,9 @@ class Users:
     def step(self, items: NDArray[np.float32], messages: FriendMessages | None) -> None:
         """A gradient step of every user on the own part of J, then back into the unit ball (lines 11-14).
 
-        The gradient is that of J in METHODS §5 with friends' vectors held fixed: 2 Σ (uᵀv - r) v + α (2 Σ S (u - u_f)
-        + Σ q) + 2λu. (The paper prints Eq. 9 without the factor of 2 before its first sum.)
+        The gradient is that of J in docs/methods.md §5 with friends' vectors held fixed:
+        2 Σ (uᵀv - r) v + α (2 Σ S (u - u_f) + Σ q) + 2λu. (The paper prints Eq. 9 without the
+        factor of 2 before its first sum.)
 
         Args:
             items: (n_items, K) v as the recommender shares them.
