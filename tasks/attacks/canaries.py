@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -28,9 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.errors import ConfigurationError, DataError
-
-if TYPE_CHECKING:
-    from tasks.models.base import TrainingData
+from tasks.training_data import TrainingData
 
 
 @runtime_checkable

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -16,37 +15,10 @@ from torch import Tensor
 from tasks.models.storage import load_tensors, save_tensors
 from tasks.privacy.ledger import LedgerEntry
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 if TYPE_CHECKING:
     from tasks.models.training import EpochModel
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Training interactions as parallel arrays, and what else is known of the users.
-
-    users, items: (n_interactions,) int32 ids, every interaction once.
-    features: (n_users, n_columns) float32, raw or perturbed; None for models that use no features.
-    attributes: sensitive attribute -> class of every user, (n_users,) int64 from 0, -1 where nobody knows it;
-        empty for models that use none.
-    ratings: (n_interactions,) float32, beside users and items; None for models that use none.
-    sensitive: (n_interactions,) bool, beside users and items: ratings that their users keep to themselves, all others
-        being published; None where ratings are not told apart.
-    links: (n_links, 2) int32, a user and one whom that user trusts, each pair once; None for models that use none.
-    sequences: the same interactions as every user's events in their order; None where the order is not known. A user
-        may then have an item several times.
-    """
-
-    n_users: int
-    n_items: int
-    users: NDArray[np.int32]
-    items: NDArray[np.int32]
-    features: NDArray[np.float32] | None = None
-    attributes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    ratings: NDArray[np.float32] | None = None
-    sequences: Sequences | None = None
-    sensitive: NDArray[np.bool_] | None = None
-    links: NDArray[np.int32] | None = None
 
 
 class ModelConfig(BaseModel):

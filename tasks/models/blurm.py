@@ -18,11 +18,12 @@ from torch import Tensor
 
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import SILENT, Progress, TrainingData
+from tasks.models.base import SILENT, Progress
 from tasks.models.bpr import BPR, BPRConfig
 from tasks.models.sampling import NegativeSampler
 from tasks.models.training import EpochConfig
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 UNKNOWN = -1
 INVERSE_PENALTY = 0.1

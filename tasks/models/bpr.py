@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, PairwiseModel
+from tasks.training_data import TrainingData
 
 
 class BPRConfig(EpochConfig):

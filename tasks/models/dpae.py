@@ -20,12 +20,13 @@ from pydantic import ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import Recommender, TrainingData
+from tasks.models.base import Recommender
 from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy import dpsgd, noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 PIECE = 512  # users at a time when all are encoded
 

@@ -44,12 +44,13 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.draws import normal
 from tasks.models.factors import NON_PRIVATE, FactorModel
 from tasks.privacy import dpsgd, noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 Floats = NDArray[np.float64]
 BLOCK = 2**24

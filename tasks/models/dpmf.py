@@ -22,11 +22,12 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.factors import NON_PRIVATE, FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
 from tasks.privacy import laplace, objective
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 
 class DPMFConfig(FactorConfig):

@@ -26,11 +26,12 @@ from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.factors import FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
 from tasks.models.sampling import NegativeSampler
 from tasks.privacy import objective
 from tasks.privacy.ledger import LedgerEntry
+from tasks.training_data import TrainingData
 
 
 class ListedConfig(FactorConfig):

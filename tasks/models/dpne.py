@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.models.base import SILENT, ModelConfig, Progress, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.factors import FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
 from tasks.privacy import objective
 from tasks.privacy.ledger import LedgerEntry
+from tasks.training_data import TrainingData
 
 
 class DPNEConfig(FactorConfig):

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import SILENT, ModelConfig, Progress, Recommender, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
+from tasks.training_data import TrainingData
 
 
 class EASEConfig(ModelConfig):

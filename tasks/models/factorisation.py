@@ -15,9 +15,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.userwise import UserConfig, UserModel, UserNetwork
+from tasks.training_data import TrainingData
 
 
 class FactorisationConfig(UserConfig):

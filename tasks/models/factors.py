@@ -13,8 +13,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
 from tasks.errors import ConfigurationError
-from tasks.models.base import ModelConfig, Recommender, TrainingData
+from tasks.models.base import ModelConfig, Recommender
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 NOTHING = 1e-9
 """A projection this short, relative to the longest, is rounding and has no direction."""

@@ -24,10 +24,10 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, embedding
 
-from tasks.models.base import TrainingData
 from tasks.models.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 PIECE = 256  # sequences at a time when the states of all users are computed
 

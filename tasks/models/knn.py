@@ -16,8 +16,9 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from tasks.errors import ConfigurationError
-from tasks.models.base import SILENT, ModelConfig, Progress, Recommender, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.models.factors import cells
+from tasks.training_data import TrainingData
 
 BLOCK = 2**22
 """Distances looked at together (32 MiB, and a few times that while the smallest are found)."""

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from tasks.errors import ConfigurationError
-from tasks.models.base import Recommender, TrainingData
+from tasks.models.base import Recommender
 from tasks.models.sampling import NegativeSampler
 from tasks.models.training import EpochConfig, EpochModel
+from tasks.training_data import TrainingData
 
 
 class LightFMConfig(EpochConfig):

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from tasks.graph import ops
-from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, PairwiseModel
+from tasks.training_data import TrainingData
 
 
 class LightGCNConfig(EpochConfig):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.models.base import TrainingData
 from tasks.models.dpmf import DPMF, DPMFConfig
+from tasks.training_data import TrainingData
 
 
 def factorisation_samples(

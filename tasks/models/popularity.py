@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.models.base import SILENT, ModelConfig, Progress, Recommender, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy import laplace
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 
 class PopularityConfig(ModelConfig):

@@ -22,10 +22,10 @@ from torch.nn.functional import cross_entropy
 
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import TrainingData
 from tasks.models.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 UNKNOWN = -1  # class of a user whose attribute nobody knows
 

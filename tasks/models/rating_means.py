@@ -16,11 +16,12 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor, TrainingData
+from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
 from tasks.models.social.ledgers import NOISY_SUMS, VALUE
 from tasks.privacy import noise
 from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 OWN = (
     "A user's own predictions contain that user's own mean, sensitive ratings included, so the guarantee is towards "

@@ -27,10 +27,10 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, embedding, relu, scaled_dot_product_attention
 
-from tasks.models.base import TrainingData
 from tasks.models.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 
 class SASRecConfig(SequenceConfig):

@@ -15,9 +15,10 @@ from pydantic import Field
 from torch import Tensor
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, NextItemRecommender, Progress, TrainingData
+from tasks.models.base import SILENT, NextItemRecommender, Progress
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 
 class SequenceConfig(EpochConfig):

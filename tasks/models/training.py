@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender, TrainingData
+from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender
 from tasks.models.sampling import NegativeSampler
+from tasks.training_data import TrainingData
 
 
 class EpochConfig(ModelConfig):

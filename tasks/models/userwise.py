@@ -20,11 +20,12 @@ from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import SILENT, Progress, Recommender, TrainingData
+from tasks.models.base import SILENT, Progress, Recommender
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.models.userwise_ledger import entries
 from tasks.privacy import dpsgd, ghost, laplace, user_sgd
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 PIECE = 512  # users at a time when all are encoded
 LARGE = 1e30

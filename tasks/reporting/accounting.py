@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting import comparison, ledger
+from tasks.reporting import ledger
 from tasks.reporting.chart import Chart, Panel, Series
 from tasks.reporting.figures import point_of, yardstick_levels
 from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
@@ -13,7 +13,7 @@ from tasks.reporting.results import BASE, Results, System, unique
 
 def table(results: Results, k: int) -> Table | None:
     """Ranking, claimed and accounted budget of every mode; None where the paper's entry names none or none was run."""
-    qualities = comparison.layout_of(results).qualities
+    qualities = results.layout.qualities
     rows = []
     for mode, system in _run(results):
         cells = []
@@ -29,7 +29,7 @@ def table(results: Results, k: int) -> Table | None:
     if not rows:
         return None
     headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
-    run = comparison.layout_of(results).words.run
+    run = results.layout.words.run
     return Table(
         f"Published and rigorous accounting: mean ± standard deviation over {run}s, and ε of one run",
         [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
@@ -39,7 +39,7 @@ def table(results: Results, k: int) -> Table | None:
 
 def chart(results: Results, k: int) -> Chart:
     """The utility of every mode beside the popularity lists."""
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     found = _run(results)
     ticks = [(float(place), mode.name) for place, (mode, _) in enumerate(found)]
     series = [
@@ -58,7 +58,7 @@ def chart(results: Results, k: int) -> Chart:
     return Chart(
         "chart-accounting",
         "What each mode of accounting costs",
-        f"In the order of the table. Bars: 95 % intervals over {comparison.layout_of(results).words.run}s.",
+        f"In the order of the table. Bars: 95 % intervals over {results.layout.words.run}s.",
         [panel] if series else [],
     )
 
@@ -67,7 +67,7 @@ def _run(results: Results) -> list[tuple[Mode, System]]:
     """The modes whose system and setting were run."""
     return [
         (mode, system)
-        for mode in comparison.layout_of(results).modes
+        for mode in results.layout.modes
         if (system := results.named(mode.system)) is not None and mode.setting in results.settings(system)
     ]
 

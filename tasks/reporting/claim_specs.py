@@ -8,7 +8,6 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.reporting import comparison
 from tasks.reporting.layout import joined, number
 from tasks.reporting.results import BASE, Results, System, unique
 from tasks.reporting.sweeps import NAMES, along, located, swept
@@ -225,7 +224,7 @@ class Trend:
 
 def system_of(results: Results, method: str) -> System | None:
     """The system that answers to a method's name in the paper."""
-    return results.named(comparison.layout_of(results).methods.get(method, method))
+    return results.named(results.layout.methods.get(method, method))
 
 
 def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:

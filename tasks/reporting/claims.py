@@ -20,8 +20,8 @@ from tasks.evaluation.statistics import PairedTest
 from tasks.reporting import comparison
 from tasks.reporting.claim_specs import Claim, Comparison, Spec, Verdict
 from tasks.reporting.findings import SIGNIFICANCE, paired_tests
-from tasks.reporting.kits import KITS
 from tasks.reporting.layout import joined, number, signed
+from tasks.reporting.paper_report import PaperReport
 from tasks.reporting.results import Results, unique
 
 COLUMNS = ("artefact", "claim", "verdict", "evidence")
@@ -30,19 +30,19 @@ TOLD = 3
 """Up to so many comparisons are all told, of more only the least favourable one."""
 
 
-def published_claims(results: Results, k: int) -> list[Claim]:
+def published_claims(results: Results, report: PaperReport, k: int) -> list[Claim]:
     """Every claim of the suite's paper, table by table; none without a paper.
 
-    On other data than the paper's there are none either, unless the paper's kit says so (`Kit.elsewhere`).
+    On other data than the paper's there are none either, unless the paper's report says so (`PaperReport.elsewhere`).
 
     Args:
         results: what the suite's runs produced.
         k: the cut-off of claims for which the paper names none.
     """
-    paper = comparison.paper_of(results)
-    if paper is None or not (KITS[paper.key].elsewhere or comparison.is_printed(results, paper)):
+    paper = results.reproduced
+    if paper is None or not (report.elsewhere or comparison.is_printed(results, paper)):
         return []
-    specs, judged = KITS[paper.key].claims(results, k)
+    specs, judged = report.claims(results, k)
     found = [*judge(results, specs), *judged]
     order = [paper.data_table, paper.settings_table]
     order += [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
@@ -60,7 +60,7 @@ def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
                 tests[f"{index} {place} as claimed"] = one.left, one.right
                 tests[f"{index} {place} reversed"] = one.right, one.left
     tested = {name: test for tests in families.values() for name, test in paired_tests(results, tests).items()}
-    claims, effect = [], comparison.layout_of(results).overlap is not None
+    claims, effect = [], results.layout.overlap is not None
     for index, (spec, (comparisons, absent)) in enumerate(zip(specs, made, strict=True)):
         both = [
             (tested.get(f"{index} {place} as claimed"), tested.get(f"{index} {place} reversed"))

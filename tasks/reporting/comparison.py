@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.reporting import papers, published
+from tasks.reporting import published
 from tasks.reporting.results import BASE, Results, System, unique
 
 COLUMNS = (
@@ -56,19 +56,9 @@ class Entry:
     """(n_seeds,) values in order of seed."""
 
 
-def paper_of(results: Results) -> published.Paper | None:
-    """The paper a suite is set beside, on real data. Synthetic data are never compared."""
-    return None if results.synthetic else papers.named(results.paper, results.networks)
-
-
 def is_printed(results: Results, paper: published.Paper) -> bool:
     """Whether the paper prints anything about the suite's data set."""
     return bool(printed(results, paper))
-
-
-def layout_of(results: Results) -> published.Paper:
-    """The paper whose tables a suite is shown in."""
-    return papers.named(results.paper, results.networks) or papers.DEFAULT
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:
@@ -76,7 +66,7 @@ def methods(results: Results, table: published.Table) -> list[Method]:
 
     Methods that have not been run have a row only where the paper prints their numbers.
     """
-    layout, compared = layout_of(results), paper_of(results) is not None
+    layout, compared = results.layout, results.reproduced is not None
     if table.versions:
         return [*_versions(results, table), *(Method(system.label, system) for system in results.yardsticks)]
     rows = []
@@ -100,7 +90,7 @@ def has(results: Results, table: published.Table) -> bool:
 
 def entries(results: Results) -> list[Entry]:
     """Every quantity of every table, table by table, part by part, method by method."""
-    paper, here = paper_of(results), [table for table in layout_of(results).tables if has(results, table)]
+    paper, here = results.reproduced, [table for table in results.layout.tables if has(results, table)]
     parts = {column.data for table in here for part in table.parts for column in part.columns}
     found = {data: {} if paper is None else printed(results, paper, data) for data in parts}
     return [
@@ -141,7 +131,7 @@ def frame(results: Results) -> pl.DataFrame:
     Columns `COLUMNS`: `published`, `ours_mean` and `ours_std` (sample standard deviation, from two seeds on) are
     text in a fixed format, empty where there is no such number; `seeds` counts the runs behind `ours_mean`.
     """
-    paper = paper_of(results)
+    paper = results.reproduced
     rows = []
     for entry in entries(results):
         if entry.printed is None and not len(entry.ours):
@@ -171,7 +161,7 @@ def frame(results: Results) -> pl.DataFrame:
 
 def _versions(results: Results, table: published.Table) -> list[Method]:
     """Those that were run, and where the suite is set beside the paper also those that it prints."""
-    compared = paper_of(results) is not None
+    compared = results.reproduced is not None
     rows = []
     for version in table.versions:
         system = results.named(version.system)

@@ -15,8 +15,8 @@ import numpy as np
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting import comparison, findings
+from tasks.reporting.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.layout import Cell, Heading, Row, Table, joined, missing, number, signed
-from tasks.reporting.published_dpcrosue import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.results import Network, Results, System
 
 RANDOM, ATTRIBUTE_FREE = "random", "rgcn-attribute-free"
@@ -202,7 +202,7 @@ def _inferred(results: Results, network: Network, attribute: str) -> dict[tuple[
 
 def _printed(results: Results, network: Network) -> str:
     """How every interest for everybody stands beside the best micro-F1 that the paper prints of the network."""
-    paper, ours = comparison.paper_of(results), level(results, f"{network.name}/interests/{EVERYTHING}/micro-f1")
+    paper, ours = results.reproduced, level(results, f"{network.name}/interests/{EVERYTHING}/micro-f1")
     found = [] if paper is None else comparison.printed(results, paper, network.name).items()
     best = max((value for (*_, metric), value in found if metric == "interest_micro_f1"), default=None)
     if best is None or ours is None:

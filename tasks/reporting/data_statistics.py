@@ -20,9 +20,9 @@ STATISTICS = {
 
 def table(results: Results) -> Table | None:
     """Users, items, interactions, average length and user features; None where the paper prints none of any data."""
-    if results.processed is None or not comparison.layout_of(results).statistics:
+    if results.processed is None or not results.layout.statistics:
         return None
-    paper = comparison.paper_of(results)
+    paper = results.reproduced
     printed = {} if paper is None else comparison.printed(results, paper)
     ours = statistics(results.processed)
     found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in STATISTICS}
@@ -51,7 +51,7 @@ def network(results: Results) -> Table | None:
     """Users, items, ratings and relationships, the last as links that are left; None where they were not counted."""
     if results.processed is None:
         return None
-    paper = comparison.paper_of(results)
+    paper = results.reproduced
     printed = {} if paper is None else comparison.printed(results, paper)
     last = results.processed.counts[-1]
     linked = [count for count in results.processed.counts if "links" in count]
@@ -80,7 +80,7 @@ def steps(results: Results) -> Table | None:
     """What each step of the protocol left; None where the paper prints none of any data."""
     if results.networks:
         return networks.steps(results)
-    if results.processed is None or not comparison.layout_of(results).statistics:
+    if results.processed is None or not results.layout.statistics:
         return None
     linked = any("links" in count for count in results.processed.counts)
     rows = [
@@ -105,7 +105,7 @@ def steps(results: Results) -> Table | None:
 
 def note(results: Results) -> str:
     """What to know when the printed statistics are set beside ours; empty where nothing is."""
-    paper = comparison.paper_of(results)
+    paper = results.reproduced
     return "" if paper is None else paper.statistics.get(results.origin, "")
 
 

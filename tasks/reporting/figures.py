@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting import comparison, findings, ledger
+from tasks.reporting import findings, ledger
 from tasks.reporting.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
 from tasks.reporting.layout import number
 from tasks.reporting.results import BASE, Results, System, unique
@@ -22,7 +22,7 @@ def charts(results: Results, k: int) -> list[Chart]:
 
 def tradeoff(results: Results, k: int) -> Chart:
     """Ranking quality against what the neural attacker gains, per attribute, and against the accounted budget."""
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     levels = yardstick_levels(results, k)
     panels = []
     for attribute in results.attributes():
@@ -39,7 +39,7 @@ def tradeoff(results: Results, k: int) -> Chart:
         "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and seeds; "
         "that of ranking is over seeds."
     )
-    words = comparison.layout_of(results).words
+    words = results.layout.words
     over_seeds = f"Bars: 95 % intervals over {words.run}s."
     return Chart(
         "tradeoff",
@@ -52,7 +52,7 @@ def tradeoff(results: Results, k: int) -> Chart:
 def sweeps(results: Results, k: int) -> Chart:
     """What changes with one key of a configuration, for every system whose sweep is not a figure of the paper."""
     drawn = swept_in_figures(results)
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     measured = [(utility.metric, f"{utility.at(k)}, {utility.spoken}")]
     measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
     panels = []
@@ -78,8 +78,8 @@ def sweeps(results: Results, k: int) -> Chart:
 
 def training(results: Results) -> Chart:
     """Loss and validation metric by epoch: one panel of each per system, one line per seed."""
-    validation = f"validation {results.validation or comparison.layout_of(results).validation}"
-    run = comparison.layout_of(results).words.run
+    validation = f"validation {results.validation or results.layout.validation}"
+    run = results.layout.words.run
     panels = []
     for system in results.systems:
         history = {int(seed): epochs for seed, epochs in (system.history or {}).get(BASE, {}).items() if epochs}
@@ -96,7 +96,7 @@ def training(results: Results) -> Chart:
 
 def swept_in_figures(results: Results) -> list[System]:
     """The systems whose sweeps a figure of the paper shows."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     varying = [figure for figure in layout.figures if not figure.by_length]
     found = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
     found += [results.named(ladder.system) for ladder in layout.ladders]
@@ -107,7 +107,7 @@ def series_of(results: Results, system: System, points: list[Point], *, line: bo
     """The points of a system in its colour and marker, the same in every figure."""
     if len(results.compared) <= N_COLOURS:
         return Series(system.label, results.compared.index(system), points, line=line)
-    named = [results.named(name) for name in comparison.layout_of(results).emphasis]
+    named = [results.named(name) for name in results.layout.emphasis]
     first = [one for one in named if one is not None][:N_COLOURS]
     order = [*first, *(one for one in results.compared if one not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
@@ -115,7 +115,7 @@ def series_of(results: Results, system: System, points: list[Point], *, line: bo
 
 def yardstick_levels(results: Results, k: int) -> list[Level]:
     """How well the popularity lists rank."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     metric = layout.utility.metric
     named = [system for name in layout.floor if (system := results.named(name)) is not None]
     return [
@@ -127,7 +127,7 @@ def yardstick_levels(results: Results, k: int) -> list[Level]:
 
 def crossing_levels(results: Results, k: int) -> list[Level]:
     """How well the systems do that a budget is measured by."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for name, kind in zip(layout.levels, ("dashed", "dashdot", "dotted"), strict=False)
@@ -162,7 +162,7 @@ def point_of(
 
 
 def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     gain, ys = results.gain(system, attribute, "neural", k, "majority"), results.values(system, utility.metric, k)
     if gain is None or not len(ys):
         return None
@@ -177,7 +177,7 @@ def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
     places = {name: math.log10(max(epsilon, 1e-3)) for name, epsilon in budgets.items() if epsilon is not None}
     decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
     end = max([*places.values(), 0.0]) + 1.0
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     series = []
     for system in results.compared:
         ys = results.values(system, utility.metric, k)

@@ -17,7 +17,7 @@ The same results always give the same bytes, and reading gives back what was wri
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -33,12 +33,13 @@ from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting import leaks, reconstruction
-from tasks.reporting.results import BASE, GAIN_ORDER, METRIC_ORDER, Results, Run, Spent, System, unique
+from tasks.reporting.published import Paper
+from tasks.reporting.results import BASE, GAIN_ORDER, METRIC_ORDER, Network, Results, Run, Spent, System, unique
 
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `write` writes, in order of name."""
 PROVENANCE = "provenance.json"
-ELSEWHERE = ("metrics", "gains", "edges", "published", "runs")
+ELSEWHERE = ("metrics", "gains", "edges", "published", "runs", "layout")
 """Fields of `Results` that are not in results.json."""
 HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32} | {
     "loss": pl.Float32,
@@ -54,6 +55,7 @@ PUBLISHED = {
     "value": pl.Float64,
     "std": pl.Float64,
 }
+Describe = Callable[[str | None, tuple[Network, ...]], Paper]
 AGAIN = "run its collect stage again"
 
 
@@ -68,12 +70,13 @@ def write(results: Results, folder: Path) -> None:
     (folder / "results.json").write_text(_lines(_rest(results)), encoding="utf-8")
 
 
-def read(folder: Path, reference: Path) -> Results:
+def read(folder: Path, reference: Path, describe: Describe) -> Results:
     """What `write` wrote.
 
     Args:
         folder: of one suite. Without a provenance.json the results have no runs.
         reference: paper_tables.csv.
+        describe: key of a paper or None, and the networks of the data -> the paper whose tables they are shown in.
 
     Raises:
         DataError: a file is missing or not what was written.
@@ -87,8 +90,10 @@ def read(folder: Path, reference: Path) -> Results:
             system["spent"] = _spent(entries, spent["spent"], system)
             if system["history"] is not None:
                 system["history"] = history.get(system["experiment"], {})
+        given = {name: TypeAdapter(hints[name]).validate_python(value) for name, value in rest.items()}
         return Results(
-            **{name: TypeAdapter(hints[name]).validate_python(value) for name, value in rest.items()},
+            **given,
+            layout=describe(given["paper"], given["networks"]),
             metrics=_parquet(folder / "metrics.parquet"),
             gains=found if "gain" in found.columns else no_gains(),
             edges=found if "world" in found.columns else None,

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tasks.evaluation import statistics
 from tasks.evaluation.gains import CONTROLS, Gain
-from tasks.reporting import comparison
 from tasks.reporting.results import BASE, Results, System
 
 SIGNIFICANCE = 0.05
@@ -51,7 +50,7 @@ def paired_tests(
     results: Results, claims: Mapping[str, tuple[ArrayLike, ArrayLike]]
 ) -> dict[str, statistics.PairedTest]:
     """Paired tests over the suite's seeds, or over its folds with the correction for their overlap."""
-    return statistics.paired_tests(claims, overlap=comparison.layout_of(results).overlap)
+    return statistics.paired_tests(claims, overlap=results.layout.overlap)
 
 
 def interval(results: Results, values: NDArray[np.float64]) -> Gain:
@@ -59,7 +58,7 @@ def interval(results: Results, values: NDArray[np.float64]) -> Gain:
 
     A bootstrap takes values for independent, which those of folds are not.
     """
-    if comparison.layout_of(results).overlap is None or len(values) < 2:
+    if results.layout.overlap is None or len(values) < 2:
         found = statistics.summary(values)
         return Gain(found.mean, found.low, found.high)
     test = paired_tests(results, {"": (values, np.zeros(len(values)))})[""]

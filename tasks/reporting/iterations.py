@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tasks.reporting import comparison
 from tasks.reporting.chart import Chart, Panel, Point, Series
 from tasks.reporting.figures import crossing_levels, point_of
 from tasks.reporting.results import Results, System, unique
@@ -18,7 +17,7 @@ STEPS = (1, 2, 5)
 
 def chart(results: Results, k: int) -> Chart:
     """One panel per way of accounting, one line per ε; empty where no system was run with two lengths of training."""
-    layout, panels = comparison.layout_of(results), []
+    layout, panels = results.layout, []
     utility = layout.utility
     for mode in {mode.system: mode for mode in layout.modes}.values():
         system = results.named(mode.system)
@@ -50,7 +49,7 @@ def chart(results: Results, k: int) -> Chart:
 
 def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]:
     """ε -> the utility at each number of iterations, for settings that differ in nothing else."""
-    utility, found = comparison.layout_of(results).utility, dict[float, dict[float, Point]]()
+    utility, found = results.layout.utility, dict[float, dict[float, Point]]()
     for setting in results.settings(system):
         keys = parsed(setting)
         if keys is None or not set(keys) <= {"epsilon", "epochs", "iterations_per_epoch"}:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting import comparison, ledger
+from tasks.reporting import ledger
 from tasks.reporting.chart import Chart, Panel
 from tasks.reporting.figures import axis, crossing_levels, point_of, series_of
 from tasks.reporting.layout import Cell, Heading, Row, Table, joined, missing, number
@@ -21,7 +21,7 @@ SIZE = (560.0, 360.0)
 
 def chart(results: Results, k: int) -> Chart:
     """The utility of every system at every ε that was run; empty where no system has two."""
-    utility, run = comparison.layout_of(results).utility, comparison.layout_of(results).words.run
+    utility, run = results.layout.utility, results.layout.words.run
     found = _run(results)
     values = sorted({value for _, settings in found for value in settings})
     ticks, place = axis("epsilon", values)
@@ -54,7 +54,7 @@ def chart(results: Results, k: int) -> Chart:
 
 def table(results: Results, k: int) -> Table | None:
     """The numbers of the chart, with the accounted budget below each; None where there is no chart."""
-    utility, run = comparison.layout_of(results).utility, comparison.layout_of(results).words.run
+    utility, run = results.layout.utility, results.layout.words.run
     found = _run(results)
     values = sorted({value for _, settings in found for value in settings})
     if not found:
@@ -84,7 +84,7 @@ def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
     """System, and value -> setting, for the systems of the figure that were run at two values or more."""
     return [
         (system, {value: setting for value, setting in settings.items() if value > 0})
-        for ladder in comparison.layout_of(results).ladders
+        for ladder in results.layout.ladders
         if (system := results.named(ladder.system)) is not None
         and len(settings := along(results, system, ladder.key)) > 1
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.reporting import alignment, comparison, findings, ledger, means, reconstruction
+from tasks.reporting import alignment, findings, ledger, means, reconstruction
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import count, joined, number, signed
 from tasks.reporting.results import Results, System
@@ -16,7 +16,7 @@ ONE_SIDED = 0.025
 def lead(results: Results, k: int) -> str:
     """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
     seeds = sorted({len(system.seeds) for system in results.compared})
-    run = comparison.layout_of(results).words.run
+    run = results.layout.words.run
     runs = count(seeds[0], run) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} {run}s"
     kind = "synthetic data set" if results.synthetic else "data set"
     parts = [f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
@@ -33,7 +33,7 @@ def lead(results: Results, k: int) -> str:
 
 def _protecting(results: Results) -> list[System]:
     """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     named = [results.named(layout.methods[name]) for name in layout.protecting]
     return [
         system
@@ -81,7 +81,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
 
 def _cost(results: Results, protecting: list[System], k: int) -> str:
     """Ranking of every protected system minus that of the better of the systems without protection."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     metric, digits, sign = layout.utility.metric, layout.utility.digits, layout.utility.sign
     known = [
         (float(values.mean()), system)
@@ -106,7 +106,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     yardstick, words = results.named(layout.private_yardstick), layout.words
     if yardstick is None:
         return ""

@@ -9,7 +9,7 @@ import polars as pl
 
 from tasks.reporting import alignment, findings, links
 from tasks.reporting.controls import ATTRIBUTE_FREE, RANDOM
-from tasks.reporting.published_dpcrosue import MAJORITY, SCORES, inference
+from tasks.reporting.embedding_metrics import MAJORITY, SCORES, inference
 from tasks.reporting.results import BASE, Results, System
 
 COLUMNS: dict[str, type[pl.DataType]] = {

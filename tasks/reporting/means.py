@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.reporting import comparison, findings
+from tasks.reporting import findings
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import Cell, Heading, Row, Table, joined, missing, number, signed
 from tasks.reporting.results import MEANS, Results, System
@@ -10,7 +10,7 @@ from tasks.reporting.results import MEANS, Results, System
 
 def lead(results: Results, k: int) -> str:
     """Which systems lose to means without noise, and to how many of them; empty where there are none."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     utility, free = layout.utility, _free(results, k)
     if not free:
         return ""
@@ -47,7 +47,7 @@ def table(results: Results, k: int) -> Table | None:
     """Every system minus every kind of means; None in a suite without them."""
     if not _free(results, k):
         return None
-    utility, run = comparison.layout_of(results).utility, comparison.layout_of(results).words.run
+    utility, run = results.layout.utility, results.layout.words.run
     beside = _beside(results, k)
     rows = []
     for system in results.compared:
@@ -62,13 +62,13 @@ def table(results: Results, k: int) -> Table | None:
 
 
 def _beside(results: Results, k: int) -> list[Difference]:
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     return findings.beside_yardsticks(results, utility.metric, utility.cutoff(k), lower=utility.lower)
 
 
 def _free(results: Results, k: int) -> list[tuple[float, System]]:
     """Means without noise, and what they reach."""
-    utility = comparison.layout_of(results).utility
+    utility = results.layout.utility
     return [
         (float(values.mean()), system)
         for system in results.compared

@@ -23,7 +23,7 @@ def statistics(results: Results) -> Table | None:
     """Table 1: users, posts and friendships of both networks, and anchors; None where the data are no pair."""
     if not results.networks:
         return None
-    paper = comparison.paper_of(results)
+    paper = results.reproduced
     compared = paper is not None and comparison.is_printed(results, paper)
     rows = []
     for network in results.networks:
@@ -66,7 +66,7 @@ def steps(results: Results) -> Table | None:
 
 def lacking(results: Results) -> dict[str, list[str]]:
     """Key of a table or figure -> why these data cannot give it, or a part of it; nothing on generated data."""
-    paper = comparison.paper_of(results)
+    paper = results.reproduced
     if paper is None or not results.networks:
         return {}
     found: dict[str, list[str]] = {}
@@ -99,7 +99,7 @@ def _methods(results: Results, methods: tuple[str, ...], artefact: str) -> list[
     able = [one for one in results.networks if one.friendships and one.labelled]
     if not able:
         return []
-    names, layout = [one for one in methods if one in CROSS], comparison.layout_of(results)
+    names, layout = [one for one in methods if one in CROSS], results.layout
     reasons = []
     if names and not any(results.named(layout.methods[name]) for name in names) and len(able) < 2:
         reasons.append(

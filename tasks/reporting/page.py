@@ -19,7 +19,6 @@ from tasks.reporting import (
     embeddings,
     figures,
     iterations,
-    kits,
     ladder,
     lead,
     links,
@@ -27,25 +26,24 @@ from tasks.reporting import (
     one_run,
     reconstruction,
     summary,
-    table_figures,
     tables,
     validation,
 )
 from tasks.reporting.claim_specs import Claim
+from tasks.reporting.paper_report import PaperReport
 from tasks.reporting.results import Results
 
 
-def render(results: Results, published_claims: Sequence[Claim], *, docs: str) -> str:
+def render(results: Results, report: PaperReport, published_claims: Sequence[Claim], *, docs: str) -> str:
     """The page of a suite; the same results always give the same bytes.
 
     Args:
         results: what the suite's runs produced.
+        report: what its paper's reports show.
         published_claims: what the suite's paper says, judged; empty where it is set beside none.
         docs: where the data docs lie, as a relative address seen from the page.
     """
     k = headline_cutoff(results)
-    charts = table_figures.beside_tables(results, k)
-    kit = kits.KITS[comparison.layout_of(results).key]
     environment = Environment(
         loader=PackageLoader("tasks.reporting", "templates"),
         autoescape=True,
@@ -56,8 +54,8 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
     return environment.get_template("index.html.j2").render(
         results=results,
         k=k,
-        paper=comparison.paper_of(results),
-        layout=comparison.layout_of(results),
+        paper=results.reproduced,
+        layout=results.layout,
         revisions=details.revisions(results),
         lead=lead.lead(results, k),
         ranking=summary.ranking(results, k),
@@ -70,11 +68,11 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         blurring=attacks.blurring(results, k),
         sweep_points=tables.sweep_points(results, k),
         published=tables.beside_published(results),
-        drawn=charts,
+        drawn=report.charts(results, k),
         claims=published_claims,
         verdicts=claims.counted(published_claims),
-        statistics=kit.statistics(results),
-        settings=kit.settings(results) if kit.settings else None,
+        statistics=report.statistics(results),
+        settings=report.settings(results) if report.settings else None,
         steps=data_statistics.steps(results),
         data_note=data_statistics.note(results),
         accounting=accounting.table(results, k),
@@ -100,10 +98,9 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
         aligned=alignment.sentences(results),
         alignment_chart=alignment.chart(results),
         risk=alignment.risk(results),
-        lacking=kit.lacking(results) if kit.lacking else {},
+        lacking=report.lacking(results) if report.lacking else {},
         limits=[*_caveats(results), *(text for text in results.limits.split("\n\n") if text.strip())],
-        printed_here=comparison.paper_of(results) is not None
-        and comparison.is_printed(results, comparison.layout_of(results)),
+        printed_here=results.reproduced is not None and comparison.is_printed(results, results.layout),
         validation=validation.chart(results),
         trained=validation.recorded(results),
         seconds=validation.seconds(results),
@@ -121,12 +118,12 @@ def render(results: Results, published_claims: Sequence[Claim], *, docs: str) ->
 
 def headline_cutoff(results: Results) -> int:
     """The measured cut-off nearest to the one that the suite's layout is told by."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     measured = results.cutoffs(layout.utility.metric) or [layout.headline_k]
     return min(measured, key=lambda k: (abs(k - layout.headline_k), k))
 
 
 def _caveats(results: Results) -> list[str]:
     """What the paper's entry says of all its reports, and of these data."""
-    caveats = comparison.layout_of(results).caveats
+    caveats = results.layout.caveats
     return [*caveats.get("", ()), *caveats.get(results.origin, ())]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from tasks.evaluation.gains import Gain
-from tasks.reporting import comparison, findings
+from tasks.reporting import findings
 from tasks.reporting.chart import Chart, Level, Panel
 from tasks.reporting.figures import point_of, series_of
 from tasks.reporting.layout import Cell, Heading, Row, Table, joined, missing, number, signed
@@ -66,7 +66,7 @@ def lead(results: Results) -> str:
     attacked = _attacked(results)
     if not attacked:
         return ""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     protecting = [results.named(layout.methods[name]) for name in layout.protecting]
     protecting += [results.named(mode.system) for mode in layout.modes]
     told = []
@@ -108,7 +108,7 @@ def table(results: Results) -> Table | None:
     attacked = _attacked(results)
     if not attacked:
         return None
-    run = comparison.layout_of(results).words.run
+    run = results.layout.words.run
     attackers = [name for name in ATTACKERS if any(gain(results, system, name) for system in attacked)]
     rows = []
     for system in attacked:
@@ -127,7 +127,7 @@ def table(results: Results) -> Table | None:
 
 def chart(results: Results) -> Chart:
     """Errors of all attackers on all systems beside the control."""
-    attacked, run = _attacked(results), comparison.layout_of(results).words.run
+    attacked, run = _attacked(results), results.layout.words.run
     names = [name for name in ATTACKERS if any(gain(results, system, name) for system in attacked)]
     series = []
     for place, system in enumerate(attacked):

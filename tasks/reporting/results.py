@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tasks.errors import DataError
 from tasks.evaluation.gains import Gain
 from tasks.privacy.ledger import LedgerEntry
+from tasks.reporting.published import Paper
 
 BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
@@ -146,8 +147,10 @@ class Results:
 
     suite: str
     title: str
+    layout: Paper
+    """The paper whose tables the suite is shown in."""
     paper: str | None
-    """Whose tables, figures and claims the report has (a key of `papers.PAPERS`); None: a reproduction of none."""
+    """Whose tables, figures and claims the report has (a key of `tasks.papers.REPORTS`); None: of no paper."""
     dataset: str
     synthetic: bool
     licence: str | None
@@ -193,6 +196,11 @@ class Results:
     """Entries of `aligned` whose data are the suite's; their metrics are among the others, under their own names."""
     runs: tuple[Run, ...] | None = None
     """When, where and how the stages ran; None where it was not recorded."""
+
+    @property
+    def reproduced(self) -> Paper | None:
+        """The paper that the suite is set beside, on real data. Synthetic data are never compared."""
+        return None if self.synthetic or self.paper is None else self.layout
 
     def run(self, stage: str, name: str) -> Run | None:
         """The provenance of a stage; None where it was not recorded."""

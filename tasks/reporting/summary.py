@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks.reporting import comparison, findings, ledger
+from tasks.reporting import findings, ledger
 from tasks.reporting.findings import Difference
 from tasks.reporting.layout import joined, number, signed
 from tasks.reporting.published import ATTACKERS, Quality, Words
@@ -17,7 +17,7 @@ NAMED = 4
 def ranking(results: Results, k: int) -> list[str]:
     """One sentence per metric and yardstick, and one per private system that loses to dp-popularity."""
     sentences = []
-    layout = comparison.layout_of(results)
+    layout = results.layout
     for quality in (layout.utility, *(one for one in layout.qualities if one != layout.utility)):
         differences = findings.beside_yardsticks(results, quality.metric, quality.cutoff(k), lower=quality.lower)
         for yardstick in unique([difference.other for difference in differences]):

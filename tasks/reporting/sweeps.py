@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.reporting import comparison
 from tasks.reporting.results import BASE, Results, System
 
 NAMES = {
@@ -92,7 +91,7 @@ def as_number(value: Any) -> float | None:
 
 def _base(results: Results, system: System, key: str) -> float | None:
     known = base_value(system, key)
-    return comparison.layout_of(results).bases.get(key) if known is None else known
+    return results.layout.bases.get(key) if known is None else known
 
 
 def base_value(system: System, key: str) -> float | None:

@@ -21,7 +21,7 @@ def headline(results: Results, k: int) -> Table:
 
     Those on other data than the suite's stand below the others, with their data named.
     """
-    attributes, layout = results.attributes(), comparison.layout_of(results)
+    attributes, layout = results.attributes(), results.layout
     blank, budgets = [missing()] * len(layout.qualities), [missing()] * 3
     rows = []
     if attributes:
@@ -64,7 +64,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
         *(f"advantage {a}" for a in attributes),
     ]
     return Table(
-        f"Sweep points: mean ± standard deviation over {comparison.layout_of(results).words.run}s{_cutoff(results, k)}",
+        f"Sweep points: mean ± standard deviation over {results.layout.words.run}s{_cutoff(results, k)}",
         [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
         rows,
     )
@@ -74,16 +74,16 @@ def beside_published(results: Results) -> list[tuple[published.Table, list[Table
     """Every table of the layout with the parts that have anything to show."""
     entries = comparison.entries(results)
     shown: list[tuple[published.Table, list[Table]]] = []
-    for table in comparison.layout_of(results).tables:
+    for table in results.layout.tables:
         if not comparison.has(results, table):
-            shown += [(table, [])] if comparison.paper_of(results) else []
+            shown += [(table, [])] if results.reproduced else []
             continue
         parts = []
         for part in table.parts:
             of_part = [entry for entry in entries if entry.table == table and entry.column in part.columns]
             if any(len(entry.ours) or entry.printed is not None for entry in of_part):
                 parts.append(_part(results, table, part, of_part))
-        if parts or (not table.parts and comparison.paper_of(results)):
+        if parts or (not table.parts and results.reproduced):
             shown.append((table, parts))
     return shown
 
@@ -98,7 +98,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
         cells = [by_place[method.name, column] for column in columns]
         rows.append(Row(method.name, [_beside(entry, marks.get((method.name, entry.column), "")) for entry in cells]))
     name, what = "", "mean ± standard deviation over seeds"
-    if comparison.paper_of(results):
+    if results.reproduced:
         name = f"{table.name}, "
     if any(entry.printed is not None for entry in entries):
         what = "ours, mean ± standard deviation; below it the paper's figure, and ours minus the paper's"
@@ -183,7 +183,7 @@ def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
 
 
 def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
-    metrics = [(one.metric, one.digits, one.cutoff(k)) for one in comparison.layout_of(results).qualities]
+    metrics = [(one.metric, one.digits, one.cutoff(k)) for one in results.layout.qualities]
     metrics += [(_advantage(attribute), 3, k) for attribute in results.attributes()]
     cells = []
     for metric, digits, cutoff in metrics:
@@ -202,13 +202,13 @@ def _advantage(attribute: str) -> str:
 
 def _cutoff(results: Results, k: int) -> str:
     """The cut-off where all columns share one."""
-    qualities = comparison.layout_of(results).qualities
+    qualities = results.layout.qualities
     return "" if not qualities or any(quality.k is not None for quality in qualities) else f", K = {k}"
 
 
 def _ranked(results: Results, k: int) -> list[str]:
     """Headings of the ranking metrics."""
-    qualities = comparison.layout_of(results).qualities
+    qualities = results.layout.qualities
     return [f"{one.at(k)}, {one.protocol}" if one.protocol else one.at(k) for one in qualities]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tasks.reporting import comparison
 from tasks.reporting.chart import Chart, Panel, Point, Series
 from tasks.reporting.figures import series_of
 from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
@@ -12,7 +11,7 @@ from tasks.reporting.sweeps import as_number
 
 def chart(results: Results) -> Chart:
     """Mean over seeds at every epoch that all seeds reached, setting `base`."""
-    layout = comparison.layout_of(results)
+    layout = results.layout
     metric = results.validation or layout.validation
     title, run = f"validation {metric}", layout.words.run
     every = [one for system in results.compared if len((one := _curve(results, system)).points) > 1]
@@ -45,7 +44,7 @@ def recorded(results: Results) -> bool:
 
 def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
-    rows, run = [], comparison.layout_of(results).words.run
+    rows, run = [], results.layout.words.run
     for system in results.compared:
         lengths = [len(history) for history in _histories(system)]
         if not lengths:
@@ -83,7 +82,7 @@ def _histories(system: System) -> list[list[dict]]:
 
 
 def _curve(results: Results, system: System) -> Series:
-    lower = comparison.layout_of(results).utility.lower
+    lower = results.layout.utility.lower
     by_epoch: dict[float, list[float]] = {}
     histories = _histories(system)
     for history in histories:

@@ -45,6 +45,7 @@ from tasks.stages.common import (
     require_passed,
     run_stage,
 )
+from tasks.stages.papers import describe
 from tasks.stages.params import Experiment, Params, entry, load, own_file
 from tasks.stages.provenance import path as provenance_path
 
@@ -175,6 +176,7 @@ def read_results(suite: str, params: Params) -> Results:
         part=own.about.part,
         limits=own.about.limits,
         networks=networks,
+        layout=describe(own.paper, networks),
         anchors=anchors,
         aligned=tuple(entry for entry, _ in aligned),
     )

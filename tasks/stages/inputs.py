@@ -15,10 +15,11 @@ from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
-from tasks.models.base import Model, TrainingData
+from tasks.models.base import Model
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
 from tasks.stages.params import Experiment
+from tasks.training_data import TrainingData
 
 EMBEDDED = DATA / "embedded"
 

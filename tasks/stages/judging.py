@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
-from tasks.models.base import Model, TrainingData
+from tasks.models.base import Model
 from tasks.privacy.ledger import Protected
 from tasks.stages.inputs import Inputs
 from tasks.stages.params import Evaluation, Training
+from tasks.training_data import TrainingData
 
 TASKS = {
     "top-k": "tasks.stages.judging_lists:TopK",

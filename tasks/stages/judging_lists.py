@@ -10,11 +10,12 @@ import polars as pl
 from tasks import contracts
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import records
-from tasks.models.base import Model, Recommender, TrainingData
+from tasks.models.base import Model, Recommender
 from tasks.privacy.ledger import Protected
 from tasks.stages.inputs import Inputs
 from tasks.stages.judging import Judged
 from tasks.stages.params import Evaluation, Training
+from tasks.training_data import TrainingData
 
 
 class TopK:

@@ -14,12 +14,13 @@ from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation import next_items, ranking
 from tasks.evaluation.metrics import records
-from tasks.models.base import Model, NextItemRecommender, Recommender, TrainingData
+from tasks.models.base import Model, NextItemRecommender, Recommender
 from tasks.privacy.ledger import Protected
 from tasks.sequences import Sequences
 from tasks.stages.inputs import Inputs
 from tasks.stages.judging import Judged
 from tasks.stages.params import Evaluation, Training
+from tasks.training_data import TrainingData
 
 
 class NextItem:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.evaluation import rating
-from tasks.models.base import Model, RatingPredictor, TrainingData
+from tasks.models.base import Model, RatingPredictor
 from tasks.privacy.ledger import Protected
 from tasks.stages.inputs import Inputs
 from tasks.stages.judging import Judged
 from tasks.stages.params import Evaluation, Training
+from tasks.training_data import TrainingData
 
 
 class Ratings:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS
-from tasks.protocols import PROTOCOLS
+from tasks.papers import PROTOCOLS
 from tasks.stages.attack_params import Attack, TrainingAudit
 from tasks.stages.fields import BASE, NAME, Cutoffs, Name, Perturbed, Seeds, Strict, known
 from tasks.stages.network_params import Alignment, NetworkEmbeddings

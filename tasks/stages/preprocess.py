@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 from tasks import contracts
-from tasks.protocols import PROTOCOLS
-from tasks.protocols.base import Prepared
+from tasks.papers import PROTOCOLS
+from tasks.papers.protocol import Prepared
 from tasks.raw import read_raw
 from tasks.stages.common import INTERIM, PROCESSED, read_json, require_passed, run_stage, whole, write_json
 from tasks.stages.params import entry, load, options

@@ -15,7 +15,7 @@ from typing import Any
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.protocols import PROTOCOLS
+from tasks.papers import PROTOCOLS, REPORTS
 from tasks.stages.fields import Perturbed, model_config
 from tasks.stages.network_references import experiment_problems, network_problems
 from tasks.stages.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
@@ -54,8 +54,6 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
-    from tasks.reporting.papers import PAPERS  # not at the top: a run that is up to date imports no tables
-
     aligner, networks = (import_module(f"tasks.models.{name}") for name in ("alignment.aligner", "networks.base"))
     for name, dataset in params.datasets.items():
         source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
@@ -66,7 +64,7 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
     for name, suite in params.suites.items():
         if suite.paper is not None:
-            for problem in _unknown("paper", suite.paper, PAPERS, "paper"):
+            for problem in _unknown("paper", suite.paper, REPORTS, "paper"):
                 raise ConfigurationError(f"{own_file(name, path)}: {problem}")
 
     for name, alone in params.embeddings.items():

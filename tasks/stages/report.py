@@ -7,14 +7,19 @@ anything is written, and the same results always give the same bytes.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import polars as pl
 
+from tasks import papers
 from tasks.errors import DataError
 from tasks.reporting import claims, comparison, files, ledger
 from tasks.reporting.claim_specs import Claim
 from tasks.reporting.page import headline_cutoff, render
+from tasks.reporting.paper_report import PaperReport
 from tasks.reporting.results import Results
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, run_stage, whole
+from tasks.stages.papers import describe
 
 DOCS = "../../quality"
 """Data docs seen from data/reports/<suite>/index.html."""
@@ -22,8 +27,8 @@ DOCS = "../../quality"
 
 def main(name: str) -> None:
     """Write the report of suite `name` and the tables beside its results."""
-    results, judged = read(name)
-    page = render(results, judged, docs=DOCS)
+    results, report, judged = read(name)
+    page = render(results, report, judged, docs=DOCS)
     for table, frame in tables(results, judged).items():
         with whole(RESULTS / name / f"{table}.csv") as place:
             frame.write_csv(place, float_precision=6)
@@ -32,12 +37,12 @@ def main(name: str) -> None:
 
 def draw(name: str) -> None:
     """Write the report of suite `name` alone."""
-    results, judged = read(name)
-    write(name, render(results, judged, docs=DOCS))
+    results, report, judged = read(name)
+    write(name, render(results, report, judged, docs=DOCS))
 
 
-def read(name: str) -> tuple[Results, list[Claim]]:
-    """The results of a suite and its paper's claims, judged.
+def read(name: str) -> tuple[Results, PaperReport, list[Claim]]:
+    """The results of a suite, what its paper's reports show, and the paper's claims, judged.
 
     Raises:
         DataError: there are none, or a file is not what was written.
@@ -45,8 +50,16 @@ def read(name: str) -> tuple[Results, list[Claim]]:
     if not (RESULTS / name / "results.json").is_file():
         known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json"))) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
-    results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv")
-    return results, claims.published_claims(results, headline_cutoff(results))
+    results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
+    report = report_of(results.paper)
+    return results, report, claims.published_claims(results, report, headline_cutoff(results))
+
+
+def report_of(paper: str | None) -> PaperReport:
+    """What the reports of a paper show; None: of a suite that reproduces none."""
+    report = import_module(papers.REPORTS[paper or papers.DEFAULT]).REPORT
+    assert isinstance(report, PaperReport)
+    return report
 
 
 def tables(results: Results, judged: list[Claim]) -> dict[str, pl.DataFrame]:

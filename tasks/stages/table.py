@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
+from tasks.papers import DEFAULT
 from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
 from tasks.stages.params import Params, Suite
 
@@ -101,6 +102,7 @@ def _report(params: Params) -> Iterator[Stage]:
         deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS if file != "metrics.csv"), PUBLISHED),
         outs=("data/reports/${key}",),
         committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
+        plugins=lambda key: _paper(params.suites[key], "PUBLISHED", "REPORTS"),
     )
 
 
@@ -134,7 +136,7 @@ def _data(params: Params) -> Iterator[Stage]:
         deps=("data/interim/${item.dataset}", "data/quality/raw/${item.dataset}.json"),
         outs=("data/processed/${key}",),
         params={root: ("processed.${key}",)},
-        plugins=lambda key: [Plugin("tasks.protocols", "PROTOCOLS", params.processed[key].protocol)],
+        plugins=lambda key: [Plugin("tasks.papers", "PROTOCOLS", params.processed[key].protocol)],
     )
     yield _check("processed", {name: {} for name in processed}, deps=("data/processed/${key}",))
     perturbed = {name: {"data": one.data} for name, one in params.perturbed.items()}
@@ -173,6 +175,10 @@ def _check(layer: str, items: Items, deps: tuple[str, ...], passed: tuple[str, .
 
 def _model(name: str) -> Plugin:
     return Plugin("tasks.models", "MODELS", name)
+
+
+def _paper(suite: Suite, *registries: str) -> list[Plugin]:
+    return [Plugin("tasks.papers", registry, suite.paper or DEFAULT) for registry in registries]
 
 
 def _inherited(suite: Suite, table: str) -> tuple[str, ...]:
@@ -410,5 +416,5 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             attack: ("attack",),
             own: ("title", "paper", "data", "task", "about", "evaluation", "training", *experiments, *pairs),
         },
-        plugins=lambda _: [Plugin("tasks.datasets", "SOURCES", source, runs=False)],
+        plugins=lambda _: [Plugin("tasks.datasets", "SOURCES", source, runs=False), *_paper(suite, "PUBLISHED")],
     )

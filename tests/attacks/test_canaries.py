@@ -10,10 +10,10 @@ from scipy import stats
 
 from tasks.attacks.canaries import Canaries, Watcher, draw, loss_scores, planted
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.base import TrainingData
 from tasks.models.dpae import DPAE, DPAEConfig
 from tasks.privacy import dpsgd, one_run
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, M, EACH = 150, 300, 60, 4
 CONFIG = {

@@ -21,12 +21,12 @@ from tasks import contracts
 from tasks.evaluation import next_items, ranking
 from tasks.graph.ops import Block
 from tasks.graph.prefixes import PrefixGraphs
-from tasks.models.base import TrainingData
 from tasks.models.sasrec import SASRec
 from tasks.models.sequential import Dropout, SequenceModel
 from tasks.models.sessions.srgnn import SRGNN
 from tasks.models.training import EpochModel
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 PROCESSED = Path("data/processed/dipsgnn-ml-100k")
 PREFIXES = 100

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from tasks.models import model_class
-from tasks.models.base import TrainingData
 from tasks.models.sequential import SequenceModel
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 from tests.models.naive_sessions import padded_loss
 
 N_USERS, N_ITEMS, N_EVENTS, LONGEST, N_COLUMNS = 798, 822, 31_743, 80, 30

@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from tasks.models.base import TrainingData
 from tasks.models.social.baselines import DPMF, DPMFConfig
 from tasks.models.social.privsr import PrivSR, PrivSRConfig
+from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, N_RATINGS, N_LINKS = 22_000, 296_000, 900_000, 300_000
 ITERATIONS = 20

@@ -24,12 +24,13 @@ from implicit.cpu.bpr import BayesianPersonalizedRanking
 from scipy.sparse import csr_matrix
 
 from tasks.models import MODELS, model_class
-from tasks.models.base import Recommender, TrainingData
+from tasks.models.base import Recommender
 from tasks.models.bpr import BPR, BPRConfig
 from tasks.models.gerai.gcn import GCN, GCNConfig
 from tasks.models.gerai.gerai import GERAI, GERAIConfig
 from tasks.models.training import EpochModel
 from tasks.stages.params import Params, load
+from tasks.training_data import TrainingData
 from tests.models import literal
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasks.models.base import TrainingData
 from tasks.models.vae.vae import VAE, VAEConfig
+from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, BATCH, STEPS = 512, 3_706, 256, 12
 COMMON = {

@@ -12,7 +12,7 @@ from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain, s
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import Places
 from tasks.errors import DataError
-from tasks.protocols import gerai
+from tasks.papers.gerai import protocol as gerai
 from tasks.raw import RawTables, read_raw
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from tasks.datasets.fetch import Places
 from tasks.datasets.text import blocks
 from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.errors import ByHandError, DataError
-from tasks.protocols.base import profiles
+from tasks.papers.protocol import profiles
 from tasks.raw import RawTables, read_raw
 
 OFFICIAL, SMALL = ReadOptions(layout="official"), ReadOptions(layout="small")

@@ -14,7 +14,7 @@ from tasks.datasets.fetch import Places
 from tasks.datasets.text import blocks
 from tasks.datasets.yelp import ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.errors import ByHandError, DataError
-from tasks.protocols.base import profiles
+from tasks.papers.protocol import profiles
 from tasks.raw import RawTables, read_raw
 
 REVIEW, USER, BUSINESS = (f"yelp_academic_dataset_{kind}.json" for kind in ("review", "user", "business"))

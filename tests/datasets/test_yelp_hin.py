@@ -8,7 +8,7 @@ from tasks.datasets.fetch import Places
 from tasks.datasets.options import NoOptions
 from tasks.datasets.yelp_hin import FEATURES, FILES, SOURCE, ReadOptions, convert, obtain
 from tasks.errors import ByHandError, DataError
-from tasks.protocols.base import profiles
+from tasks.papers.protocol import profiles
 from tasks.raw import RawTables, read_raw
 
 NONE, ORDER = ReadOptions(time="none"), ReadOptions(time="order")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.models import model_class
-from tasks.models.base import TrainingData
+from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 12, 9
 BASE = {

@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from tasks.errors import DataError
-from tasks.models.base import TrainingData
 from tasks.models.blurm import Blurm, BlurmConfig, blur, strengths
 from tasks.models.bpr import BPR, BPRConfig
 from tasks.privacy.accounting import account
+from tasks.training_data import TrainingData
 
 TRAINING = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "dimension": 4}
 N_USERS, N_ITEMS = 200, 80

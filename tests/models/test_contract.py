@@ -10,9 +10,10 @@ import torch
 
 from tasks.errors import DataError
 from tasks.models import MODELS, model_class
-from tasks.models.base import Recommender, TrainingData
+from tasks.models.base import Recommender
 from tasks.models.training import EpochModel, PairwiseModel
 from tasks.stages.monitor import Monitor, Screen
+from tasks.training_data import TrainingData
 
 EPOCHS = {"epochs": 25, "batch_size": 64, "learning_rate": 0.01, "dimension": 4, "regularization": 1e-3}
 """Small and regularised: a large model memorises the training items and takes held-out ones for negatives."""

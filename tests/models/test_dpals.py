@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.base import TrainingData
 from tasks.models.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk, symmetric_gaussian
 from tasks.privacy import noise
+from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 60, 25
 PLAIN = {

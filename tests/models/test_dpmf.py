@@ -9,12 +9,12 @@ from scipy import stats
 
 from tasks.errors import ConfigurationError
 from tasks.models import dpmf
-from tasks.models.base import TrainingData
 from tasks.models.dpmf import DPMF, DPMFConfig, public_groups
 from tasks.models.neighbours import factorisation_samples
 from tasks.privacy import laplace, objective
 from tasks.privacy.accounting import account
 from tasks.privacy.audit import audit, verdict
+from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores, checkerboard
 
 ACCOUNTINGS = ["published", "rigorous"]

@@ -11,9 +11,9 @@ from scipy import stats
 
 from tasks.errors import DataError
 from tasks.models import dpmf_ranking
-from tasks.models.base import TrainingData
 from tasks.models.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
 from tasks.privacy.accounting import account
+from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores
 
 KINDS = ["implicit", "explicit"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.base import TrainingData
 from tasks.models.ease import EASE, EASEConfig
+from tasks.training_data import TrainingData
 
 REGULARIZATION = 3.0
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.base import TrainingData
 from tasks.models.gerai.gcn import GCN, GCNConfig
 from tasks.models.gerai.gerai import GERAI, GERAIConfig
+from tasks.training_data import TrainingData
 from tests.models import literal
 
 N_USERS, N_ITEMS, N_FEATURES = 12, 17, 5

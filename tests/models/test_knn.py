@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 
 from tasks.errors import ConfigurationError
 from tasks.models import knn
-from tasks.models.base import TrainingData
 from tasks.models.knn import KNN, KNNConfig
+from tasks.training_data import TrainingData
 
 
 def random_data(n_users: int = 25, n_items: int = 12, seed: int = 0) -> tuple[TrainingData, np.ndarray]:

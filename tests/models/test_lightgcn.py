@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.base import TrainingData
 from tasks.models.lightgcn import LightGCN, LightGCNConfig
+from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores, checkerboard
 
 SETTINGS = {"epochs": 1, "batch_size": 16, "learning_rate": 0.01, "dimension": 5}

@@ -10,10 +10,11 @@ import torch
 
 from tasks.errors import DataError
 from tasks.models import MODELS, model_class
-from tasks.models.base import NextItemRecommender, TrainingData
+from tasks.models.base import NextItemRecommender
 from tasks.models.training import EpochModel
 from tasks.sequences import Sequences
 from tasks.stages.monitor import Monitor, Screen
+from tasks.training_data import TrainingData
 
 GRAPH = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.0, "steps": 1}
 NOISY = GRAPH | {"user_dimension": 4, "clip": 1.0, "epsilon": 1000.0, "delta": 1e-5, "accounting": "published"}

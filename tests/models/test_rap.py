@@ -6,10 +6,10 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from tasks.errors import DataError
-from tasks.models.base import TrainingData
 from tasks.models.bpr import BPR
 from tasks.models.rap import RAP, Adversary, RAPConfig, entropy
 from tasks.models.training import draw_weights
+from tasks.training_data import TrainingData
 
 CONFIG = {
     "epochs": 15, "batch_size": 128, "learning_rate": 0.02, "regularization": 1e-4, "dimension": 8,

@@ -8,9 +8,10 @@ import torch
 
 from tasks.errors import DataError
 from tasks.models import MODELS, model_class
-from tasks.models.base import RatingPredictor, TrainingData
+from tasks.models.base import RatingPredictor
 from tasks.models.training import EpochModel
 from tasks.stages.monitor import Monitor, Screen
+from tasks.training_data import TrainingData
 from tests.models import social_data
 from tests.models.social_data import ratings
 

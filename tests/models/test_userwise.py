@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.models.base import TrainingData
 from tasks.privacy import ghost
 from tasks.privacy.accounting import account
+from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 30, 20
 COMMON = {

@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks import contracts
 from tasks.contracts import Schema
-from tasks.protocols.base import Prepared
+from tasks.papers.protocol import Prepared
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
 
 INTERACTIONS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}

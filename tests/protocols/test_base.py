@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.contracts import SPLITS
 from tasks.errors import DataError
-from tasks.protocols.base import averaged, coded, kept, links, ordering, split_names, surviving
+from tasks.papers.protocol import averaged, coded, kept, links, ordering, split_names, surviving
 from tests.protocols.tables import interactions, stored
 
 ROWS = interactions((30, 7, 4, 3), (10, 7, None, 1), (10, 9, 2, None), (20, 9, float("nan"), 5), (20, 8, 5, 7))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
-from tasks.protocols.base import Prepared
-from tasks.protocols.dipsgnn import Options, k_core, prepare
+from tasks.papers.dipsgnn.protocol import Options, k_core, prepare
+from tasks.papers.protocol import Prepared
 from tests.protocols.tables import as_published, assert_same, interactions, shuffled, stored
 
 ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0, tie_seed=0)

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from tasks.contracts import Feature
 from tasks.errors import DataError
-from tasks.protocols.base import NetworkCount, Prepared
-from tasks.protocols.dpcrosue import Options, prepare, tokenized, vocabulary
+from tasks.papers.dpcrosue.protocol import Options, prepare, tokenized, vocabulary
+from tasks.papers.protocol import NetworkCount, Prepared
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
 from tests.protocols.tables import as_published, assert_same, shuffled, stored
 

@@ -12,7 +12,17 @@ from pydantic import ValidationError
 
 from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
-from tasks.protocols.dpvae import Options, ascending, bounds, enough, in_order, merged, most_recent, prepare, sampled
+from tasks.papers.dpvae.protocol import (
+    Options,
+    ascending,
+    bounds,
+    enough,
+    in_order,
+    merged,
+    most_recent,
+    prepare,
+    sampled,
+)
 from tests.protocols.tables import INTERACTIONS, as_published, assert_same, interactions, shuffled, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)

@@ -12,7 +12,7 @@ from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import Places
 from tasks.datasets.options import NoOptions
 from tasks.errors import DataError
-from tasks.protocols.gerai import Options, prepare, rating_features
+from tasks.papers.gerai.protocol import Options, prepare, rating_features
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
 
 SCALE = RatingScale(low=1, high=5, step=1)

@@ -7,8 +7,8 @@ from scipy.io import loadmat
 
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
-from tasks.protocols.base import NetworkCount, Prepared
-from tasks.protocols.privsr import Options, prepare
+from tasks.papers.privsr.protocol import Options, prepare
+from tasks.papers.protocol import NetworkCount, Prepared
 from tests.protocols.tables import INTERACTIONS, as_published, assert_same, interactions, shuffled, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)

@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.results import BASE, Aligned, Network, Processed, Results, Spent, System, label
-from tests.reporting import made
+from tests.reporting import made, shown
 from tests.reporting.example import entry
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -116,7 +116,7 @@ def results(
         "anchors": anchors,
         "aligned": aligned,
     }
-    return Results(**(given | changes))
+    return shown.results(given | changes)
 
 
 def twin() -> Results:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tasks.papers.dpvae.published import BOTH, CONSTANT, NDCG, NONE, OPTIMAL, PLAIN, RECALL, STANDARD, USER
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.published_dpvae import BOTH, CONSTANT, NDCG, NONE, OPTIMAL, PLAIN, RECALL, STANDARD, USER
 from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
-from tests.reporting import made
+from tests.reporting import made, shown
 from tests.reporting.example import COUNTS, entry
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -125,7 +125,7 @@ def results(
         "words": (GLOVE,),
         "limits": "Made up: one thing.",
     }
-    return Results(**(given | changes))
+    return shown.results(given | changes)
 
 
 def twin(**changes: Any) -> Results:

@@ -9,7 +9,7 @@ import polars as pl
 
 from tasks.privacy.ledger import LedgerEntry
 from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
-from tests.reporting import made
+from tests.reporting import made, shown
 from tests.reporting.example import COUNTS, FEATURES, entry
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -88,7 +88,7 @@ def results(suite: str = "dipsgnn-ml-1m", *, dataset: str = "ml-1m", whole: bool
         **made.shell(suite, f"dipsgnn-{dataset}", systems),
         "metrics": pl.concat([_metrics(suite, system) for system in systems]),
     }
-    return Results(**(given | told | changes))
+    return shown.results(given | told | changes)
 
 
 def settings(name: str) -> dict[str, float]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tasks.papers.privsr.published import PRIVSR, SHARE, SHARES, VALUES
 from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.published_privsr import PRIVSR, SHARE, SHARES, VALUES
 from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
-from tests.reporting import made
+from tests.reporting import made, shown
 from tests.reporting.example import entry
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -71,7 +71,7 @@ def results(suite: str = "privsr", *, origin: str = "ciao", **changes: Any) -> R
         "processed": Processed(origin, 0, STEPS),
         "limits": "Made up: one thing.",
     }
-    return Results(**(given | changes))
+    return shown.results(given | changes)
 
 
 def twin() -> Results:

@@ -9,11 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.reporting import claims, claims_gerai
+from tasks.papers.gerai import claims as claims_gerai
+from tasks.papers.gerai.published import GERAI
+from tasks.reporting import claims
 from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Trend
 from tasks.reporting.published import CUTOFFS
-from tasks.reporting.published_gerai import GERAI
 from tasks.reporting.results import Results
+from tests.reporting import shown
 from tests.reporting.example import SEEDS
 
 METRIC = "sampled-100/hit"
@@ -170,7 +172,7 @@ def test_trends_of_one_figure_are_corrected_together(every: Results) -> None:
 
 
 def test_every_published_claim_has_a_verdict(every: Results) -> None:
-    found = claims.published_claims(every, 10)
+    found = shown.claims(every, 10)
     assert {one.artefact for one in found} == {"table2", "table3", "table4", "table5", "figure2"}
     assert len({(one.artefact, one.claim) for one in found}) == len(found) > 30
     verdicts = {one.claim: one.verdict for one in found}
@@ -185,16 +187,16 @@ def test_every_published_claim_has_a_verdict(every: Results) -> None:
 
 
 def test_without_runs_only_the_arithmetic_is_judged(read: Callable[..., Results]) -> None:
-    found = claims.published_claims(read(models=("popularity",)), 10)
+    found = shown.claims(read(models=("popularity",)), 10)
     assert {one.verdict for one in found if "noise parameters" not in one.claim} == {"not run"}
     assert next(one.verdict for one in found if "noise parameters" in one.claim) == "supported"
 
 
 def test_no_claims_without_the_papers_data(demo: Results, every: Results) -> None:
-    assert claims.published_claims(demo, 10) == []
+    assert shown.claims(demo, 10) == []
     other = replace(every, processed=replace(every.processed, dataset="ml-1m"))
-    assert claims.published_claims(other, 10) == []
-    assert claims.published_claims(replace(every, synthetic=True), 10) == []
+    assert shown.claims(other, 10) == []
+    assert shown.claims(replace(every, synthetic=True), 10) == []
     assert claims.frame([]).columns == list(claims.COLUMNS)
 
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from tasks.evaluation.statistics import paired_tests
+from tasks.papers.dpcrosue.published import VALUES
 from tasks.reporting import (
     alignment,
-    claims,
     comparison,
     controls,
     details,
@@ -21,17 +21,15 @@ from tasks.reporting import (
     ledger,
     links,
     networks,
-    page,
     summary,
     sweeps,
-    table_figures,
     tables,
 )
 from tasks.reporting.alignment import Way
 from tasks.reporting.layout import Row, Table
-from tasks.reporting.published_dpcrosue import VALUES
 from tasks.reporting.results import Aligned, Results, System
-from tests.reporting import example_dpcrosue, example_privsr
+from tasks.stages.report import report_of
+from tests.reporting import example_dpcrosue, example_privsr, shown
 from tests.reporting.example_dpcrosue import INTERESTS, WAYS
 
 
@@ -104,7 +102,7 @@ def test_each_network_stands_beside_its_own_printed_numbers(whole: Results) -> N
 
 def test_generated_networks_are_never_compared(twin: Results) -> None:
     assert set(comparison.frame(twin)["published"]) == {""}
-    assert claims.published_claims(twin, 0) == []
+    assert shown.claims(twin, 0) == []
     assert networks.lacking(twin) == {}
 
 
@@ -185,7 +183,7 @@ def test_one_seed_decides_nothing(whole: Results) -> None:
     assert found
     assert {one.verdict for one in found.values()} == {"undecided"}
     assert not any(one.gains for one in found.values())
-    page.render(single, claims.published_claims(single, 0), docs="..")
+    shown.page(single, shown.claims(single, 0))
 
 
 def test_an_attack_is_a_leak_where_it_is_above_random_vectors(whole: Results) -> None:
@@ -314,7 +312,7 @@ def test_the_claimed_relation_is_told_and_the_ledger_has_all(twin: Results) -> N
 
 
 def test_figure_3_has_each_budget_with_the_one_of_all_other_results(twin: Results, published: Results) -> None:
-    panels = table_figures.beside_tables(twin, 0)["figure3"].panels
+    panels = report_of(twin.paper).charts(twin, 0)["figure3"].panels
     assert len(panels) == 2 * 3 * 3  # networks, budgets, what is seen
     first = panels[0]
     assert [one.name for one in first.series] == ["dp-crosue", "dp-rgcn"]
@@ -326,14 +324,14 @@ def test_figure_3_has_each_budget_with_the_one_of_all_other_results(twin: Result
     assert [level.name for level in panels[1].levels] == ["level of rgcn", "majority guess"]
     for key, known in VALUES.items():
         assert tuple(sweeps.swept(twin, system(twin, "dp-crosue"))[key]) == known
-    alone = table_figures.beside_tables(published, 0)["figure3"].panels
+    alone = report_of(published.paper).charts(published, 0)["figure3"].panels
     assert {one.name for panel in alone for one in panel.series} == {"dp-rgcn"}
     assert len(alone) == 2 * 3  # no words to replace
 
 
 def test_claims_follow_the_numbers_of_each_network(whole: Results, published: Results, bare: Results) -> None:
     def verdicts(results: Results) -> dict[str, str]:
-        return {one.claim.partition(" (read as")[0]: one.verdict for one in claims.published_claims(results, 0)}
+        return {one.claim.partition(" (read as")[0]: one.verdict for one in shown.claims(results, 0)}
 
     found = verdicts(whole)
     assert found["Twitter: DP-CroSUE outperforms every method that sees one network"] == "supported"
@@ -362,7 +360,7 @@ def test_what_holds_on_most_data_sets_counts_scores_and_networks(whole: Results)
         moved = shifted(moved, "dp-crosue", "twitter/occupation/precision", -0.02)
         for attack in attacks[:flipped]:
             moved = shifted(moved, "dp-crosue", f"{attack}/precision", 0.1)
-        (claim,) = [one for one in claims.published_claims(moved, 0) if "less attackable than DP-R-GCN" in one.claim]
+        (claim,) = [one for one in shown.claims(moved, 0) if "less attackable than DP-R-GCN" in one.claim]
         assert claim.verdict == verdict
 
 
@@ -377,7 +375,7 @@ def test_the_table_of_all_systems_has_the_columns_that_were_measured(twin: Resul
 
 def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, twin: Results) -> None:
     for results in (published, bare, twin, example_dpcrosue.weibo()):
-        text = page.render(results, claims.published_claims(results, 0), docs="..")
+        text = shown.page(results, shown.claims(results, 0))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
@@ -386,14 +384,14 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
         assert ("Not reproducible here" in text) == (not results.synthetic)
         assert ("SYNTHETIC" in text) == results.synthetic
         assert not re.search(r"@0\b|best-sellers|popularity|over K\b|rank(s|ing)? (better|worse)", text)
-    assert "The paper has no results on these data" in page.render(bare, [], docs="..")
-    generated = page.render(example_dpcrosue.weibo(), [], docs="..")
+    assert "The paper has no results on these data" in shown.page(bare, [])
+    generated = shown.page(example_dpcrosue.weibo(), [])
     assert "Interests on Weibo2" in generated
     assert "Foursquare" not in generated
-    assert page.render(twin, [], docs="..") == page.render(example_dpcrosue.twin(), [], docs="..")
+    assert shown.page(twin, []) == shown.page(example_dpcrosue.twin(), [])
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:
     """The example covers every system of the paper's tables."""
-    layout = comparison.layout_of(example_dpcrosue.whole())
+    layout = example_dpcrosue.whole().layout
     assert {layout.methods[name] for table in layout.tables for name in table.methods} <= set(INTERESTS)

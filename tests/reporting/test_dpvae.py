@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
+from tasks.papers.dpvae import preparation
+from tasks.papers.dpvae.published import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
 from tasks.reporting import (
-    claims,
     comparison,
     embeddings,
     figures,
@@ -22,17 +23,15 @@ from tasks.reporting import (
     lead,
     one_run,
     page,
-    preparation,
     summary,
-    table_figures,
     tables,
     validation,
 )
 from tasks.reporting.claim_specs import Claim
-from tasks.reporting.published_dpvae import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
 from tasks.reporting.results import Processed, Results
 from tasks.stages import collect
-from tests.reporting import example_dpvae, example_next
+from tasks.stages.report import report_of
+from tests.reporting import example_dpvae, example_next, shown
 from tests.reporting.example_dpvae import CUTOFFS, EPSILONS, QUALITY, SEEDS
 
 K = 100
@@ -122,7 +121,7 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(k
 
 def _judged(results: Results) -> dict[str, Claim]:
     real = replace(results, processed=Processed("ml-20m", 0, example_dpvae.STEPS))
-    return {one.claim: one for one in claims.published_claims(real, K)}
+    return {one.claim: one for one in shown.claims(real, K)}
 
 
 def test_the_paper_prints_one_number_for_whatever_is_read_as_one_run() -> None:
@@ -156,11 +155,11 @@ def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large
     cells = {row.name: row.cells[0] for row in found["table5"][0].rows}
     assert (cells["KNN, original data"].text, cells["KNN, original data"].lines) == ("not run", ("paper 0.210",))
     assert "difference" in cells["KNN, pre-processed"].lines[-1]
-    (not_run,) = [one for one in claims.published_claims(large, K) if one.artefact == "table5"]
+    (not_run,) = [one for one in shown.claims(large, K) if one.artefact == "table5"]
     assert not_run.verdict == "not run"
     here = {table.key: parts for table, parts in tables.beside_published(known)}
     assert here["table5"] == []
-    assert "Not for these data" in page.render(known, [], docs="..")
+    assert "Not for these data" in shown.page(known, [])
 
 
 def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(large: Results, twin: Results) -> None:
@@ -194,7 +193,9 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
             ladder.chart(alone, K),
         ]
         assert validation.chart(results) == validation.chart(alone)
-        assert table_figures.beside_tables(results, K)["figure3"] == table_figures.beside_tables(alone, K)["figure3"]
+        assert (
+            report_of(results.paper).charts(results, K)["figure3"] == report_of(alone.paper).charts(alone, K)["figure3"]
+        )
         assert results.named("svd") is None  # the one on other data does not stand in for it
     (cell,) = [
         row.cells[0]
@@ -204,9 +205,7 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
         if row.name == "KNN, original data"
     ]
     assert cell.lines[0] == "paper 0.210"
-    (claim,) = [
-        one for one in claims.published_claims(example_dpvae.with_original(large), K) if one.artefact == "table5"
-    ]
+    (claim,) = [one for one in shown.claims(example_dpvae.with_original(large), K) if one.artefact == "table5"]
     assert claim.verdict == "contradicted"  # as made up: original data rank better
 
 
@@ -273,7 +272,7 @@ def test_nothing_is_drawn_against_epsilon_elsewhere(real: Results) -> None:
 
 
 def test_figure_3_has_every_system_at_every_length(known: Results) -> None:
-    ndcg, recall = table_figures.beside_tables(known, K)["figure3"].panels
+    ndcg, recall = report_of(known.paper).charts(known, K)["figure3"].panels
     for panel in (ndcg, recall):
         assert {one.name for one in panel.series} == set(QUALITY)
         assert [point.x for point in panel.series[0].points] == list(CUTOFFS)
@@ -281,7 +280,7 @@ def test_figure_3_has_every_system_at_every_length(known: Results) -> None:
 
 
 def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, twin: Results) -> None:
-    drawn = table_figures.beside_tables(known, K)
+    drawn = report_of(known.paper).charts(known, K)
     assert set(drawn) == {"table6", "table7", "table8", "table9", "table10", "table11", "figure3"}
     priors = drawn["table6"].panels[0]
     assert [one.name for one in priors.series] == ["NUP", "NUP, paper", "ULP", "ULP, paper"]
@@ -290,12 +289,12 @@ def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, t
     ours, theirs = drawn["table10"].panels[0].series
     assert [point.x for point in ours.points] == pytest.approx([math.log10(x) for x in (0.3, 0.5, 1, 1.5)])
     assert [point.y for point in theirs.points] == [0.28, 0.38, 0.41, 0.42]
-    apart = table_figures.beside_tables(twin, K)
+    apart = report_of(twin.paper).charts(twin, K)
     assert not any(one.name.endswith("paper") for chart in apart.values() for one in chart.legend)
 
 
 def test_claims_follow_the_numbers(known: Results) -> None:
-    found = {one.claim: one for one in claims.published_claims(known, K)}
+    found = {one.claim: one for one in shown.claims(known, K)}
     verdicts = {claim: one.verdict for claim, one in found.items()}
     assert verdicts["User-level priors improve DP-VAE"] == "supported"
     assert verdicts["DP-VAE ranks above KNN"] == "contradicted"  # as made up
@@ -309,11 +308,11 @@ def test_claims_follow_the_numbers(known: Results) -> None:
 
 
 def test_claims_of_ml_100k_are_not_tested_elsewhere(known: Results, large: Results, twin: Results) -> None:
-    there = {one.claim: one for one in claims.published_claims(large, K)}
+    there = {one.claim: one for one in shown.claims(large, K)}
     assert not any(one.artefact == "table10" for one in there.values())
     assert there["The network has 5,384,804 parameters"].verdict == "contradicted"  # made up: ours has fewer items
-    assert len(there) < len(claims.published_claims(known, K))
-    assert claims.published_claims(twin, K) == []
+    assert len(there) < len(shown.claims(known, K))
+    assert shown.claims(twin, K) == []
 
 
 def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) -> None:
@@ -329,7 +328,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) 
         schema=["experiment", "setting", "metric", "k", "seed", "value"],
         orient="row",
     )
-    found = claims.published_claims(replace(known, metrics=frame), K)
+    found = shown.claims(replace(known, metrics=frame), K)
     verdicts = {one.claim: one.verdict for one in found if one.artefact not in ("figure3", "table5", "table9")}
     undecided = {claim for claim, verdict in verdicts.items() if verdict == "not decided"}
     assert undecided == {
@@ -349,8 +348,8 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results)
     assert rows["dpvae-rigorous"][3].lines[-1] == "above accounted"
     assert rows["dpvae-rigorous, epsilon_max=8.0"][3].lines == ("95 % confidence",)
     assert rows["dpvae-rigorous, epsilon_max=8.0"][1].text == "8"
-    assert 'id="one-run"' in page.render(known, [], docs="..")
-    assert 'id="one-run"' not in page.render(replace(known, one_run=()), [], docs="..")
+    assert 'id="one-run"' in shown.page(known, [])
+    assert 'id="one-run"' not in shown.page(replace(known, one_run=()), [])
 
 
 def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, twin: Results) -> None:
@@ -362,24 +361,24 @@ def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, tw
     assert [cell.text for cell in table.rows[1].cells] == ["1", "20 of 943", ""]
     (sentence,) = embeddings.told(twin)
     assert "no GloVe, but hashed vectors" in sentence
-    assert 'id="embeddings"' not in page.render(replace(known, words=()), [], docs="..")
+    assert 'id="embeddings"' not in shown.page(replace(known, words=()), [])
 
 
 def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, large: Results, twin: Results) -> None:
     for results in (known, large, twin):
-        text = page.render(results, claims.published_claims(results, K), docs="..")
+        text = shown.page(results, shown.claims(results, K))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
         assert "<healthcare>" not in text
         assert {"ladder", "accounting", "table2", "table3", "table6", "figure3", "embeddings"} <= set(ids)
-    assert text == page.render(twin, [], docs="..")
+    assert text == shown.page(twin, [])
     assert page.headline_cutoff(known) == DPVAE.headline_k
 
 
 def test_nothing_printed_stands_beside_generated_data(twin: Results) -> None:
     assert set(comparison.frame(twin)["published"]) == {""}
-    text = page.render(twin, [], docs="..")
+    text = shown.page(twin, [])
     assert "SYNTHETIC" in text
     assert not re.search(r"paper 0\.|>paper<", text)
 

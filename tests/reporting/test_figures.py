@@ -6,16 +6,17 @@ import math
 
 import pytest
 
-from tasks.reporting import figures, table_figures
-from tasks.reporting.published_gerai import GERAI
+from tasks.papers.gerai.published import GERAI
+from tasks.reporting import figures
 from tasks.reporting.results import Results
+from tasks.stages.report import report_of
 from tests.reporting.example import ALL, MAJORITY
 
 K = 10
 
 
 def test_every_table_and_figure_of_the_paper_has_its_chart(every: Results, demo: Results) -> None:
-    assert set(table_figures.beside_tables(every, K)) == {
+    assert set(report_of(every.paper).charts(every, K)) == {
         "table2",
         "table3",
         "table3-full",
@@ -23,11 +24,11 @@ def test_every_table_and_figure_of_the_paper_has_its_chart(every: Results, demo:
         "table5",
         "figure2",
     }
-    assert "figure2" not in table_figures.beside_tables(demo, K)  # nothing was swept
+    assert "figure2" not in report_of(demo.paper).charts(demo, K)  # nothing was swept
 
 
 def test_figure_2_varies_three_keys_in_four_panels_each(every: Results) -> None:
-    panels = table_figures.beside_tables(every, K)["figure2"].panels
+    panels = report_of(every.paper).charts(every, K)["figure2"].panels
     assert [panel.x_label for panel in panels[::4]] == ["ε", "ε of the features", "d"]
     assert len(panels) == 12
     first, second = panels[:2]
@@ -46,7 +47,7 @@ def test_other_sweeps_are_drawn_apart_and_words_have_no_axis(every: Results) -> 
 
 
 def test_many_systems_have_seven_colours_and_the_rest_grey(every: Results) -> None:
-    (panel, *_) = table_figures.beside_tables(every, K)["table2"].panels
+    (panel, *_) = report_of(every.paper).charts(every, K)["table2"].panels
     assert len(panel.series) == len(ALL)
     bold = [series for series in panel.series if not series.muted]
     assert {series.name for series in bold} == set(GERAI.emphasis)
@@ -55,12 +56,12 @@ def test_many_systems_have_seven_colours_and_the_rest_grey(every: Results) -> No
 
 
 def test_few_systems_all_have_a_colour(demo: Results) -> None:
-    (panel, *_) = table_figures.beside_tables(demo, K)["table2"].panels
+    (panel, *_) = report_of(demo.paper).charts(demo, K)["table2"].panels
     assert not any(series.muted for series in panel.series)
 
 
 def test_the_ablation_shows_the_papers_versions_alone(every: Results) -> None:
-    panels = table_figures.beside_tables(every, K)["table4"].panels
+    panels = report_of(every.paper).charts(every, K)["table4"].panels
     assert [series.name for series in panels[0].series] == ["gcn", "gerai-nl", "gerai-nf", "gerai"]
     assert panels[2].levels[0].y == pytest.approx(MAJORITY["age"])
 

@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting import claims, files
-from tasks.reporting.page import headline_cutoff, render
+from tasks.reporting import files
+from tasks.reporting.page import headline_cutoff
 from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Results
-from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr
+from tasks.stages.papers import describe
+from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr, shown
 from tests.reporting.example import ROOT
 
 REFERENCE = ROOT / "data/reference/paper_tables.csv"
@@ -50,7 +51,7 @@ def test_results_read_back_equal(made: Callable[..., Results], tmp_path: Path) -
     assert sorted(file.name for file in tmp_path.iterdir()) == list(files.WRITTEN)
     assert expected.runs
     files.write_runs(expected.runs, tmp_path / files.PROVENANCE)
-    found = files.read(tmp_path, REFERENCE)
+    found = files.read(tmp_path, REFERENCE, describe)
     assert_equal(replace(found, published=expected.published), expected)
     again = tmp_path / "again"
     again.mkdir()
@@ -60,17 +61,17 @@ def test_results_read_back_equal(made: Callable[..., Results], tmp_path: Path) -
 
 def test_gains_read_back_equal(every: Results, tmp_path: Path) -> None:
     files.write(every, tmp_path)
-    assert files.read(tmp_path, REFERENCE).gains.equals(every.gains.sort(GAIN_ORDER))
+    assert files.read(tmp_path, REFERENCE, describe).gains.equals(every.gains.sort(GAIN_ORDER))
 
 
 def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> None:
     systems = tuple(replace(system, history=None) for system in real.systems)
     nothing = {"licence": None, "audit": None, "checks": None, "one_run": None, "n_targets": None, "processed": None}
     files.write(replace(real, systems=systems, runs=None, **nothing), tmp_path)
-    found = files.read(tmp_path, REFERENCE)
+    found = files.read(tmp_path, REFERENCE, describe)
     assert {getattr(found, name) for name in nothing} == {None}
     assert found.runs is None
-    text = render(found, claims.published_claims(found, headline_cutoff(found)), docs="docs")
+    text = shown.page(found, shown.claims(found, headline_cutoff(found)), docs="docs")
     for sentence in (
         "revision not recorded",
         "How training went was not recorded",
@@ -102,7 +103,7 @@ def test_what_is_no_results_is_refused_in_one_line(
     if content is not None:
         (tmp_path / file).write_text(content)
     with pytest.raises(DataError, match=message) as caught:
-        files.read(tmp_path, REFERENCE)
+        files.read(tmp_path, REFERENCE, describe)
     assert "\n" not in str(caught.value)
 
 

@@ -11,18 +11,17 @@ import pytest
 
 from tasks.reporting import (
     accounting,
-    claims,
     comparison,
     data_statistics,
     figures,
     lead,
     page,
     summary,
-    table_figures,
     tables,
 )
 from tasks.reporting.results import Results
-from tests.reporting import example_next
+from tasks.stages.report import report_of
+from tests.reporting import example_next, shown
 from tests.reporting.example_next import QUALITY, SEEDS, STEPS
 
 K = 20
@@ -65,7 +64,7 @@ def test_nothing_printed_stands_beside_other_data(other: Results) -> None:
     frame = comparison.frame(other)
     assert set(frame["published"]) == {""}
     assert frame.height == 2 * 4 * len(QUALITY)
-    text = page.render(other, [], docs="..")
+    text = shown.page(other, [])
     assert "The paper has no results on these data" in text
     assert not re.search(r"paper 0\.|of the whole data set\. ", text)
 
@@ -100,14 +99,14 @@ def test_statistics_are_counted_where_the_paper_counts_them(known: Results, othe
     assert alone is not None
     assert [len(row.cells) for row in alone.rows] == [1] * 5
     assert data_statistics.note(other) == ""
-    assert data_statistics.table(replace(known, paper="gerai")) is None  # GERAI prints none
+    assert data_statistics.table(shown.described(replace(known, paper="gerai"))) is None  # GERAI prints none
     steps = data_statistics.steps(known)
     assert steps is not None
     assert len(steps.rows) == len(STEPS)
 
 
 def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Results, other: Results) -> None:
-    drawn = table_figures.beside_tables(known, K)
+    drawn = report_of(known.paper).charts(known, K)
     xs = {key: [label for _, label in drawn[key].panels[0].x_ticks or ()] for key in drawn if "figure" in key}
     assert xs["figure3"] == ["3", "4", "5"]
     assert xs["figure4"] == ["10", "20", "30"]
@@ -122,7 +121,7 @@ def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Res
     assert ours.y == pytest.approx(values(known, "dipsgnn", "next/recall", K).mean())
     low, high = ours.y_interval or (0.0, 0.0)
     assert low < ours.y < high
-    elsewhere = table_figures.beside_tables(other, K)["figure5"].panels[0].series
+    elsewhere = report_of(other.paper).charts(other, K)["figure5"].panels[0].series
     assert [one.name for one in elsewhere] == ["dipsgnn", "edgerand"]
     assert figures.sweeps(known, K).panels == []  # each belongs to a figure of the paper
 
@@ -147,7 +146,7 @@ def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Resul
 
 
 def test_claims_follow_the_numbers(known: Results) -> None:
-    found = {one.claim: one for one in claims.published_claims(known, K)}
+    found = {one.claim: one for one in shown.claims(known, K)}
     verdicts = {claim: one.verdict for claim, one in found.items()}
     assert "not run" not in verdicts.values()
     assert verdicts["DIPSGNN ranks better than EdgeRand"] == "supported"
@@ -161,11 +160,11 @@ def test_claims_follow_the_numbers(known: Results) -> None:
 
 
 def test_claims_that_name_ml_1m_are_not_tested_elsewhere(known: Results, other: Results) -> None:
-    here, there = ({one.claim for one in claims.published_claims(results, K)} for results in (known, other))
+    here, there = ({one.claim for one in shown.claims(results, K)} for results in (known, other))
     assert there < here
     assert {re.sub(r"[0-9.]+ %", "", claim).split(" ")[0] for claim in here - there} == {"DIPSGNN's", "DIPSGNN", "C"}
     assert len(here - there) == 4
-    assert claims.published_claims(replace(other, synthetic=True), K) == []
+    assert shown.claims(replace(other, synthetic=True), K) == []
 
 
 def test_the_papers_own_numbers_support_what_it_says_of_table_2(known: Results) -> None:
@@ -174,7 +173,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_table_2(known: Results) 
     printed = known.published.filter(
         (pl.col("paper") == "dipsgnn") & (pl.col("dataset") == "ml-1m") & (pl.col("artefact") == "table2")
     )
-    methods = comparison.layout_of(known).methods
+    methods = known.layout.methods
     rows = [
         (f"{known.suite}-{methods[method]}", "base", seed, f"next/{metric}", int(k), share / 100 + 1e-6 * rng.normal())
         for method, name, share in printed.select("method", "metric", "value").iter_rows()
@@ -182,7 +181,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_table_2(known: Results) 
         for seed in SEEDS
     ]
     frame = pl.DataFrame(rows, schema=["experiment", "setting", "seed", "metric", "k", "value"], orient="row")
-    found = claims.published_claims(replace(known, metrics=frame), K)
+    found = shown.claims(replace(known, metrics=frame), K)
     verdicts = {one.claim: one.verdict for one in found if one.artefact == "table2"}
     (tie,) = [claim for claim in verdicts if "19.99 %" in claim]
     assert verdicts.pop(tie) == "not decided"
@@ -200,16 +199,16 @@ def test_the_first_paragraph_and_the_summary_speak_of_recall(known: Results) -> 
 
 def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, other: Results) -> None:
     for results in (known, other, example_next.results(whole=False)):
-        text = page.render(results, claims.published_claims(results, K), docs="..")
+        text = shown.page(results, shown.claims(results, K))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
         assert "<another>" not in text
-    assert text == page.render(results, claims.published_claims(results, K), docs="..")
+    assert text == shown.page(results, shown.claims(results, K))
 
 
 def test_sections_stand_only_where_there_is_something_to_tell(known: Results, real: Results) -> None:
-    text, bare = page.render(known, [], docs=".."), page.render(real, [], docs="..")
+    text, bare = shown.page(known, []), shown.page(real, [])
     for name in ("limits", "accounting", "edges"):
         assert f'<section id="{name}">' in text
         assert f'<section id="{name}">' not in bare

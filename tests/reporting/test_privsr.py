@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from tasks.evaluation.statistics import paired_tests
+from tasks.papers.privsr.claims import ERROR as MEASURE
+from tasks.papers.privsr.published import PRIVSR, SHARE, SHARES, VALUES
 from tasks.reporting import (
     accounting,
     claims,
@@ -26,15 +28,13 @@ from tasks.reporting import (
     reconstruction,
     summary,
     sweeps,
-    table_figures,
     tables,
     validation,
 )
 from tasks.reporting.claim_specs import Order, Side
-from tasks.reporting.claims_privsr import ERROR as MEASURE
-from tasks.reporting.published_privsr import PRIVSR, SHARE, SHARES, VALUES
 from tasks.reporting.results import Results, System
-from tests.reporting import example_dpvae, example_privsr
+from tasks.stages.report import report_of
+from tests.reporting import example_dpvae, example_privsr, shown
 from tests.reporting.example_privsr import EPOCHS, ERROR, PER_EPOCH, TOTALS
 
 
@@ -237,7 +237,7 @@ def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None
 
 
 def test_figures_3_and_4_have_every_line_and_the_control(known: Results) -> None:
-    drawn = table_figures.beside_tables(known, 0)
+    drawn = report_of(known.paper).charts(known, 0)
     assert set(drawn) == {"figure3", "figure4", "figure5"}
     (error,), (attack,) = drawn["figure3"].panels, drawn["figure4"].panels
     names = ["PrivSR, ε = 0.1", "PrivSR, ε = 0.05", "DPMF, ε = 0.1", "DPMF, ε = 0.05", "MF", "SoReg"]
@@ -252,7 +252,7 @@ def test_figures_3_and_4_have_every_line_and_the_control(known: Results) -> None
 
 
 def test_figure_5_holds_one_budget_fixed(known: Results) -> None:
-    by_epsilon, attacked, by_beta, attacked_by_beta = table_figures.beside_tables(known, 0)["figure5"].panels
+    by_epsilon, attacked, by_beta, attacked_by_beta = report_of(known.paper).charts(known, 0)["figure5"].panels
     for panel in (by_epsilon, attacked, by_beta, attacked_by_beta):
         (line,) = panel.series
         assert [point.x for point in line.points] == pytest.approx([math.log10(value) for value in VALUES])
@@ -282,7 +282,7 @@ def test_printed_statistics_stand_beside_ours(known: Results, twin: Results) -> 
 
 
 def test_claims_follow_the_numbers(known: Results, random: Results, twin: Results) -> None:
-    found = {one.claim: one for one in claims.published_claims(known, 0)}
+    found = {one.claim: one for one in shown.claims(known, 0)}
     verdicts = {claim.partition(" (read as")[0]: one.verdict for claim, one in found.items()}
     assert verdicts["PrivSR (ε = 0.1) outperforms MF at every share of sensitive ratings"] == "contradicted"
     assert verdicts["PrivSR (ε = 0.1) outperforms DPMF at every share of sensitive ratings"] == "supported"
@@ -293,8 +293,8 @@ def test_claims_follow_the_numbers(known: Results, random: Results, twin: Result
     assert "not run" not in verdicts.values()
     assert {one.artefact for one in found.values()} == {"figure3", "figure4", "figure5"}
     assert all("as claimed by" in one.evidence for one in found.values())
-    assert len(claims.published_claims(random, 0)) == len(found)
-    assert claims.published_claims(twin, 0) == []
+    assert len(shown.claims(random, 0)) == len(found)
+    assert shown.claims(twin, 0) == []
 
 
 def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
@@ -303,23 +303,23 @@ def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
         names = ["epsilon=0.05,sensitive_share=0.0", "epsilon=0.05", "epsilon=0.05,sensitive_share=0.2"][:flipped]
         mine = (pl.col("experiment") == "privsr-privsr") & pl.col("setting").is_in(names) & (pl.col("metric") == "mae")
         worse = known.metrics.with_columns(value=pl.col("value") + pl.when(mine).then(0.1).otherwise(0.0))
-        found = claims.published_claims(replace(known, metrics=worse), 0)
+        found = shown.claims(replace(known, metrics=worse), 0)
         (claim,) = [one for one in found if "in most cases" in one.claim]
         assert claim.verdict == verdict
 
 
 def test_without_sweeps_claims_are_not_run(known: Results) -> None:
     base = replace(known, metrics=known.metrics.filter(pl.col("setting") == "base"))
-    found = {one.claim: one.verdict for one in claims.published_claims(base, 0)}
+    found = {one.claim: one.verdict for one in shown.claims(base, 0)}
     assert found["PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases"] == "not run"
     assert found["A larger ε gives better recommendation (β = 1)"] == "not run"
-    assert not table_figures.beside_tables(base, 0)
-    page.render(base, [], docs="..")
+    assert not report_of(base.paper).charts(base, 0)
+    shown.page(base, [])
 
 
 def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: Results, twin: Results) -> None:
     for results in (known, random, twin):
-        text = page.render(results, claims.published_claims(results, 0), docs="..")
+        text = shown.page(results, shown.claims(results, 0))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
@@ -328,5 +328,5 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: 
         assert not re.search(r"MAE@|best-sellers|popularity|over seeds|rank(s|ing)? (better|worse)", text)
         assert ("is fed random links" in text) == (results is random)
     assert page.headline_cutoff(known) == PRIVSR.headline_k == 0
-    assert "No result can be compared" in page.render(known, [], docs="..")
-    assert "No result can be compared" not in page.render(twin, [], docs="..")
+    assert "No result can be compared" in shown.page(known, [])
+    assert "No result can be compared" not in shown.page(twin, [])

@@ -8,19 +8,20 @@ import polars as pl
 import pytest
 
 from tasks.models import MODELS
-from tasks.reporting import comparison
+from tasks.papers import REPORTS
+from tasks.papers.dipsgnn.published import DIPSGNN
+from tasks.papers.dpcrosue.published import DPCROSUE
+from tasks.papers.dpvae.published import DPVAE
+from tasks.papers.gerai.published import GERAI
 from tasks.reporting.data_statistics import STATISTICS
-from tasks.reporting.kits import KITS
-from tasks.reporting.papers import DEFAULT, PAPERS, named
 from tasks.reporting.published import ATTACKERS, FULL, SAMPLED, Table
-from tasks.reporting.published_dipsgnn import DIPSGNN
-from tasks.reporting.published_dpcrosue import DPCROSUE
-from tasks.reporting.published_dpvae import DPVAE
-from tasks.reporting.published_gerai import GERAI
+from tasks.stages.papers import describe
 from tasks.stages.params import load
-from tests.reporting import example_privsr
+from tasks.stages.report import report_of
+from tests.reporting import example_privsr, shown
 from tests.reporting.example import ROOT
 
+PAPERS = {key: describe(key) for key in REPORTS}
 ALONE = {"gerai": "ml-100k", "dipsgnn": "ml-1m"}
 """The data set on which a paper prints all its tables, where there is one."""
 
@@ -78,10 +79,9 @@ def test_every_printed_statistic_is_shown() -> None:
 
 
 def test_every_table_and_figure_has_a_chart_and_its_methods_are_known() -> None:
-    assert set(KITS) == set(PAPERS)
     for paper in PAPERS.values():
-        assert set(KITS[paper.key].tables) == {table.anchor for table in paper.tables}
-        assert set(KITS[paper.key].figures) == {figure.key for figure in paper.figures}
+        assert set(report_of(paper.key).tables) == {table.anchor for table in paper.tables}
+        assert set(report_of(paper.key).figures) == {figure.key for figure in paper.figures}
         drawn = {name for figure in paper.figures for name in figure.drawn}
         assert drawn | {name for table in paper.tables for name in table.methods} <= set(paper.methods)
         assert set(paper.protecting) <= set(paper.methods)
@@ -89,23 +89,23 @@ def test_every_table_and_figure_has_a_chart_and_its_methods_are_known() -> None:
 
 
 def test_every_paper_has_a_key_and_no_other_is_one() -> None:
-    assert [named(key) for key in ("gerai", "dipsgnn", "dpvae")] == [GERAI, DIPSGNN, DPVAE]
+    assert [describe(key) for key in ("gerai", "dipsgnn", "dpvae")] == [GERAI, DIPSGNN, DPVAE]
     assert {key: one.key for key, one in PAPERS.items()} == {key: key for key in PAPERS}
-    assert named(None) is None
+    assert describe(None) is GERAI
     with pytest.raises(KeyError):
-        named("geraint")
+        describe("geraint")
 
 
 def test_the_paper_that_params_yaml_names_decides_and_not_the_name_of_the_suite() -> None:
     """The same results under another paper: its layout, and on real data its numbers; under none, no numbers."""
     made_up = example_privsr.results()
-    assert comparison.paper_of(made_up) is comparison.layout_of(made_up) is PAPERS["privsr"]
-    other = replace(made_up, paper="dpvae")
-    assert comparison.paper_of(other) is comparison.layout_of(other) is DPVAE
+    assert made_up.reproduced is made_up.layout is PAPERS["privsr"]
+    other = shown.described(replace(made_up, paper="dpvae"))
+    assert other.reproduced is other.layout is DPVAE
     synthetic = replace(other, synthetic=True)
-    assert (comparison.paper_of(synthetic), comparison.layout_of(synthetic)) == (None, DPVAE)
-    none = replace(made_up, paper=None)
-    assert (comparison.paper_of(none), comparison.layout_of(none)) == (None, DEFAULT)
+    assert (synthetic.reproduced, synthetic.layout) == (None, DPVAE)
+    none = shown.described(replace(made_up, paper=None))
+    assert (none.reproduced, none.layout) == (None, GERAI)
 
 
 def test_every_suite_names_its_paper() -> None:

@@ -12,12 +12,13 @@ import torch
 
 from tasks import contracts
 from tasks.errors import DataError
-from tasks.models.base import SILENT, Progress, RatingPredictor, TrainingData
+from tasks.models.base import SILENT, Progress, RatingPredictor
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.judging_ratings import Ratings
 from tasks.stages.params import Evaluation, Training, load
+from tasks.training_data import TrainingData
 from tests.stages import tiny, tiny_ratings
 
 EVALUATION = Evaluation(k=[], negatives=None, seed=1, recall="relevant")

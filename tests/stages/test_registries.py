@@ -13,7 +13,7 @@ import pytest
 from tasks.attacks import ATTACKERS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
-from tasks.protocols import PROTOCOLS
+from tasks.papers import PROTOCOLS
 from tasks.stages import fields, params
 from tasks.stages.judging import TASKS, judge_class
 from tasks.stages.perturb import MECHANISMS, mechanism

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from tasks.graph import ops
-from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, PairwiseModel, draw_weights
+from tasks.training_data import TrainingData
 
 PIECE = 2**19  # numbers at a time when all items are scored: 2 MB of float32
 

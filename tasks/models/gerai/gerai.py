@@ -15,11 +15,11 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from tasks.models.base import TrainingData
 from tasks.models.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.models.training import EpochConfig
 from tasks.privacy import functional
 from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
 
 
 class GERAIConfig(GCNConfig):

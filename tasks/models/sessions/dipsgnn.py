@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.models.base import SILENT, Progress, TrainingData
+from tasks.models.base import SILENT, Progress
 from tasks.models.sequential import NO_DROPOUT, Dropout
 from tasks.models.sessions.gated import BATCH, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entry
@@ -37,6 +37,7 @@ from tasks.privacy import aggregation
 from tasks.privacy.ledger import LedgerEntry
 from tasks.privacy.noise import gaussian_by_key, gaussian_tensor
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 AFTER_TRAINING = 2**32
 """Number of the release that recommendations are computed from; those of training have the number of their epoch."""

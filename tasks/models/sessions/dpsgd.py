@@ -23,7 +23,6 @@ from torch.nn.functional import cross_entropy
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.models.base import TrainingData
 from tasks.models.sequential import NO_DROPOUT, Dropout, inputs_and_targets
 from tasks.models.sessions.gated import GatedSessions, gated
 from tasks.models.sessions.srgnn import APGNNConfig
@@ -33,6 +32,7 @@ from tasks.privacy.accounting import account
 from tasks.privacy.ledger import Event, LedgerEntry
 from tasks.privacy.per_record import Owned, copies, product, squared_norms, weighted_sums
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 PIECE = 32
 """Users whose gradients are held at a time; how many does not change a step but for rounding."""

@@ -15,7 +15,6 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
-from tasks.models.base import TrainingData
 from tasks.models.sessions.dipsgnn import AFTER_TRAINING, DIPSGNN, LONGEST, DIPSGNNConfig
 from tasks.models.sessions.gated import GatedSessions
 from tasks.models.sessions.ledgers import LABELS, matrices_entry
@@ -24,6 +23,7 @@ from tasks.privacy import aggregation
 from tasks.privacy.ledger import LedgerEntry
 from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 
 class EdgeRandConfig(DIPSGNNConfig):

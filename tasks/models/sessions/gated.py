@@ -18,10 +18,10 @@ from torch.nn.functional import cross_entropy, linear
 
 from tasks.graph.ops import Block, additive_scores, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
-from tasks.models.base import TrainingData
 from tasks.models.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 
 BATCH = 32
 """Sequences scored at a time; how many does not change a score."""

@@ -8,9 +8,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.graph.ops import Block
-from tasks.models.base import TrainingData
 from tasks.models.sessions.gated import GatedConfig, GatedSessions
 from tasks.models.training import EpochConfig
+from tasks.training_data import TrainingData
 
 
 class SRGNN(GatedSessions):

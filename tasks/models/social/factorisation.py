@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.base import Observed, RatingPredictor, TrainingData
+from tasks.models.base import Observed, RatingPredictor
 from tasks.models.social.friends import Friends
 from tasks.models.social.memory import Memory
 from tasks.models.social.messages import Traffic
@@ -31,6 +31,7 @@ from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy.shared_noise import SharedNoise
+from tasks.training_data import TrainingData
 
 PARTIES = ("recommender", "users", "friends")
 

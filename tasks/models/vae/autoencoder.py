@@ -13,10 +13,10 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from tasks.models.base import TrainingData
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.userwise import UserConfig, UserModel, UserNetwork
 from tasks.privacy import ghost
+from tasks.training_data import TrainingData
 
 
 class AEConfig(UserConfig):

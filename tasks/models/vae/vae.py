@@ -22,13 +22,13 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError
-from tasks.models.base import TrainingData
 from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.userwise import UserModel, UserNetwork
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
 from tasks.privacy.noise import gaussian
 from tasks.privacy.optimal_clip import sigma
+from tasks.training_data import TrainingData
 
 SMALLEST = 0.01
 """Variances of priors are at least this: noise may make them negative."""

@@ -1,0 +1,1 @@
+"""DIPSGNN: protocol, printed tables and figures, claims, drawings."""

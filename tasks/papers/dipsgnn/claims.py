@@ -1,0 +1,141 @@
+"""What DIPSGNN's paper says in sections 5.2 to 5.5 that our numbers can test.
+
+Source: Hu and Fang, arXiv 2309.11515 (2024). Everything is under protocol next, as the paper has it. Claims that name
+ML-1M, or a number of it, are tested on ML-1M alone; all others also on data of which the paper prints nothing.
+"""
+
+from __future__ import annotations
+
+from tasks.papers.dipsgnn.published import (
+    CLIP,
+    DIGITS,
+    DIPSGNN,
+    EPSILON,
+    FEATURES_EPSILON,
+    GRAPHS,
+    OPEN,
+    STEPS,
+)
+from tasks.reporting import comparison
+from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.results import Results
+
+CUTOFF = 20
+"""Of the figures."""
+
+
+def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
+    """All claims that tests decide, and those of arithmetic alone, of which there are none."""
+    printed = comparison.printed(results, DIPSGNN)
+    return [*_table2(printed), *_budgets(), *_steps(), *_clip(here=bool(printed)), *_features()], []
+
+
+def _table2(printed: dict[tuple[str, str, str, str], float]) -> list[Spec]:
+    every = tuple(measure for k in (20, 10) for measure in _measures(k))
+    others = tuple(name for name in OPEN if name not in ("SRGNN", "APGNN"))
+    found: list[Spec] = [
+        Order("table2", "SRGNN and APGNN rank best of the methods without privacy",
+              (*_first("SRGNN", others), *_first("APGNN", others)), every),
+        Order("table2", "DPMF with explicit feedback ranks better than with implicit feedback",
+              _first("DPMF_exp", ("DPMF_imp",)), every),
+        Order("table2", "Both DPMFs rank much worse than EdgeRand and DIPSGNN (read as: at most half)", tuple(
+            pair for name in GRAPHS for pair in _first(name, ("DPMF_imp", "DPMF_exp"))
+        ), _scaled(every, 2.0)),
+        Order("table2", "DPSGD ranks much worse than EdgeRand and DIPSGNN (read as: at most half)", tuple(
+            pair for name in GRAPHS for pair in _first(name, ("DPSGD",))
+        ), _scaled(every, 2.0)),
+        Order("table2", "DIPSGNN ranks better than EdgeRand", _first("DIPSGNN", ("EdgeRand",)), every),
+        Order("table2", "DIPSGNN ranks better than LightGCN, HRNN and SASRec",
+              _first("DIPSGNN", ("LightGCN", "HRNN", "SASRec")), every),
+    ]  # fmt: skip
+    gain = _gain(printed)
+    if gain is not None:  # of ML-1M alone
+        found += [
+            Order("table2", f"DIPSGNN's Recall@20 is {100 * (gain - 1):.2f} % above EdgeRand's (read as: by that share "
+                  "at least)", _first("DIPSGNN", ("EdgeRand",)), _scaled(_measures(20)[:1], gain)),
+            Order("table2", "DIPSGNN beats APGNN, the best method without privacy, on MRR@20, Recall@10 and MRR@10",
+                  _first("DIPSGNN", ("APGNN",)), every[1:]),
+            Order("table2", "DIPSGNN beats SRGNN", _first("DIPSGNN", ("SRGNN",)), every),
+        ]  # fmt: skip
+    return found
+
+
+def _budgets() -> list[Spec]:
+    recall = _measures(CUTOFF)[:1]
+    found: list[Spec] = []
+    for figure, key, values, name in (
+        ("figure3", "epsilon", EPSILON, "ε2"),
+        ("figure4", "features_epsilon", FEATURES_EPSILON, "ε1"),
+    ):
+        found += [
+            Trend(figure, f"{method} ranks better with a larger {name}", key, (method,), recall, rises=True,
+                  values=values)
+            for method in GRAPHS
+        ]  # fmt: skip
+        found.append(
+            Order(figure, f"DIPSGNN ranks above EdgeRand at every {name}", tuple(
+                (Side("DIPSGNN", key, value), Side("EdgeRand", key, value)) for value in values
+            ), recall)
+        )  # fmt: skip
+    found.append(
+        Trend("figure3", "The gap between DIPSGNN and EdgeRand grows with ε2", "epsilon", ("EdgeRand",), recall,
+              rises=True, below="DIPSGNN", values=EPSILON)
+    )  # fmt: skip
+    return found
+
+
+def _steps() -> list[Spec]:
+    recall = _measures(CUTOFF)[:1]
+    falling: list[Spec] = [
+        Trend("figure5", f"{method} ranks worse with a larger T", "steps", (method,), recall, rises=False, values=STEPS)
+        for method in GRAPHS
+    ]
+    return [
+        *falling,
+        Trend("figure5", "EdgeRand falls faster with T than DIPSGNN", "steps", ("EdgeRand",), recall, rises=True,
+              below="DIPSGNN", values=STEPS),
+    ]  # fmt: skip
+
+
+def _clip(*, here: bool) -> list[Spec]:
+    recall = _measures(CUTOFF)[:1]
+    found: list[Spec] = [Trend("figure6", "Recall@20 falls with C", "clip", ("DIPSGNN",), recall, rises=False)]
+    if here:
+        best = Side("DIPSGNN", "clip", CLIP[0])
+        found.append(
+            Order("figure6", f"C = {CLIP[0]:g} ranks best", tuple(
+                (best, Side("DIPSGNN", "clip", value)) for value in CLIP[1:]
+            ), recall)
+        )  # fmt: skip
+    return found
+
+
+def _features() -> list[Spec]:
+    recall = _measures(CUTOFF)[:1]
+    return [
+        Order("figure7", "Features help without privacy: Nonp ranks above Nonp-U", _first("Nonp", ("Nonp-U",)), recall),
+        Order("figure7", "Features help with privacy: Priv ranks above Priv-U", _first("Priv", ("Priv-U",)), recall),
+    ]
+
+
+def _first(method: str, others: tuple[str, ...]) -> tuple[tuple[Side, Side], ...]:
+    return tuple((Side(method), Side(other)) for other in others)
+
+
+def _measures(k: int) -> tuple[Measure, ...]:
+    return tuple(
+        Measure(f"{label}@{k}", f"next/{metric}", (k,), "higher", digits=DIGITS)
+        for label, metric in (("Recall", "recall"), ("MRR", "mrr"))
+    )
+
+
+def _scaled(measures: tuple[Measure, ...], factor: float) -> tuple[Measure, ...]:
+    return tuple(
+        Measure(one.name, one.metric, one.ks, one.better, factor=factor, digits=one.digits) for one in measures
+    )
+
+
+def _gain(printed: dict[tuple[str, str, str, str], float]) -> float | None:
+    """DIPSGNN's printed Recall@20 as a multiple of EdgeRand's; None on data without printed numbers."""
+    ours, theirs = (printed.get(("table2", name, "", "recall@20")) for name in GRAPHS)
+    return None if ours is None or theirs is None else ours / theirs

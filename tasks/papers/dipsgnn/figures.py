@@ -1,0 +1,85 @@
+"""The figures of papers on the next item: sweeps with printed points beside ours, and versions side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasks.reporting import comparison, published
+from tasks.reporting.chart import N_COLOURS, Chart, Panel, Point, Series
+from tasks.reporting.figures import axis, name_of, point_of, series_of, yardstick_levels
+from tasks.reporting.layout import number
+from tasks.reporting.results import Results
+from tasks.reporting.sweeps import swept
+
+PRINTED = "table2"
+"""Where the paper prints what its methods reach at the default of every swept key."""
+PAPER = ", paper"
+"""What the name of a printed line ends with."""
+
+
+def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
+    """One key varies: our means with their intervals, and what the paper prints."""
+    layout = results.layout
+    utility, key = layout.utility, figure.key_swept
+    paper = results.reproduced
+    printed = {} if paper is None else comparison.printed(results, paper)
+    found = {
+        name: (system, settings)
+        for name in figure.drawn
+        if (system := results.named(layout.methods[name])) is not None
+        and len(settings := swept(results, system).get(key, {})) > 1
+    }
+    values = sorted({value for _, settings in found.values() for value in settings})
+    ticks, place = axis(key, values)
+    series: list[Series] = []
+    for name, (system, settings) in found.items():
+        points = [
+            point_of(results, system, utility.metric, k, place(value), setting, utility.digits)
+            for value, setting in settings.items()
+        ]
+        series.append(replace(series_of(results, system, [point for point in points if point]), muted=False))
+        style = series[-1].style + N_COLOURS  # the same colour, another marker
+        theirs = [
+            Point(place(value), share, f"{name}, paper, {key} = {value:g}: {number(share, utility.digits)}")
+            for value in values
+            if (share := _share(printed, figure, name, value, f"{utility.label.lower()}@{k}")) is not None
+        ]
+        if theirs:
+            series.append(Series(f"{name}{PAPER}", style, theirs, line=len(theirs) > 1))
+    series = [one for one in series if one.points]
+    shown = any(one.name.endswith(PAPER) for one in series)
+    beside = " The paper's points are those it prints, of which Table 2 has the one at its default." if shown else ""
+    panel = Panel(
+        f"{utility.at(k)}, {utility.spoken}", name_of(key), utility.at(k), series, yardstick_levels(results, k), ticks
+    )
+    return Chart(
+        f"chart-{figure.key}",
+        f"{utility.at(k)} by {name_of(key)}",
+        f"All other keys stay as in the setting base. Bars: 95 % intervals over seeds.{beside}",
+        [panel] if series else [],
+    )
+
+
+def versions(results: Results, figure: published.Figure, k: int) -> Chart:
+    """Versions of one method side by side, by recall and by MRR."""
+    layout = results.layout
+    found = [(name, system) for name in figure.drawn if (system := results.named(layout.methods[name])) is not None]
+    ticks = [(float(place), name) for place, (name, _) in enumerate(found)]
+    panels = []
+    for quality in layout.qualities:
+        series = [
+            Series(name, place, [point], line=False)
+            for place, (name, system) in enumerate(found)
+            if (point := point_of(results, system, quality.metric, k, float(place), digits=quality.digits))
+        ]
+        if series:
+            panels.append(Panel(quality.at(k), "", quality.at(k), series, (), ticks))
+    return Chart(f"chart-{figure.key}", figure.title, "Higher is better. Bars: 95 % intervals over seeds.", panels)
+
+
+def _share(
+    printed: dict[tuple[str, str, str, str], float], figure: published.Figure, name: str, value: float, metric: str
+) -> float | None:
+    """What the paper prints at a value of the swept key: in the figure itself, or in its main table at the default."""
+    share = printed.get((figure.key, name, f"{figure.key_swept}={value}", metric))
+    return printed.get((PRINTED, name, "", metric)) if share is None and value == figure.default else share

@@ -1,0 +1,135 @@
+"""DIPSGNN's protocol (docs/methods.md §3): sequences of events, of which the first part is learnt from.
+
+**The order of the rows is the order of the sequences**: rows are sorted by user, then from the first event to the last.
+Events of the same time are in a random order that `tie_seed` decides: the order of rows in the published file means
+nothing, except where that order is all there is (`RawSchema.time` is "order"). An order by item would be learnt: Tmall
+tells days only, so most transitions of a sequence are between events of the same time.
+
+The k-core counts events, not distinct items or users: a user who clicks one item ten times is in the 10-core. Every
+sequence keeps at least one event to learn from; a sequence of one event has no other, so it has no test.
+
+The paper validates on a random tenth of its training *examples*. An example is a prefix of a sequence with the next
+item, so a validation example's answer would be part of the longer training prefixes of the same user: validation would
+measure memory. Here a tenth of the *users* validate: no sequence is on both sides, and such a user's first part
+has split "valid" throughout. All users are tested.
+
+An item can be recommended if it is in the first part of any sequence. That is so whichever users validate, so test
+events do not depend on the seed; the few items that only validation has are never learnt, and every model misses them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tasks.errors import DataError
+from tasks.evaluation.splits import TEST, by_time, positions
+from tasks.papers.protocol import Options as BaseOptions
+from tasks.papers.protocol import (
+    Prepared,
+    Range,
+    as_text,
+    coded,
+    counted,
+    ordering,
+    profiles,
+    require_some,
+    split_names,
+    surviving,
+)
+from tasks.raw import RawTables
+
+
+class Options(BaseOptions):
+    """Which events are kept and how sequences are split."""
+
+    keep: dict[str, Range]
+    """Column of the raw interactions -> lowest and highest value that is kept."""
+    core: int = Field(ge=1)
+    """Every user and every item that is kept has at least so many events."""
+    last: int = Field(ge=1)
+    """Of each user's sequence, so many of the most recent events are kept."""
+    train_share: float = Field(gt=0, lt=1)
+    """Share of each sequence, from its beginning, that is not test."""
+    valid_share: float = Field(gt=0, lt=1)
+    """Share of the users whose first parts select epochs and hyper-parameters."""
+    split_seed: int = Field(ge=0)
+    """Of the users who validate."""
+    tie_seed: int = Field(ge=0)
+    """Of the order of events of the same time."""
+
+
+def prepare(raw: RawTables, options: Options) -> Prepared:
+    """Users and items that are left after all steps, numbered in the order of their original ids.
+
+    Raises:
+        DataError: nothing says which event came first; nothing is left; a user has no profile.
+    """
+    time = ordering(raw)
+    if time is None:
+        raise DataError(
+            "interactions: nothing says which came first (no time stamps), and dipsgnn learns from sequences; take a "
+            "data set that has them"
+        )
+    start = coded(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
+    rows = start.rows
+    counts = [start.published, counted("in the ranges kept", rows)]
+
+    rows = rows.filter(k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
+    require_some(rows, f"nobody is in the {options.core}-core of {counts[-1].interactions} rows")
+    counts.append(counted(f"{options.core}-core", rows))
+
+    rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows
+    ties = np.random.default_rng(options.tie_seed).random(rows.height)
+    rows = rows.with_columns(_tie=ties).sort("user", time, "_tie").drop("_tie")
+    length = np.bincount(rows["user"])
+    rows = rows.filter(positions(length) >= np.repeat(length - options.last, length))
+    counts.append(counted(f"last {options.last} of each user", rows))
+
+    length = np.bincount(rows["user"])
+    rng = np.random.default_rng(options.split_seed)
+    held = by_time(length[length > 0], train_share=options.train_share, valid_share=options.valid_share, rng=rng)
+    items = rows["item"].to_numpy()
+    known = np.zeros(len(start.item_ids), dtype=bool)
+    known[items[held != TEST]] = True
+    rows = rows.with_columns(split_names(held)).filter(known[items])
+    counts.append(counted("without test events of items not seen before", rows))
+
+    users, user_ids = surviving(rows["user"].to_numpy(), start.user_ids)
+    items, item_ids = surviving(rows["item"].to_numpy(), start.item_ids)
+    people, features = profiles(raw, user_ids)
+    interactions = rows.select(pl.Series("user", users), pl.Series("item", items), "rating", "timestamp", "split")
+    return Prepared(
+        tables={
+            "interactions": interactions,
+            "users": people,
+            "user_ids": as_text(user_ids),
+            "item_ids": as_text(item_ids),
+        },
+        n_users=len(user_ids),
+        n_items=len(item_ids),
+        features=features,
+        scale=raw.schema.scale,
+        repeats=True,
+        counts=counts,
+    )
+
+
+def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
+    """The rows of the largest set in which every user and every item has k rows or more; (n_rows,).
+
+    Args:
+        users, items: (n_rows,) dense ids.
+    """
+    left = np.arange(len(users))
+    while True:
+        mine, theirs = users[left], items[left]
+        enough = (np.bincount(mine)[mine] >= k) & (np.bincount(theirs)[theirs] >= k)
+        if enough.all():
+            break
+        left = left[enough]
+    result = np.zeros(len(users), dtype=bool)
+    result[left] = True
+    return result

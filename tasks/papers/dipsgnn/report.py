@@ -1,0 +1,20 @@
+"""What a report on DIPSGNN shows beside what every report does."""
+
+from __future__ import annotations
+
+from tasks.papers.dipsgnn import claims, figures
+from tasks.reporting import curves
+from tasks.reporting.paper_report import PaperReport
+
+REPORT = PaperReport(
+    tables={"table2": curves.ranking, "table2-next-new": curves.ranking},
+    figures={
+        "figure3": figures.swept_figure,
+        "figure4": figures.swept_figure,
+        "figure5": figures.swept_figure,
+        "figure6": figures.swept_figure,
+        "figure7": figures.versions,
+    },
+    claims=claims.claims,
+    elsewhere=True,
+)

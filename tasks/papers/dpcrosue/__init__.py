@@ -1,0 +1,1 @@
+"""DP-CroSUE: protocol, printed tables and figures, claims, drawings."""

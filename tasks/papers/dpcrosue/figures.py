@@ -1,0 +1,170 @@
+"""DP-CroSUE's charts: TMR, interests, interests against attacks, and its Figure 3."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasks.papers.dpcrosue.published import BUDGETS, TYPES
+from tasks.reporting import comparison, controls, findings, published
+from tasks.reporting.chart import SMALL, Chart, Level, Panel, Point, Series
+from tasks.reporting.controls import RANDOM
+from tasks.reporting.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
+from tasks.reporting.figures import axis, point_of, series_of
+from tasks.reporting.layout import number
+from tasks.reporting.results import Network, Results
+from tasks.reporting.sweeps import swept
+
+SPREAD = 0.7
+"""Share of the room of a score over which the systems are spread."""
+WIDE = (620.0, 380.0)
+REFERENCE = "R-GCN"
+"""The method that Figure 3 sets the others beside."""
+SEEN = ("interests", "gender", "occupation")
+"""What Figure 3 draws of each network."""
+
+
+def ratios(results: Results, table: published.Table, _: int) -> Chart:
+    """Table 2: TMR of each type of data, ours in both senses of precision and the printed one."""
+    entries = [one for one in comparison.entries(results) if one.table == table]
+    ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(TYPES)), (len(TYPES) - 0.5, "")]
+    panels = []
+    for part in table.parts:
+        mine = [one for one in entries if one.column in part.columns]
+        series = []
+        for style, column in enumerate(part.columns):
+            points = [
+                Point(TYPES.index(one.method.name) + 0.15 * style, found.mean, f"{column.label}: {number(found.mean)}",
+                      y_interval=(found.low, found.high))
+                for one in mine
+                if one.column == column and one.method.name in TYPES and len(one.ours)
+                for found in [findings.interval(results, one.ours)]
+            ]  # fmt: skip
+            series.append(Series(f"ours, {column.label}", style, points, line=False))
+        printed = [
+            Point(TYPES.index(one.method.name) - 0.15, one.printed, f"paper: {number(one.printed)}")
+            for one in mine
+            if one.column == part.columns[0] and one.printed is not None
+        ]
+        series.append(Series("paper", len(part.columns), printed, line=False))
+        if any(one.points for one in series[:-1]):
+            shown = [one for one in series if one.points]
+            panels.append(Panel(f"TMR on {part.title}", "type of data", "TMR", shown, (), ticks))
+    return Chart(f"chart-{table.anchor}", "TMR by type of data", "Bars: 95 % intervals over seeds.", panels)
+
+
+def scores(results: Results, table: published.Table, _: int) -> Chart:
+    """Table 3: every system's interests by score, beside every interest for everybody."""
+    panels = []
+    for network in _networks(results):
+        series = []
+        for place, system in enumerate(results.compared):
+            shift = SPREAD * ((place + 0.5) / len(results.compared) - 0.5)
+            points = [
+                point_of(results, system, interests(network.name, score), 0, x + shift)
+                for x, score in enumerate(SCORES)
+            ]
+            series.append(series_of(results, system, [point for point in points if point], line=False))
+        levels = [
+            Point(float(x), level, f"{EVERYTHING}: {number(level)}")
+            for x, score in enumerate(SCORES)
+            if score != "precision-swapped"  # there it is 1 by definition
+            and (level := controls.level(results, f"{network.name}/interests/{EVERYTHING}/{score}")) is not None
+        ]
+        series.append(Series("every interest for everybody", len(results.compared), levels, line=False, muted=True))
+        ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(SCORES.values())), (len(SCORES) - 0.5, "")]
+        shown = [one for one in series if one.points]
+        if len(shown) > 1:
+            panels.append(Panel(f"Interests on {network.title}", "score", "score", shown, (), ticks, size=WIDE))
+    return Chart(f"chart-{table.anchor}", "Interests by score", "Bars: 95 % intervals over seeds.", panels)
+
+
+def crossed(results: Results, table: published.Table, _: int) -> Chart:
+    """Table 4: interests of every system against the attacks on it."""
+    panels = []
+    for network in _networks(results):
+        for attribute in network.sensitive:
+            series = []
+            for system in results.compared:
+                one = results.values(system, inference(network.name, attribute), 0)
+                other = results.values(system, interests(network.name), 0)
+                if len(one) and len(other):
+                    x, y = findings.interval(results, one), findings.interval(results, other)
+                    text = f"{system.label}: {attribute} {number(x.mean)}, interests {number(y.mean)}"
+                    point = Point(x.mean, y.mean, text, (x.low, x.high), (y.low, y.high))
+                    series.append(series_of(results, system, [point], line=False))
+            if series:
+                level = controls.level(results, f"{network.name}/interests/{EVERYTHING}/precision")
+                levels = [] if level is None else [Level("every interest for everybody", level, "dashed")]
+                title = f"{network.title}: {attribute}"
+                label = f"precision of the attack on {attribute}"
+                panels.append(Panel(title, label, "interests, precision", series, levels, named=True, size=WIDE))
+    return Chart(
+        f"chart-{table.anchor}",
+        "Interests against attacks",
+        f"Up is better prediction; left is safer, and left of {RANDOM} there is nothing. Bars: 95 % intervals over "
+        "seeds.",
+        panels,
+    )
+
+
+def nothing(results: Results, table: published.Table, _: int) -> Chart:
+    """Table 5 is small enough to be read."""
+    del results
+    return Chart(f"chart-{table.anchor}", "", "", [])
+
+
+def budgets(results: Results, figure: published.Figure, _: int) -> Chart:
+    """Figure 3: interests and attacks against each budget, network by network, beside R-GCN on the true network."""
+    methods = results.layout.methods
+    panels = []
+    for network in _networks(results):
+        for key, name in BUDGETS.items():
+            for what in SEEN:
+                panel = _by_budget(results, figure, network, key, name, what, methods)
+                if panel.series:
+                    panels.append(panel)
+    return Chart(
+        f"chart-{figure.key}",
+        "Interests and attacks by ε",
+        f"Precision; ε on a log scale. Of interests higher is better, of attacks lower is safer. {REFERENCE} sees the "
+        "true network. Bars: 95 % intervals over seeds.",
+        panels,
+    )
+
+
+def _by_budget(
+    results: Results,
+    figure: published.Figure,
+    network: Network,
+    key: str,
+    name: str,
+    what: str,
+    methods: dict[str, str],
+) -> Panel:
+    metric, series, values = f"{network.name}/{what}/precision", [], set[float]()
+    systems = [(style, results.named(methods[method])) for style, method in enumerate(figure.drawn)]
+    for style, system in systems:
+        settings = {} if system is None else swept(results, system).get(key, {})
+        if system is None or len(settings) < 2:
+            continue
+        _, place = axis(key, list(settings))
+        points = [point_of(results, system, metric, 0, place(value), setting) for value, setting in settings.items()]
+        if found := [point for point in points if point]:
+            series.append(Series(system.label, style, found))
+            values |= set(settings)
+    ticks, _ = axis(key, sorted(values))
+    levels = []
+    reference = results.named(methods[REFERENCE])
+    if reference is not None and len(known := results.values(reference, metric, 0)):
+        levels.append(Level(f"level of {reference.label}", float(known.mean()), "dashed"))
+    control = EVERYTHING if what == "interests" else MAJORITY
+    level = controls.level(results, f"{network.name}/{what}/{control}/precision")
+    if level is not None:
+        told = "every interest for everybody" if control == EVERYTHING else "majority guess"
+        levels.append(Level(told, level, "dotted"))
+    panel = Panel(f"{network.title}: {what}", name, "precision", series, levels, ticks)
+    return replace(panel, size=SMALL)
+
+
+def _networks(results: Results) -> list[Network]:
+    return [one for one in results.networks if one.friendships and (one.labelled or one.sensitive)]

@@ -1,0 +1,20 @@
+"""What a report on DP-CroSUE shows beside what every report does."""
+
+from __future__ import annotations
+
+from tasks.papers.dpcrosue import claims, figures
+from tasks.reporting import networks
+from tasks.reporting.paper_report import PaperReport
+
+REPORT = PaperReport(
+    tables={
+        "table2": figures.ratios,
+        "table3": figures.scores,
+        "table4": figures.crossed,
+        "table5": figures.nothing,
+    },
+    figures={"figure3": figures.budgets},
+    claims=claims.claims,
+    statistics=networks.statistics,
+    lacking=networks.lacking,
+)

@@ -1,0 +1,1 @@
+"""DP-VAE: protocol, printed tables and figures, claims, drawings."""

@@ -1,0 +1,131 @@
+"""The charts beside DP-VAE's tables, and its Figure 3, from results to charts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from tasks.papers.dpvae.published import DPVAE
+from tasks.reporting import comparison, published
+from tasks.reporting.chart import N_COLOURS, Chart, Level, Panel, Point, Series
+from tasks.reporting.curves import curves
+from tasks.reporting.figures import name_of, point_of
+from tasks.reporting.layout import number
+from tasks.reporting.results import Results, unique
+
+SPREAD = 0.6
+"""Share of the room of a method over which its versions and the printed numbers are spread."""
+PAPER = ", paper"
+"""What the name of a printed line ends with."""
+BARS = "Higher is better. Bars: 95 % intervals over seeds."
+BUDGET = "epsilon_max"
+
+
+def versions(results: Results, table: published.Table, _: int) -> Chart:
+    """Every column as a panel: methods along the axis, their versions and the printed numbers side by side."""
+    entries = [entry for entry in comparison.entries(results) if entry.table == table]
+    names = [name for name in table.methods if any(_method(entry) == name for entry in entries)]
+    kinds = unique([_kind(entry) for entry in entries if _method(entry) in names])
+    drawn = [(kind, PAPER) for kind in kinds] if results.reproduced else []
+    order = [one for kind in kinds for one in ((kind, ""), *((kind, PAPER),) * bool(drawn))]
+    panels = []
+    for column in table.parts[0].columns:
+        here = [entry for entry in entries if entry.column == column and _method(entry) in names]
+        found: dict[tuple[str, str], list[Point]] = {one: [] for one in order}
+        for entry in here:
+            kind, system = _kind(entry), entry.method.system
+            middle = names.index(_method(entry))
+            for who in ("", PAPER):
+                if (kind, who) not in found:
+                    continue
+                x = middle + SPREAD * ((order.index((kind, who)) + 0.5) / len(order) - 0.5)
+                if who and entry.printed is not None:
+                    text = f"{entry.method.name}{PAPER}: {number(entry.printed, column.digits)}"
+                    found[kind, who].append(Point(x, entry.printed, text))
+                elif not who and system is not None:
+                    point = point_of(results, system, column.metric, column.k, x, entry.method.setting)
+                    found[kind, who] += [point] if point else []
+        series = [
+            Series(_named(kind, who), kinds.index(kind) + N_COLOURS * bool(who), points, line=False)
+            for (kind, who), points in found.items()
+            if points
+        ]
+        ticks = [(-0.5, ""), *((float(place), name) for place, name in enumerate(names)), (len(names) - 0.5, "")]
+        if any(found[kind, ""] for kind in kinds):
+            panels.append(Panel(column.label, "", column.label, series, _lists(results, column), ticks))
+    return Chart(f"chart-{table.anchor}", f"{table.title}, side by side", BARS, panels)
+
+
+def budgets(results: Results, table: published.Table, _: int) -> Chart:
+    """Every column as a panel: DP-VAE against the largest budget, beside the method without privacy."""
+    entries = [entry for entry in comparison.entries(results) if entry.table == table]
+    panels = []
+    for column in table.parts[0].columns:
+        swept = [
+            (_value(entry), entry)
+            for entry in entries
+            if entry.column == column and entry.method.version is not None and _value(entry) > 0
+        ]
+        ours = [
+            point_of(results, system, column.metric, column.k, math.log10(value), entry.method.setting)
+            for value, entry in swept
+            if (system := entry.method.system) is not None
+        ]
+        theirs = [
+            Point(math.log10(value), entry.printed, f"{entry.method.name}{PAPER}: {number(entry.printed)}")
+            for value, entry in swept
+            if entry.printed is not None
+        ]
+        series = [Series("DP-VAE", 0, [point for point in ours if point])]
+        series += [Series(f"DP-VAE{PAPER}", N_COLOURS, theirs)] if theirs else []
+        levels = _lists(results, column)
+        vae = results.named("vae")
+        if vae is not None and len(values := results.values(vae, column.metric, column.k)):
+            levels.append(Level(f"level of {vae.label}", float(values.mean()), "dashdot"))
+        ticks = [(math.log10(value), f"{value:g}") for value, _ in swept]
+        if series[0].points:
+            panels.append(Panel(column.label, name_of(BUDGET), column.label, series, levels, ticks))
+    return Chart(f"chart-{table.anchor}", "Ranking by ε_max", f"ε_max on a log scale. {BARS}", panels)
+
+
+def lengths(results: Results, figure: published.Figure, _: int) -> Chart:
+    """Figure 3: NDCG and Recall of every system against the length of the list."""
+    first = {quality.metric: quality.label for quality in results.layout.qualities}
+    panels = [
+        replace(curves(results, metric, f"{label}@R, full", f"{label}@R"), x_label="R")
+        for metric, label in first.items()
+    ]
+    return Chart(f"chart-{figure.key}", "Ranking by length of the list", BARS, [one for one in panels if one.series])
+
+
+def _method(entry: comparison.Entry) -> str:
+    version = entry.method.version
+    if version is not None:
+        return version.method
+    known = DPVAE.methods
+    label = "" if entry.method.system is None else entry.method.system.label
+    return next((name for name, ours in known.items() if ours == label), entry.method.name)
+
+
+def _named(kind: str, who: str) -> str:
+    return f"{kind}{who}" if kind else who.removeprefix(", ") or "ours"
+
+
+def _kind(entry: comparison.Entry) -> str:
+    return "" if entry.method.version is None else entry.method.version.kind
+
+
+def _value(entry: comparison.Entry) -> float:
+    """The largest budget of a version; 0 where it has none."""
+    version = entry.method.version
+    key, _, value = (version.setting if version else "").partition("=")
+    return float(value) if key == BUDGET else 0.0
+
+
+def _lists(results: Results, column: published.Column) -> list[Level]:
+    """How well the popularity lists rank by this column."""
+    return [
+        Level(f"level of {system.label}", float(values.mean()), kind)
+        for system, kind in zip(results.yardsticks, ("dashed", "dotted"), strict=False)
+        if len(values := results.values(system, column.metric, column.k))
+    ]

@@ -1,0 +1,131 @@
+"""DP-VAE's Tables 2 and 3: the data before and after its protocol, and the settings of its network."""
+
+from __future__ import annotations
+
+from tasks.reporting import comparison
+from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.results import Processed, Results, System
+from tasks.reporting.sweeps import as_number
+
+ATTRIBUTES = {"users": "Users", "items": "Items", "ratings": "Ratings", "sparsity": "Sparsity (%)"}
+"""`metric` in paper_tables.csv -> how it is shown."""
+STAGES = {"original": "Original", "preprocessed": "Pre-processed"}
+"""`setting` in paper_tables.csv -> how it is shown."""
+ORIGINAL = ("published", "sampled")
+"""Steps of the protocol after which the paper counts the original data; of Netflix, the sample that it drew."""
+SETTINGS = {
+    "batch_size": ("Batch size, users", "batch_size"),
+    "epochs": ("Epochs", "epochs"),
+    "beta": ("β", "beta"),
+    "latent_dim": ("Latent dimension", "dimension"),
+}
+"""`metric` in paper_tables.csv -> how it is shown, and the key of the configuration."""
+SHOWN = ("dpvae", "dpvae-rigorous", "dpvae-compact")
+"""Labels of the systems whose settings are shown; the first answers to the printed ones."""
+PARAMETERS = "parameters"
+
+
+def statistics(results: Results) -> Table | None:
+    """Table 2: users, items, ratings and sparsity before and after; None where the data's counts are not known."""
+    if results.processed is None:
+        return None
+    paper = results.reproduced
+    printed = {} if paper is None else comparison.printed(results, paper)
+    ours = counted(results.processed)
+    found = {
+        (stage, name): printed.get(("table2", comparison.STATISTICS, stage, name))
+        for stage in STAGES
+        for name in ATTRIBUTES
+    }
+    beside = any(value is not None for value in found.values())
+    rows = []
+    for name, label in ATTRIBUTES.items():
+        digits = 2 if name == "sparsity" else 0
+        cells = []
+        for stage in STAGES:
+            cells += _cells(ours[stage][name], found[stage, name], digits, beside=beside)
+        rows.append(Row(label, cells))
+    headings = ["", *(["ours", *(["paper", "difference"] if beside else [])] * len(STAGES))]
+    return Table(
+        f"{'Table 2, s' if paper else 'S'}tatistics of {results.origin}",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+        groups=[(label, 3 if beside else 1) for label in STAGES.values()],
+    )
+
+
+def settings(results: Results) -> Table | None:
+    """Table 3: the settings of DP-VAE's network and its number of parameters; None where it was not run."""
+    found = [(name, system) for name in SHOWN if (system := results.named(name)) is not None and system.label == name]
+    if not found or found[0][0] != SHOWN[0]:
+        return None
+    paper = results.reproduced
+    printed = {} if paper is None else comparison.printed(results, paper)
+    theirs = {name: printed.get(("table3", "DP-VAE", "", name)) for name in (*SETTINGS, PARAMETERS)}
+    beside = any(value is not None for value in theirs.values())
+    rows = []
+    for name in (*SETTINGS, PARAMETERS):
+        label, key = SETTINGS.get(name, ("Number of parameters", ""))
+        values = [system.config.get(key) if key else parameters(results, system) for _, system in found]
+        numbers = [as_number(value) for value in values]
+        digits = 1 if name == "beta" else 0
+        cells = [_cells(value, None, digits, beside=False)[0] for value in numbers]
+        if beside:
+            cells[1:1] = _cells(numbers[0], theirs[name], digits, beside=True)[1:]
+        rows.append(Row(label, cells))
+    headings = ["", found[0][0], *(["paper", "difference"] if beside else []), *(name for name, _ in found[1:])]
+    return Table(
+        f"{'Table 3, s' if paper else 'S'}ettings of the network",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def counted(processed: Processed) -> dict[str, dict[str, float]]:
+    """Stage of `STAGES` -> attribute of `ATTRIBUTES` -> ours; sparsity is 1 - R / (U I) in percent (Eq. 21)."""
+    first = [count for count in processed.counts if count["step"] in ORIGINAL] or list(processed.counts[:1])
+    return {
+        stage: {
+            "users": count["users"],
+            "items": count["items"],
+            "ratings": count["interactions"],
+            "sparsity": 100 * (1 - count["interactions"] / (count["users"] * count["items"])),
+        }
+        for stage, count in (("original", first[-1]), ("preprocessed", processed.counts[-1]))
+        if count["users"] and count["items"]
+    }
+
+
+def n_parameters(n_items: int, hidden: int, latent: int) -> int:
+    """Weights and biases of I → h → (μ, log σ²) and K → h → I."""
+    encoder = n_items * hidden + hidden + hidden * 2 * latent + 2 * latent
+    decoder = latent * hidden + hidden + hidden * n_items + n_items
+    return encoder + decoder
+
+
+def parameters(results: Results, system: System) -> int | None:
+    """Of a system's network, by its configuration; None where that does not say its sizes."""
+    config = system.config
+    hidden, latent = config.get("hidden"), config.get("dimension")
+    if results.processed is None or hidden is None or latent is None:
+        return None
+    return n_parameters(int(results.processed.counts[-1]["items"]), int(hidden), int(latent))
+
+
+def _cells(value: float | None, theirs: float | None, digits: int, *, beside: bool) -> list[Cell]:
+    """Ours, and beside the paper its number and the difference."""
+    cells = [missing("not told") if value is None else Cell(_grouped(value, digits))]
+    if beside:
+        cells.append(missing() if theirs is None else Cell(_grouped(theirs, digits)))
+        known = value is not None and theirs is not None
+        cells.append(Cell(_difference(value - theirs, digits)) if known else missing())  # type: ignore[operator]
+    return cells
+
+
+def _grouped(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}"
+
+
+def _difference(value: float, digits: int) -> str:
+    text = f"{value:+,.{digits}f}".replace("-", "−")
+    return number(0.0, digits) if float(f"{value:.{digits}f}") == 0 else text

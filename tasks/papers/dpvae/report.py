@@ -1,0 +1,22 @@
+"""What a report on DP-VAE shows beside what every report does."""
+
+from __future__ import annotations
+
+from tasks.papers.dpvae import claims, figures, preparation
+from tasks.reporting.paper_report import PaperReport
+
+REPORT = PaperReport(
+    tables={
+        "table5": figures.versions,
+        "table6": figures.versions,
+        "table7": figures.versions,
+        "table8": figures.versions,
+        "table9": figures.versions,
+        "table10": figures.budgets,
+        "table11": figures.versions,
+    },
+    figures={"figure3": figures.lengths},
+    claims=claims.claims,
+    statistics=preparation.statistics,
+    settings=preparation.settings,
+)

@@ -1,0 +1,1 @@
+"""GERAI: protocol, printed tables and figures, claims, drawings."""

@@ -1,0 +1,209 @@
+"""What GERAI says in sections 5.4 to 5.8 that our numbers can test.
+
+Source: Zhang et al., "Graph Embedding for Recommendation against Attribute Inference Attacks" (The Web Conference
+2021). Ranking is read under sampled-100, protection as the F1 of the neural attacker (lower is safer). Where the paper
+names no cut-off (Figure 2), the report's own is used.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tasks.papers.gerai.published import GERAI
+from tasks.privacy import functional
+from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.published import ATTACKERS, CUTOFFS
+from tasks.reporting.results import YARDSTICKS, Results
+
+ATTRIBUTES = ("age", "gender", "occupation")
+COMPARED = ("BPR", "GCN", "Blurm", "DPAE", "DPNE", "DPMF", "RAP")
+"""Every method of Tables 2, 3 and 5 but GERAI."""
+PRIVATE = ("Blurm", "DPAE", "DPNE", "DPMF", "RAP")
+NOISY = ("DPAE", "DPNE", "DPMF")
+SWEPT = {
+    "epsilon": (0.1, 0.2, 0.4, 0.8, 1.6, 3.2),
+    "features_epsilon": (0.5, 5.0, 10.0, 20.0),
+    "dimension": (20.0, 40.0, 60.0, 80.0, 100.0),
+}
+"""What Figure 2 varies."""
+NOISE = ("0.00375", "0.01375", "0.03", "0.05", "0.08")
+"""The printed scales of the Laplace noise for the dimensions of `SWEPT` (section 5.6)."""
+EPSILON, N_TRIPLES = 0.4, 80_000
+"""The paper's budget of the loss, and 80 % of the ratings of ML-100K."""
+
+
+def claims(results: Results, k: int) -> tuple[list[Spec], list[Claim]]:
+    """All claims: those that tests decide, and one of arithmetic alone; `k` is the cut-off for Figure 2."""
+    return specs(results, k), [noise_scales()]
+
+
+def specs(results: Results, k: int) -> list[Spec]:
+    """All claims that tests decide; `k` is the cut-off for Figure 2."""
+    return [*_table2(results), *_table3(), *_table4(results), *_table5(), *_figure2(k)]
+
+
+def noise_scales() -> Claim:
+    """The noise that Figure 2 is said to have, beside the paper's own formula: no run is needed."""
+    scales = [functional.noise_scale(int(d), EPSILON, N_TRIPLES) for d in SWEPT["dimension"]]
+    fits = all(
+        abs(scale - float(text)) <= 0.5 * 10.0 ** -len(text.partition(".")[2])
+        for scale, text in zip(scales, NOISE, strict=True)
+    )
+    return Claim(
+        "figure2",
+        f"The noise parameters for d = 20 to 100 are {', '.join(NOISE)}",
+        "supported" if fits else "contradicted",
+        f"(d + d²/4)/(ε|D|) with ε = {EPSILON:g} and |D| = {N_TRIPLES:,} gives "
+        f"{', '.join(f'{scale:.5g}' for scale in scales)}{'; the printed ones are rounded' if fits else ''}.",
+    )
+
+
+def _table2(results: Results) -> list[Spec]:
+    every, late = _f1(CUTOFFS), _f1((15, 20, 25, 30))
+    best = _first("GERAI", COMPARED)
+    return [
+        Order("table2", "GERAI has the lowest F1 of all methods for K from 15 to 30, on all attributes", best, late),
+        Order("table2", "RAP is slightly below GERAI on age at K = 5 and 10", _first("RAP", ("GERAI",)), (
+            _attack("age", (5, 10)),
+        )),
+        Order("table2", "In all other cases GERAI is below RAP", _first("GERAI", ("RAP",)), (
+            _attack("age", (15, 20, 25, 30)), _attack("gender", CUTOFFS), _attack("occupation", CUTOFFS),
+        )),
+        Order("table2", "GERAI resists significantly better than Blurm", _first("GERAI", ("Blurm",)), every),
+        Order("table2", "Methods with differential privacy have a lower F1 than BPR and GCN", tuple(
+            pair for method in (*NOISY, "GERAI") for pair in _first(method, ("BPR", "GCN"))
+        ), every),
+        Order("table2", "GERAI is below all other methods with differential privacy", _first("GERAI", NOISY), every),
+        Order("table2", "GCN protects the least of all methods", tuple(
+            (Side(method), Side("GCN")) for method in ("GERAI", *COMPARED) if method != "GCN"
+        ), every),
+        Order("table2", "On average GERAI improves on GCN by 11 % on age, 14.4 % on gender and 6.75 % on occupation "
+              "(read as: GERAI's F1 is a smaller share of GCN's than in the table)", _first("GERAI", ("GCN",)),
+              tuple(_attack(name, CUTOFFS, factor=share) for name, share in _shares(results).items())),
+        Trend("table2", "F1 falls slightly with K", "K", ("GERAI", *COMPARED), every, rises=False),
+    ]  # fmt: skip
+
+
+def _table3() -> list[Spec]:
+    every, early = _ranking(CUTOFFS), _ranking(CUTOFFS[:-1])
+    return [
+        Order("table3", "GCN ranks best of all methods, except at K = 30",
+              _first("GCN", ("GERAI", *(name for name in COMPARED if name != "GCN"))), early),
+        Order("table3", "GERAI ranks above all private baselines", _first("GERAI", PRIVATE), every),
+        Order("table3", "GERAI comes closer to GCN than RAP does (read as: it ranks above RAP)",
+              _first("GERAI", ("RAP",)), every),
+        Order("table3", "Blurm ranks worst of all methods", tuple(
+            (Side(method), Side("Blurm")) for method in ("GERAI", *COMPARED) if method != "Blurm"
+        ), every),
+        Trend("table3", "The gap between GCN and GERAI shrinks with K", "K", ("GERAI",), every, rises=False,
+              below="GCN"),
+    ]  # fmt: skip
+
+
+def _table4(results: Results) -> list[Spec]:
+    protection = _f1((5,))
+    found: list[Spec] = [
+        Order("table4", "Noise on the loss alone (GERAI-NL) lowers F1 below GCN's", _first("GERAI-NL", ("GCN",)),
+              protection),
+        Order("table4", "Noise on the features alone (GERAI-NF) lowers F1 below GCN's", _first("GERAI-NF", ("GCN",)),
+              protection),
+        Order("table4", "Raw features leak: GERAI is significantly below GERAI-NL", _first("GERAI", ("GERAI-NL",)),
+              protection),
+        Order("table4", "Both noises together protect better than the features' alone (GERAI-NF)",
+              _first("GERAI", ("GERAI-NF",)), protection),
+    ]  # fmt: skip
+    loss = _largest_loss(results)
+    if loss is not None:
+        text = (
+            f"Each noise costs little ranking (read as: at most the {100 * loss:.0f} % of GCN's that the table shows)"
+        )
+        variants = tuple((Side(method), Side("GCN")) for method in ("GERAI-NL", "GERAI-NF", "GERAI"))
+        found.append(Order("table4", text, variants, _ranking((5,), factor=1 - loss)))
+    return found
+
+
+def _table5() -> list[Spec]:
+    cases = tuple(
+        _attack(name, (5,), attacker) for name in ATTRIBUTES for attacker in ATTACKERS if attacker != "neural"
+    )
+    return [
+        Order("table5", "GERAI has the lowest F1 against other attackers in most cases", _first("GERAI", COMPARED),
+              cases, most=True),
+        Order("table5", "RAP resists worse than GERAI against attackers that are no neural network",
+              _first("GERAI", ("RAP",)), cases),
+    ]  # fmt: skip
+
+
+def _figure2(k: int) -> list[Spec]:
+    ranking, protection = _ranking((k,))[:1], _f1((k,))
+
+    def trend(key: str, claim: str, measures: tuple[Measure, ...]) -> Trend:
+        return Trend("figure2", claim, key, ("GERAI",), measures, rises=True)
+
+    def extreme(key: str, value: float, *, best: bool) -> tuple[tuple[Side, Side], ...]:
+        this = Side("GERAI", key, value)
+        others = [Side("GERAI", key, other) for other in SWEPT[key] if other != value]
+        return tuple((this, other) if best else (other, this) for other in others)
+
+    lowest = Side("GERAI", "features_epsilon", 0.5)
+    return [
+        trend("epsilon", "A smaller ε costs ranking", ranking),
+        trend("epsilon", "A smaller ε protects better", protection),
+        Order("figure2", "GERAI ranks above RAP at every ε", tuple(
+            (Side("GERAI", "epsilon", value), Side("RAP")) for value in SWEPT["epsilon"]
+        ), ranking),
+        trend("features_epsilon", "A smaller ε of the features costs ranking significantly", ranking),
+        Order("figure2", "At 0.5, ε of the features ranks worse than at any larger value",
+              extreme("features_epsilon", 0.5, best=False), ranking),
+        Order("figure2", "At 0.5, GERAI cannot capture what users prefer (read as: popularity ranks better)",
+              ((Side(YARDSTICKS[0]), lowest),), ranking),
+        Order("figure2", "ε of the features of 20 ranks best", extreme("features_epsilon", 20.0, best=True), ranking),
+        trend("features_epsilon", "A smaller ε of the features protects better", protection),
+        trend("dimension", "A larger d ranks better", ranking),
+        Order("figure2", "d = 60 commonly protects best", extreme("dimension", 60.0, best=True), protection, most=True),
+    ]  # fmt: skip
+
+
+def _first(method: str, others: tuple[str, ...]) -> tuple[tuple[Side, Side], ...]:
+    return tuple((Side(method), Side(other)) for other in others)
+
+
+def _attack(attribute: str, ks: tuple[int, ...], attacker: str = "neural", factor: float = 1.0) -> Measure:
+    name = f"F1 {attribute}" if attacker == "neural" else f"F1 {attribute}, {ATTACKERS[attacker]}"
+    return Measure(name, f"attribute/{attribute}/{attacker}/f1", ks, "lower", factor)
+
+
+def _f1(ks: tuple[int, ...]) -> tuple[Measure, ...]:
+    return tuple(_attack(attribute, ks) for attribute in ATTRIBUTES)
+
+
+def _ranking(ks: tuple[int, ...], factor: float = 1.0) -> tuple[Measure, ...]:
+    at = f"@{ks[0]}" if len(ks) == 1 else ""
+    return tuple(
+        Measure(f"{name}{at}", f"sampled-100/{metric}", ks, "higher", factor)
+        for name, metric in (("Hit", "hit"), ("NDCG", "ndcg"))
+    )
+
+
+def _shares(results: Results) -> dict[str, float]:
+    """GERAI's mean F1 over K as a share of GCN's in the printed Table 2, by attribute."""
+    printed = results.published.filter((pl.col("paper") == GERAI.key) & (pl.col("artefact") == "table2"))
+    shares = {}
+    for attribute in ATTRIBUTES:
+        rows = printed.filter(pl.col("metric").str.starts_with(f"f1_{attribute}@"))
+        ours, theirs = (rows.filter(pl.col("method") == name)["value"].to_numpy() for name in ("GERAI", "GCN"))
+        if len(ours) and len(theirs):
+            shares[attribute] = float(ours.mean() / theirs.mean())
+    return shares
+
+
+def _largest_loss(results: Results) -> float | None:
+    """The largest share of GCN's Hit@5 or NDCG@5 that a variant loses in the printed Table 4."""
+    printed = results.published.filter(
+        (pl.col("paper") == GERAI.key) & (pl.col("artefact") == "table4") & pl.col("metric").is_in(["hit@5", "ndcg@5"])
+    )
+    losses = [
+        1 - rows.filter(pl.col("method") != "GCN")["value"].min() / rows.filter(pl.col("method") == "GCN")["value"][0]
+        for _, rows in printed.group_by("metric", maintain_order=True)
+    ]
+    return max(losses) if losses else None

@@ -1,0 +1,144 @@
+"""The charts beside GERAI's tables, and its Figure 2, from results to charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tasks.reporting import published
+from tasks.reporting.chart import SMALL, Chart, Level, Panel
+from tasks.reporting.curves import curves
+from tasks.reporting.figures import axis, name_of, point_of, series_of
+from tasks.reporting.results import Results, System
+from tasks.reporting.sweeps import NAMES, swept
+
+SHORT = {
+    "decision_tree": "tree",
+    "naive_bayes": "Bayes",
+    "knn": "kNN",
+    "gaussian_process": "Gauss. proc.",
+}
+"""Names of attackers that fit below an axis."""
+SPREAD = 0.7
+"""Share of the room of an attacker over which the systems are spread."""
+RIVAL = "rap"
+"""The model whose ranking GERAI's Figure 2 is set beside."""
+
+
+def attacks(results: Results, table: published.Table, _: int) -> Chart:
+    """F1 of the neural attacker against the length of the list it sees."""
+    panels = []
+    for attribute in results.attributes():
+        metric = f"attribute/{attribute}/neural/f1"
+        panels.append(curves(results, metric, f"Attribute: {attribute}", "F1", _levels(results, attribute)))
+    return Chart(
+        f"chart-{table.anchor}",
+        "F1 by length of the list",
+        "What the recommendations reveal is the rise above the attacker that sees the ratings alone; a curve on the "
+        "majority line means that the attacker does no better than guessing.",
+        [panel for panel in panels if panel.series],
+    )
+
+
+def ablation(results: Results, table: published.Table, _: int) -> Chart:
+    """Every column of the table as a panel, the versions of the method side by side."""
+    known = results.layout.methods
+    systems = [system for name in table.methods if (system := results.named(known[name]))]
+    ticks = [(float(place), system.label) for place, system in enumerate(systems)]
+    panels = []
+    for column in table.parts[0].columns:
+        series = [
+            replace(series_of(results, system, [point], line=False), muted=False)
+            for place, system in enumerate(systems)
+            if (point := point_of(results, system, column.metric, column.k, float(place)))
+        ]
+        levels = _levels(results, column.group) if column.better == "lower" else []
+        if series:
+            panels.append(Panel(column.label, "", column.label, series, levels, ticks))
+    return Chart(
+        f"chart-{table.anchor}",
+        "What each noise does",
+        "Hit and NDCG: higher is better; F1: lower is safer. Bars: 95 % intervals over seeds.",
+        panels,
+    )
+
+
+def attackers(results: Results, table: published.Table, _: int) -> Chart:
+    """F1 of every attacker of the table, the systems side by side."""
+    panels = []
+    for part in table.parts:
+        ticks = [(float(place), SHORT[_attacker(column)]) for place, column in enumerate(part.columns)]
+        series = []
+        for index, system in enumerate(results.compared):
+            shift = SPREAD * ((index + 0.5) / len(results.compared) - 0.5)
+            points = [
+                point_of(results, system, column.metric, column.k, place + shift)
+                for place, column in enumerate(part.columns)
+            ]
+            series.append(series_of(results, system, [point for point in points if point], line=False))
+        series = [one for one in series if one.points]
+        majority = _levels(results, part.columns[0].group)[:1]
+        if series:
+            panels.append(Panel(part.title, "attacker", "F1", series, majority, ticks))
+    return Chart(
+        f"chart-{table.anchor}", "F1 of other attackers", "Lower is safer. Bars: 95 % intervals over seeds.", panels
+    )
+
+
+def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
+    """Per swept key: ranking beside the level of the rival, and F1 of the neural attacker on every attribute."""
+    system = results.named(results.layout.methods[figure.method])
+    rival = results.with_model(RIVAL)
+    hit = "sampled-100/hit"
+    above = []
+    if rival is not None and len(values := results.values(rival, hit, k)):
+        above = [Level(f"level of {rival.label}", float(values.mean()), "dashdot")]
+    panels: list[Panel] = []
+    if system is None:
+        return Chart(f"chart-{figure.key}", "", "", panels)
+    found = swept(results, system)
+    for key in [*(name for name in NAMES if name in found), *(name for name in found if name not in NAMES)]:
+        settings = found[key]
+        panels += _swept_panels(results, system, key, settings, k, (hit, f"Hit@{k}, sampled-100", above))
+        for attribute in results.attributes():
+            measured = (f"attribute/{attribute}/neural/f1", f"F1 {attribute}", _levels(results, attribute))
+            panels += _swept_panels(results, system, key, settings, k, measured)
+    return Chart(
+        f"chart-{figure.key}",
+        f"Sweeps of {system.label}",
+        f"One key of {figure.method} varies, the others stay as in the setting base; budgets on a log scale. "
+        f"F1 is the neural attacker's with the top {k}: lower is safer. Bars: 95 % intervals over seeds.",
+        panels,
+    )
+
+
+def _swept_panels(
+    results: Results,
+    system: System,
+    key: str,
+    settings: dict[float, str],
+    k: int,
+    measured: tuple[str, str, Sequence[Level]],
+) -> list[Panel]:
+    metric, title, levels = measured
+    ticks, place = axis(key, list(settings))
+    points = [point_of(results, system, metric, k, place(value), setting) for value, setting in settings.items()]
+    line = series_of(results, system, [point for point in points if point])
+    if not line.points:
+        return []
+    return [Panel(title, name_of(key), title.partition(",")[0], [line], levels, ticks, size=SMALL)]
+
+
+def _levels(results: Results, attribute: str) -> list[Level]:
+    """Majority guess, and the neural attacker on the ratings alone."""
+    majority = results.majority(attribute)
+    levels = [] if majority is None else [Level("majority guess", majority, "dashed")]
+    metric = f"attribute/{attribute}/neural/f1"
+    alone = [value for system in results.compared for value in results.values(system, metric, 0)]
+    if alone:
+        levels.append(Level("ratings alone (mean over systems and seeds)", sum(alone) / len(alone), "dotted"))
+    return levels
+
+
+def _attacker(column: published.Column) -> str:
+    return column.metric.split("/")[2]

@@ -1,0 +1,150 @@
+"""GERAI's protocol (docs/methods.md §2): a random split per user, and user features from training ratings.
+
+Of ML-100K these are the paper's 21: 18 numbers about a user's ratings, and gender, age group and occupation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from tasks.contracts import Feature, RatingScale
+from tasks.errors import DataError
+from tasks.evaluation.splits import per_user
+from tasks.papers.protocol import Options as BaseOptions
+from tasks.papers.protocol import Prepared, as_text, counted, dense, latest, profiles, renumbered
+from tasks.raw import RawTables
+
+MOST_LEVELS = 10
+"""A finer scale has no count and share per level."""
+
+
+class Options(BaseOptions):
+    """How interactions are split."""
+
+    split_seed: int = Field(ge=0)
+    test_share: float = Field(gt=0, lt=1)
+    """Share of each user's interactions that is held out for the test."""
+    valid_share: float = Field(gt=0, lt=1)
+    """Share of the remaining interactions that selects epochs and hyper-parameters."""
+
+
+def prepare(raw: RawTables, options: Options) -> Prepared:
+    """Users and items with an interaction, numbered in the order of their original ids; one interaction per pair.
+
+    Raises:
+        DataError: a rating is not on the scale, a user has no profile, or a feature the name of a number about ratings.
+    """
+    published = raw.scan("interactions").collect()
+    rows = latest(published)
+    user_ids, item_ids = dense(rows["user"]), dense(rows["item"])
+    interactions = renumbered(rows, {"user": user_ids, "item": item_ids})
+    interactions = interactions.select("user", "item", "rating", "timestamp").sort("user", "item")
+    split = per_user(
+        interactions["user"].to_numpy(),
+        interactions["item"].to_numpy(),
+        test_share=options.test_share,
+        valid_share=options.valid_share,
+        rng=np.random.default_rng(options.split_seed),
+    )
+    interactions = interactions.with_columns(split=pl.Series(split))
+    people, attributes = profiles(raw, user_ids)
+    numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
+    if taken := {one.name for one in features} & {one.name for one in attributes}:
+        raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
+    return Prepared(
+        tables={
+            "interactions": interactions,
+            "users": numbers.join(people, on="user", maintain_order="left"),
+            "user_ids": as_text(user_ids),
+            "item_ids": as_text(item_ids),
+        },
+        n_users=len(user_ids),
+        n_items=len(item_ids),
+        features=features + attributes,
+        scale=raw.schema.scale,
+        counts=[counted("published", published), counted("one row per user and item", interactions)],
+    )
+
+
+def rating_features(
+    interactions: pl.DataFrame, n_users: int, scale: RatingScale | None
+) -> tuple[pl.DataFrame, tuple[Feature, ...]]:
+    """What each user's training ratings look like, as numbers, and the description of the columns.
+
+    How many ratings, how many of each level, their shares, entropy in nats, and summaries: 18 numbers on a scale of
+    five levels. Only rows whose split is "train" are looked at. A user without any gets 0 for counts, shares and
+    entropy, and the middle of the scale for summaries. A rating counts as liked in the upper quarter of the scale and
+    as disliked in the lower one (on 1 to 5: from 4 up, up to 2). Without ratings, the number of interactions is all.
+
+    Shares, entropy and summaries have public bounds. Counts have none smaller than the catalogue, so theirs are the
+    data's own minimum and maximum, as in the paper: a leak, marked `fitted`, that the ledger names.
+
+    Args:
+        interactions: interactions table, with ratings of `scale` if there is one.
+
+    Returns:
+        user int32 (0..n_users-1, in order) and one float32 column per feature, and the features.
+
+    Raises:
+        DataError: a rating is not on the scale.
+    """
+    train = interactions.filter(pl.col("split") == "train")
+    counts, shares, summaries = ["n_ratings"], [], []
+    aggregates = [pl.len().alias("n_ratings")]
+    derived: list[pl.Expr] = []
+    if scale is not None:
+        _require_on_scale(train, scale)
+        rating, n = pl.col("rating"), pl.col("n_ratings")
+        quarter = (scale.high - scale.low) / 4
+        levels = {f"{level:g}": level for level in scale.levels} if len(scale.levels) <= MOST_LEVELS else {}
+        counts += [f"count_{level}" for level in levels]
+        shares = [*(f"ratio_{level}" for level in levels), "ratio_high", "ratio_low"]
+        summaries = ["median_rating", "min_rating", "max_rating", "mean_rating"]
+        aggregates += [
+            *((rating == value).sum().alias(f"count_{level}") for level, value in levels.items()),
+            (rating >= scale.high - quarter).mean().alias("ratio_high"),
+            (rating <= scale.low + quarter).mean().alias("ratio_low"),
+            rating.median().alias("median_rating"),
+            rating.min().alias("min_rating"),
+            rating.max().alias("max_rating"),
+            rating.cast(pl.Float64).mean().alias("mean_rating"),
+        ]
+        derived = [pl.col(f"count_{level}").truediv(n).alias(f"ratio_{level}") for level in levels]
+    entropy = ["entropy"] if derived else []
+    table = train.group_by("user").agg(aggregates).with_columns(derived)
+    if entropy:
+        # max(p, tiny): 0 log 0 is 0
+        parts = [pl.col(f"ratio_{level}") for level in levels]
+        table = table.with_columns(entropy=pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in parts))
+    everyone = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
+    table = everyone.join(table, on="user", how="left", maintain_order="left").with_columns(
+        pl.col(*counts, *shares, *entropy).fill_null(0)
+    )
+    if scale is not None:
+        table = table.with_columns(pl.col(summaries).fill_null((scale.low + scale.high) / 2))
+    lowest, highest = (table.select(end).row(0) for end in (pl.col(counts).min(), pl.col(counts).max()))
+    fitted = tuple(
+        Feature(name=name, kind="numeric", low=low, high=high, bounds="fitted")
+        for name, low, high in zip(counts, lowest, highest, strict=True)
+    )
+    public = dict.fromkeys(shares, (0.0, 1.0))
+    if scale is not None:
+        public |= dict.fromkeys(entropy, (0.0, math.log(len(scale.levels))))
+        public |= dict.fromkeys(summaries, (scale.low, scale.high))
+    features = fitted + tuple(
+        Feature(name=name, kind="numeric", low=low, high=high) for name, (low, high) in public.items()
+    )
+    return table.select("user", pl.col([feature.name for feature in features]).cast(pl.Float32)), features
+
+
+def _require_on_scale(train: pl.DataFrame, scale: RatingScale) -> None:
+    levels = pl.Series(scale.levels, dtype=pl.Float32)
+    wrong = train.filter(pl.col("rating").is_null() | ~pl.col("rating").cast(pl.Float32).is_in(levels.implode()))
+    if len(wrong):
+        user, item, rating = wrong.select("user", "item", "rating").row(0)
+        shown = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
+        raise DataError(f"interactions: user {user}, item {item}: rating is {rating}, not one of {shown}")

@@ -1,0 +1,1 @@
+"""PrivSR: protocol, printed tables and figures, claims, drawings."""

@@ -1,0 +1,111 @@
+"""What PrivSR's paper says in its evaluation that our numbers can test.
+
+Source: Meng et al., AAAI 2018, "Experimental Evaluation". Error is MAE on the test fold (lower is better), privacy the
+error of the paper's own attack on sensitive ratings (higher is safer). What the paper says without a number is read so:
+"almost as good", "stays the same" and "retaining" as within 1 %, 1 % and 5 % of the other error, "similar" privacy as
+within 5 %. Its t-test has plain folds; ours is corrected for their overlap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+from tasks.papers.privsr.published import (
+    ATTACK,
+    EPSILON,
+    FIXED_BETA,
+    FIXED_EPSILON,
+    MAE,
+    SHARE,
+    SHARES,
+    SMALLER,
+    VALUES,
+)
+from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.results import Results
+
+ERROR = Measure("MAE", MAE, (0,), "lower")
+PRIVACY = Measure("the attacker's MAE", ATTACK, (0,), "higher")
+ALIKE, SIMILAR = 1.01, 0.95
+RETAINED = 1.05
+"""Margins of what the paper says without a number; below 1 where higher is better."""
+SENSITIVE = tuple(share for share in SHARES if share > 0)
+
+
+def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
+    """All claims; none is judged without a test."""
+    del results
+    return [*_recommendation(), *_privacy(), *_parameters()], []
+
+
+def _at(method: str, share: float, epsilon: float = 0.0) -> Side:
+    """A method at x, and at a budget where it has one."""
+    at = {SHARE: share} | ({"epsilon": epsilon} if epsilon else {})
+    told = f"ε = {epsilon:g}, x = {100 * share:g} %" if epsilon else f"x = {100 * share:g} %"
+    return Side(method, at=tuple(at.items()), version=told)
+
+
+def _ours(share: float, epsilon: float = EPSILON) -> Side:
+    return _at("PrivSR", share, epsilon)
+
+
+def _recommendation() -> list[Spec]:
+    others = {"MF": 0.0, "SoReg": 0.0, "DPMF": EPSILON}
+    return [
+        Order("figure3", "Without sensitive ratings PrivSR (ε = 0.1) performs almost as good as SoReg (read as: its "
+              "MAE is at most 1 % higher)", ((_ours(0.0), _at("SoReg", 0.0)),), (replace(ERROR, factor=ALIKE),)),
+        *(
+            Order("figure3", f"PrivSR (ε = 0.1) outperforms {other} at every share of sensitive ratings",
+                  tuple((_ours(share), _at(other, share, epsilon)) for share in SENSITIVE), (ERROR,))
+            for other, epsilon in others.items()
+        ),
+        Order("figure3", "PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases",
+              tuple((_ours(share, SMALLER), _at("DPMF", share, EPSILON)) for share in SHARES), (ERROR,), most=True,
+              apart=True),
+    ]  # fmt: skip
+
+
+def _privacy() -> list[Spec]:
+    alike = replace(PRIVACY, factor=SIMILAR)
+    return [
+        *(
+            Order("figure4", f"Noise helps against the attack: it errs more on {method} (ε = 0.1) than on {other}",
+                  tuple((_at(method, share, EPSILON), _at(other, share)) for share in SENSITIVE), (PRIVACY,))
+            for method in ("PrivSR", "DPMF") for other in ("MF", "SoReg")
+        ),
+        Order("figure4", "With a similar budget PrivSR and DPMF protect alike (read as: the attacker's errors are "
+              "within 5 % of each other)",
+              tuple(pair for share in SENSITIVE for epsilon in (EPSILON, SMALLER)
+                    for one, other in [(_ours(share, epsilon), _at("DPMF", share, epsilon))]
+                    for pair in ((one, other), (other, one))),
+              (alike,)),
+        Order("figure4", "At the same budget PrivSR is significantly better than DPMF",
+              tuple((_ours(share, epsilon), _at("DPMF", share, epsilon))
+                    for share in SENSITIVE for epsilon in (EPSILON, SMALLER)), (ERROR,)),
+        Order("figure4", "A lower budget of PrivSR significantly increases protection (ε = 0.05 against 0.1)",
+              tuple((_ours(share, SMALLER), _ours(share)) for share in SENSITIVE), (PRIVACY,)),
+        Order("figure4", "It retains a good effectiveness (read as: its MAE is at most 5 % above that of ε = 0.1)",
+              tuple((_ours(share, SMALLER), _ours(share)) for share in SENSITIVE),
+              (replace(ERROR, factor=RETAINED),)),
+        Trend("figure4", "That holds especially where few ratings are sensitive (read as: what the lower budget costs "
+              "rises with x)", SHARE, ("PrivSR",), (ERROR,), rises=True, values=SENSITIVE,
+              at=(("epsilon", SMALLER),), minus=(("epsilon", EPSILON),)),
+    ]  # fmt: skip
+
+
+def _parameters() -> list[Spec]:
+    beta, epsilon = (("beta", FIXED_BETA),), (("epsilon", FIXED_EPSILON),)
+    at = {value: Side("PrivSR", at=(*epsilon, ("beta", value)), version=f"β = {value:g}") for value in VALUES}
+    return [
+        Trend("figure5", "A larger ε gives better recommendation (β = 1)", "epsilon", ("PrivSR",), (ERROR,),
+              rises=False, values=VALUES, at=beta),
+        Trend("figure5", "A larger ε gives worse protection (β = 1)", "epsilon", ("PrivSR",), (PRIVACY,),
+              rises=False, values=VALUES, at=beta),
+        Order("figure5", "At fixed ε recommendation stays the same whatever β (read as: MAE of any two β within 1 % "
+              "of each other)",
+              tuple((at[one], at[other]) for one, other in permutations(VALUES, 2)),
+              (replace(ERROR, factor=ALIKE),)),
+        Trend("figure5", "At fixed ε protection of sensitive ratings falls with β", "beta", ("PrivSR",), (PRIVACY,),
+              rises=False, values=VALUES, at=epsilon),
+    ]  # fmt: skip

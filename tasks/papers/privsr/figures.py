@@ -1,0 +1,110 @@
+"""PrivSR's Figures 3 to 5: error on the test fold, and that of the paper's attack, by x, ε and β."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tasks.papers.privsr.published import (
+    ATTACK,
+    EPSILON,
+    FIXED_BETA,
+    FIXED_EPSILON,
+    MAE,
+    SHARE,
+    SMALLER,
+)
+from tasks.reporting import published
+from tasks.reporting.chart import Chart, Panel, Point, Series
+from tasks.reporting.figures import axis, point_of, yardstick_levels
+from tasks.reporting.reconstruction import CONTROL, control_levels, metric
+from tasks.reporting.results import Results, System
+from tasks.reporting.sweeps import along
+
+DIGITS = 3
+LINES: tuple[tuple[str, Mapping[str, float]], ...] = (
+    ("PrivSR", {"epsilon": EPSILON}),
+    ("PrivSR", {"epsilon": SMALLER}),
+    ("DPMF", {"epsilon": EPSILON}),
+    ("DPMF", {"epsilon": SMALLER}),
+    ("MF", {}),
+    ("SoReg", {}),
+)
+"""Lines of Figures 3 and 4: method, and what it has beside x."""
+SIZE = (520.0, 360.0)
+X = "sensitive ratings, x (%)"
+
+
+def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
+    """Figures 3 and 4: every method's line over x."""
+    attack = figure.key == "figure4"
+    measured = ATTACK if attack else MAE
+    methods, run = results.layout.methods, results.layout.words.run
+    series: list[Series] = []
+    for style, (method, at) in enumerate(LINES):
+        system = results.named(methods[method])
+        settings = {} if system is None else along(results, system, SHARE, at)
+        if system is None or len(settings) < 2:
+            continue
+        budget = "".join(f", ε = {value:g}" for value in at.values())
+        series.append(Series(f"{method}{budget}", style, _points(results, system, measured, settings)))
+    series = [one for one in series if one.points]
+    if attack and (control := _control(results)).points:
+        series.append(control)
+    shares = sorted({point.x for one in series for point in one.points})
+    ticks = [(share, f"{100 * share:g}") for share in shares]
+    levels = [] if attack else yardstick_levels(results, k)
+    panel = Panel("MAE on sensitive ratings" if attack else "MAE on the test fold", X, "MAE", series, levels, ticks)
+    direction = "Higher is safer, lower: the attacker succeeds" if attack else "Lower is better"
+    return Chart(
+        f"chart-{figure.key}",
+        "The attacker's MAE by x" if attack else "MAE by x",
+        f"{direction}. Bars: 95 % intervals over {run}s.",
+        [replace(panel, size=SIZE)] if any(not one.muted for one in series) else [],
+    )
+
+
+def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
+    """Figure 5: PrivSR over ε at one β, and over β at one ε; error and attack apart."""
+    layout = results.layout
+    system, run = results.named(layout.methods["PrivSR"]), layout.words.run
+    panels: list[Panel] = []
+    for title, key, name, at in (
+        (f"(a) β = {FIXED_BETA:g}", "epsilon", "ε", {"beta": FIXED_BETA}),
+        (f"(b) ε = {FIXED_EPSILON:g}", "beta", "β", {"epsilon": FIXED_EPSILON}),
+    ):
+        settings = {} if system is None else along(results, system, key, at)
+        if system is None or len(settings) < 2:
+            continue
+        ticks, place = axis("epsilon", list(settings))  # both on a log scale
+        placed = {place(value): setting for value, setting in settings.items()}
+        for measured, what, levels in (
+            (MAE, "test fold", yardstick_levels(results, k)),
+            (ATTACK, "the attacker's, sensitive ratings", control_levels(results)),
+        ):
+            style = int(measured == ATTACK)
+            line = Series(("the attacker's MAE" if style else "MAE"), style, _points(results, system, measured, placed))
+            if line.points:
+                panels.append(Panel(f"{title}: MAE, {what}", name, "MAE", [line], levels, ticks))
+    return Chart(
+        f"chart-{figure.key}",
+        "MAE by ε and by β",
+        f"ε and β on log scales. On the test fold lower is better; of the attacker higher is safer. Bars: 95 % "
+        f"intervals over {run}s.",
+        panels,
+    )
+
+
+def _points(results: Results, system: System, measured: str, settings: Mapping[float, str]) -> list[Point]:
+    found = [point_of(results, system, measured, 0, x, setting, DIGITS) for x, setting in settings.items()]
+    return [point for point in found if point]
+
+
+def _control(results: Results) -> Series:
+    """What published ratings alone tell at each x: of any system, since it does not depend on one."""
+    for name in results.layout.methods.values():
+        system = results.named(name)
+        settings = {} if system is None else along(results, system, SHARE)
+        if system is not None and len(points := _points(results, system, metric(CONTROL), settings)) > 1:
+            return Series("published ratings alone (control)", len(LINES), points, muted=True)
+    return Series("", len(LINES), [])

@@ -1,0 +1,20 @@
+"""The paper that a suite names, loaded when it is asked for: its key is all that params.yaml says."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tasks import papers
+from tasks.reporting.published import Paper
+from tasks.reporting.results import Network
+
+
+def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
+    """The paper whose tables a suite with these networks is shown in; None: a suite that reproduces none.
+
+    Raises:
+        KeyError: there is no such paper.
+    """
+    found = import_module(papers.PUBLISHED[paper or papers.DEFAULT]).describe(networks)
+    assert isinstance(found, Paper)
+    return found
