@@ -63,7 +63,7 @@ def next_items(
 
 def _part(
     score: Scorer, sequences: Sequences, k: int, tie_order: NDArray[np.int64], before: Seen | None
-) -> tuple[NDArray, ...]:
+) -> tuple[NDArray[np.generic], ...]:
     ends = np.flatnonzero(sequences.has_next)
     users = sequences.users[sequences.owners[ends]]
     targets = sequences.next_items

@@ -79,7 +79,7 @@ class Seen:
         counts = self.indptr[users + 1] - self.indptr[users]
         ends = np.cumsum(counts)
         n_pairs = int(ends[-1]) if len(ends) else 0
-        return np.arange(n_pairs) + np.repeat(self.indptr[users] - (ends - counts), counts)
+        return np.arange(n_pairs) + np.repeat(self.indptr[users] - (ends - counts), counts)  # type: ignore[no-any-return]  # numpy's types say Any here
 
     def pairs(self, users: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Items of some users: (row, item), where row is the position in `users`; both (n_pairs of these users,)."""
@@ -93,7 +93,7 @@ class Seen:
         stride = int(max(self.items.max(), items.max(initial=0))) + 1
         keys = np.repeat(np.arange(self.n_users), self.counts) * stride + self.items
         wanted = users.astype(np.int64) * stride + items
-        return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+        return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted  # type: ignore[no-any-return]  # numpy's types say Any here
 
 
 def tie_order(n_items: int, seed: int) -> NDArray[np.int64]:

@@ -149,4 +149,4 @@ def ranks(n_rows: int, rng: np.random.Generator) -> NDArray[np.float32]:
 
 def _half_up(values: NDArray[np.floating]) -> NDArray[np.int64]:
     # The margin rounds up halves that floating point puts just below, such as 100 * 0.285 = 28.499999999999996.
-    return np.floor(values + 0.5 + 1e-9).astype(np.int64)
+    return np.floor(values + 0.5 + 1e-9).astype(np.int64)  # type: ignore[no-any-return]  # numpy's types say Any here

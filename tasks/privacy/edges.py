@@ -280,7 +280,7 @@ def _cell_keys(numbers: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
     """Keys of cells 0..N-1: number (s-1) n + i is the pair of i and i + s modulo n (integers, no rounded root)."""
     step, first = np.divmod(numbers, n_nodes)
     second = (first + step + 1) % n_nodes
-    return np.minimum(first, second) * n_nodes + np.maximum(first, second)
+    return np.minimum(first, second) * n_nodes + np.maximum(first, second)  # type: ignore[no-any-return]  # numpy's types say Any here
 
 
 def _keys(edges: NDArray[np.integer], n_nodes: int) -> NDArray[np.int64]:

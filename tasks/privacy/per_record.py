@@ -45,7 +45,7 @@ def product(rows: Tensor, matrices: Tensor, owned: Owned) -> Tensor:
         matrices: copies of one matrix, (n_records, n_out, n_in).
         owned: whose the rows are.
     """
-    return _Product.apply(rows, matrices, owned)
+    return _Product.apply(rows, matrices, owned)  # type: ignore[no-any-return, no-untyped-call]  # torch has no types here
 
 
 class _Product(torch.autograd.Function):

@@ -47,7 +47,7 @@ class SharedNoise:
         """What the standard deviation is multiplied by for one of `senders` senders: 1/√n, or 1 if not shared."""
         if not self.shared:
             return np.ones(len(senders), np.float32)
-        return (1 / np.sqrt(np.maximum(senders, 1))).astype(np.float32)
+        return (1 / np.sqrt(np.maximum(senders, 1))).astype(np.float32)  # type: ignore[no-any-return]  # numpy's types say Any here
 
     def variance(self, senders: NDArray[np.integer]) -> NDArray[np.float64]:
         """Variance of one share of `senders`, over h as well (E h = 1)."""

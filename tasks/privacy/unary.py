@@ -61,4 +61,4 @@ def log_probability(outputs: NDArray[np.floating], category: int, epsilon: float
     log_one_minus_q = -math.log1p(math.exp(-epsilon))
     ones = outputs.sum(axis=1, dtype=np.float64) - outputs[:, category]
     zeros = outputs.shape[1] - 1 - ones
-    return math.log(TRUE_BIT) + ones * (log_one_minus_q - epsilon) + zeros * log_one_minus_q
+    return math.log(TRUE_BIT) + ones * (log_one_minus_q - epsilon) + zeros * log_one_minus_q  # type: ignore[no-any-return]  # numpy's types say Any here

@@ -265,7 +265,7 @@ def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
     then in single, would need more memory than the step itself."""
     if not std:
         return
-    for piece in total.view(-1).split(PIECE):
+    for piece in total.view(-1).split(PIECE):  # type: ignore[no-untyped-call]  # torch has no types here
         piece += torch.from_numpy(noise.gaussian(rng, "sum of gradients", std, len(piece))).to(total.dtype)
 
 

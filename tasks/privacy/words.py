@@ -278,7 +278,7 @@ def _centred(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
         )
     if not len(vectors):
         return vectors.astype(np.float64)
-    centred = vectors - vectors.mean(axis=0, dtype=np.float64)
+    centred: NDArray[np.float64] = vectors - vectors.mean(axis=0, dtype=np.float64)
     if centred.size and np.abs(centred).max() > np.sqrt(np.finfo(np.float64).max / (4 * centred.shape[1])):
         raise ValueError("vectors: distances do not fit in float64; scale the vectors")
     return centred

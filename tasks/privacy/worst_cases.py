@@ -99,7 +99,7 @@ def counts_samples(epsilon: float, contribution: int, n: int, rng: np.random.Gen
         counts = np.full((n, contribution), present, dtype=np.int64)
         noisy = laplace.noisy_counts(counts, epsilon, contribution, rng)
         # log P[k | 1] - log P[k | 0] = (|k| - |k - 1|) ε/contribution, that is plus or minus ε/contribution
-        return (2.0 * (noisy >= 1).sum(axis=1) - contribution) * (epsilon / contribution)
+        return (2.0 * (noisy >= 1).sum(axis=1) - contribution) * (epsilon / contribution)  # type: ignore[no-any-return]  # numpy's types say Any here
 
     return outputs(1), outputs(0)
 
@@ -125,7 +125,7 @@ def objective_samples(dim: int, epsilon: float, n: int, rng: np.random.Generator
         sums = items @ curvature  # user * cell - η/2
         ratios = (np.abs(sums) - np.abs(sums - user)).sum(axis=1) * 2 / scale
         # The low digits of a sum tell what was added to the noise; audited is the law, as of real numbers.
-        return np.round(ratios / (ROUNDING * epsilon)) * (ROUNDING * epsilon)
+        return np.round(ratios / (ROUNDING * epsilon)) * (ROUNDING * epsilon)  # type: ignore[no-any-return]  # numpy's types say Any here
 
     return outputs(1), outputs(0)
 
@@ -235,6 +235,6 @@ def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
 
     def outputs(word: int) -> NDArray[np.float64]:
         replaced = words.substitute(np.full(n, word), vectors, epsilon, rng)
-        return law[1, replaced] - law[0, replaced]
+        return law[1, replaced] - law[0, replaced]  # type: ignore[no-any-return]  # numpy's types say Any here
 
     return outputs(apart), outputs(0)
