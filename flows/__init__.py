@@ -1,0 +1,1 @@
+"""The `dprec` command, the DVC graph as a Prefect flow, and schedules."""

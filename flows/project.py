@@ -172,8 +172,10 @@ def _without_collection() -> Iterator[None]:
 
 @contextmanager
 def _parameters_read_fast() -> Iterator[None]:
-    """DVC parses a file of parameters again for every stage that depends on it, and visits all that the file holds for
-    every key; here it is parsed once for as long as it does not change, and a key is looked up."""
+    """Parse a file of parameters once for as long as it does not change, and look keys up.
+
+    DVC parses it again for every stage that depends on it, and visits all that the file holds for every key.
+    """
     from dvc.dependency import param
     from dvc.utils.serialize import LOADERS
 

@@ -45,6 +45,7 @@ class Sequences:
 
     @property
     def n_events(self) -> int:
+        """Events of all users."""
         return len(self.items)
 
     @cached_property

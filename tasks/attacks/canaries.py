@@ -61,8 +61,10 @@ class Watched(Protocol):
     and with the probability at which a user is in it. None: nobody watches."""
 
     def clipped(self, rows: Tensor) -> PerUser:
-        """What users with these rows would add to a step under the present weights. Draws nothing from the model's
-        generator: training is the same whether it is watched or not."""
+        """What users with these rows would add to a step under the present weights.
+
+        Draws nothing from the model's generator: training is the same whether it is watched or not.
+        """
         ...
 
 

@@ -57,6 +57,7 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
+        """Its name at the official address."""
         return self.address.rpartition("/")[2]
 
     @property

@@ -1,0 +1,1 @@
+"""Splits, rankings, metrics and statistics."""

@@ -67,6 +67,7 @@ class Seen:
 
     @property
     def n_users(self) -> int:
+        """How many users there are, those without an item counted."""
         return len(self.indptr) - 1
 
     @property

@@ -138,8 +138,10 @@ def folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArray[np.int
 
 
 def ranks(n_rows: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """A random rank in (0, 1) for each row: for every share x, the rows below x are the nearest number to x * n_rows,
-    and they are among those below any larger share.
+    """A random rank in (0, 1) for each row.
+
+    For every share x, the rows below x are the nearest number to x * n_rows, and they are among those below any larger
+    share.
 
     The middle of each rank's interval is taken: its edge, such as 0.7, is not the same number in single precision.
     """

@@ -47,14 +47,17 @@ class Silent:
     """A `Progress` that keeps nothing, shows nothing and lets every epoch run."""
 
     def restore(self, model: EpochModel) -> bool:
+        """True: there is no checkpoint, and training goes on."""
         del model
         return True
 
     def epoch(self, model: EpochModel, loss: float) -> bool:
+        """True: every epoch runs."""
         del model, loss
         return True
 
     def finish(self, model: EpochModel) -> None:
+        """Leave the weights of the last epoch."""
         del model
 
 
@@ -209,6 +212,8 @@ class RatingPredictor(Model):
         return None
 
     def communication(self) -> dict[str, float]:
-        """Messages and bytes that users send and get per iteration, and how many iterations there were: `messages`,
-        `bytes`, `iterations`; what there is none of is left out."""
+        """Messages and bytes that users send and get per iteration, and how many iterations there were.
+
+        Keys: `messages`, `bytes`, `iterations`; what there is none of is left out.
+        """
         return {}

@@ -232,8 +232,10 @@ class UserModel(EpochModel, Recommender):
             return self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
 
     def clipped(self, rows: Tensor) -> ghost.Scaled:
-        """What users with these rows, (n, n_items), would add to the sums of the next private step, had it nothing to
-        draw; see `losses`."""
+        """What users with these rows, (n, n_items), would add to the sums of the next private step.
+
+        As if that step had nothing to draw; see `losses`.
+        """
         self._rows_alone()
         private = self.network.private
         assert private is not None

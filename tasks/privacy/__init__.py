@@ -1,0 +1,1 @@
+"""Mechanisms, their accounting, the ledger, and audits."""

@@ -95,8 +95,11 @@ def provable(n: int, confidence: float, delta: float = 0.0) -> float:
 
 
 def verdict(result: Audit, claimed_epsilon: float) -> Verdict:
-    """`refuted`: the claim is false at the stated confidence. `inconclusive`: the samples were too few to refute it
-    whatever the mechanism does. `consistent`: it could have been refuted and was not."""
+    """What an audit says of a claim.
+
+    `refuted`: the claim is false at the stated confidence. `inconclusive`: the samples were too few to refute it
+    whatever the mechanism does. `consistent`: it could have been refuted and was not.
+    """
     if result.epsilon > claimed_epsilon:
         return "refuted"
     return "consistent" if result.provable > claimed_epsilon else "inconclusive"

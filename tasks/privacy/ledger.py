@@ -18,7 +18,9 @@ Delta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Event(BaseModel):
-    """One kind of release and how often it happened. Kinds the accountant knows, with their parameters:
+    """One kind of release and how often it happened.
+
+    Kinds the accountant knows, with their parameters:
 
     `pure-local`: any mechanism with a proof of pure DP, {"epsilon"}.
     `laplace`: {"noise_multiplier"}: scale of the noise / L1 sensitivity.

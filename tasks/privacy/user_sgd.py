@@ -178,7 +178,8 @@ class Rigorous(UserSGD):
         quantile: float | None = None,
         beside: tuple[Event, ...] = (),
     ) -> None:
-        """
+        """Calibrate the noise to ε_max; a user of a smaller budget is clipped at a share of S.
+
         Args:
             batch_size: expected number of users in a step.
             epochs: at most so many times n_users/batch_size steps will be run.
@@ -261,8 +262,10 @@ def _multiplier(epsilon: float, delta: float, probability: float, steps: int, be
 
 
 def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
-    """Adds N(0, std²) to every number, in place and a piece at a time: noise of a whole layer, in double precision and
-    then in single, would need more memory than the step itself."""
+    """Add N(0, std²) to every number, in place and a piece at a time.
+
+    Noise of a whole layer, in double precision and then in single, would need more memory than the step itself.
+    """
     if not std:
         return
     for piece in total.view(-1).split(PIECE):  # type: ignore[no-untyped-call]  # torch has no types here

@@ -1,0 +1,1 @@
+"""What tables must hold, and the checks that say so."""

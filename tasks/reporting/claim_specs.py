@@ -85,13 +85,25 @@ class Spec(Protocol):
     """A claim before it is tested."""
 
     @property
-    def artefact(self) -> str: ...
+    def artefact(self) -> str:
+        """Table or figure of the paper that it is drawn from."""
+        ...
+
     @property
-    def claim(self) -> str: ...
+    def claim(self) -> str:
+        """What the paper says, in a sentence."""
+        ...
+
     @property
-    def most(self) -> bool: ...
+    def most(self) -> bool:
+        """Whether it is enough that most of its groups hold; otherwise all must."""
+        ...
+
     @property
-    def family(self) -> str: ...
+    def family(self) -> str:
+        """Claims of one family are corrected together."""
+        ...
+
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """The comparisons that can be made, and what was not run."""
 

@@ -128,6 +128,7 @@ class Released:
 
     @property
     def anchors_file(self) -> Path:
+        """Table of the accounts that are known to be of the same people."""
         return self.pair.folder / "anchors.parquet"
 
     @cached_property

@@ -79,8 +79,10 @@ class ReconstructionAttack(Strict):
 
 
 class EmbeddingAttack(Strict):
-    """Attacks on released embeddings of users: on sensitive attributes, on friendships and, where the users of two
-    networks are in one space, on who is who."""
+    """Attacks on released embeddings of users.
+
+    On sensitive attributes, on friendships and, where the users of two networks are in one space, on who is who.
+    """
 
     kind: Literal["embeddings"]
     pairs: Annotated[int, Field(ge=4)]

@@ -61,9 +61,11 @@ class Release:
     seed: int
 
     def path(self, kind: str) -> Path:
+        """Its table of a kind, whether there is one or not."""
         return self.folder / kind / f"seed-{self.seed}.parquet"
 
     def has(self, kind: str) -> bool:
+        """Whether there is a table of a kind."""
         return self.path(kind).exists()
 
     def size(self) -> int:

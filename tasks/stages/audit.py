@@ -153,8 +153,10 @@ def _submissions(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 
 
 def _published_submissions(suite: str, params: Params) -> Iterator[dict[str, Any]]:
-    """The claims of PrivSR and DPMF, granted that users' vectors never change: the planned iterations together, as seen
-    by the recommender, who drew h, and by others."""
+    """The claims of PrivSR and DPMF, granted that users' vectors never change.
+
+    The planned iterations together, as seen by the recommender, who drew h, and by others.
+    """
     budgets = {
         (c["epsilon"], c["epsilon"] * (1 + c.get("beta", 0)), c["epochs"] * c["iterations_per_epoch"], c["dimension"])
         for model in ("privsr", "dpmf-ratings")

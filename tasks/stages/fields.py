@@ -1,5 +1,7 @@
-"""Kinds of values that params.yaml and suites/<suite>/params.yaml have, the base of the types that hold them, and the
-types of perturbed data."""
+"""Kinds of values that params.yaml and suites/<suite>/params.yaml have, and the base of the types that hold them.
+
+The types of perturbed data are here as well.
+"""
 
 from __future__ import annotations
 

@@ -45,8 +45,10 @@ class Inputs:
         return digest(*(self.processed / table for table in tables), self.features_layer)
 
     def at(self, seed: int) -> Inputs:
-        """What the run of `seed` learns from and is judged on: where ratings are cross-validated, the fold of that
-        number is its test and `interactions` has a column `sensitive`; otherwise all seeds have the same.
+        """What the run of `seed` learns from and is judged on.
+
+        Where ratings are cross-validated, the fold of that number is its test and `interactions` has a column
+        `sensitive`; otherwise all seeds have the same.
 
         Of the other folds as large a share validates as in the published split, drawn by the fold's number.
 

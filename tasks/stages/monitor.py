@@ -30,8 +30,11 @@ class Monitor:
     def __init__(
         self, folder: Path, validate: Callable[[Any], float] | None, screen: Screen, patience: int, metric: str
     ) -> None:
-        """validate: `metric` on validation data, higher is better; None where nothing validates. patience: epochs
-        without a new best."""
+        """Start before the first epoch.
+
+        validate: `metric` on validation data, higher is better; None where nothing validates. patience: epochs without
+        a new best.
+        """
         self._progress = Progress(folder)
         self._validate = validate
         self._screen = screen

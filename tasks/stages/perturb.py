@@ -45,8 +45,11 @@ def main(name: str) -> None:
 
 
 def mechanism(name: str) -> Callable[[str, Any, Path, Path], list[dict[str, Any]]]:
-    """What runs a mechanism: takes the name of its entry, the entry, the folder of the processed data and the one to be
-    written into, and returns the ledger of each release (KeyError: there is no such mechanism)."""
+    """What runs a mechanism (KeyError: there is no such mechanism).
+
+    It takes the name of its entry, the entry, the folder of the processed data and the one to be written into, and
+    returns the ledger of each release.
+    """
     module, _, attribute = MECHANISMS[name].partition(":")
     return getattr(import_module(module), attribute)
 

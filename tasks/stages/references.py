@@ -1,6 +1,6 @@
-"""What no type says about params.yaml and the suites' files: which names must be known, which values must agree, and
-what models, data sets and protocols say of their own keys.
+"""What no type says about params.yaml and the suites' files.
 
+Which names must be known, which values must agree, and what models, data sets and protocols say of their own keys.
 `check` looks at everything before anything runs. No stage that computes imports this module: it knows all plug-ins.
 Functions that give problems give them as `key: what is wrong`.
 """

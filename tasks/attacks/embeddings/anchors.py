@@ -42,7 +42,9 @@ class Confident:
 
 @dataclass(frozen=True)
 class Reidentified:
-    """at: cut-off k -> share of anchors whose account is among the k nearest, with an exact 95 % interval for other
+    """How many accounts an attacker names rightly.
+
+    at: cut-off k -> share of anchors whose account is among the k nearest, with an exact 95 % interval for other
         anchors (ties counting what they are worth).
     chance: cut-off k -> the same of a guess.
     confident: see there.

@@ -76,8 +76,10 @@ class FactorisationConfig(EpochConfig):
 
 
 class Noises(NamedTuple):
-    """Noise of an item's sum of submissions about sensitive and non-sensitive ratings, and of what a user's friends
-    send."""
+    """Noise of what users send.
+
+    Of an item's sum of submissions about sensitive and non-sensitive ratings, and of what a user's friends send.
+    """
 
     sensitive: SharedNoise = SharedNoise()
     public: SharedNoise = SharedNoise()

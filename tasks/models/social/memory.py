@@ -26,8 +26,11 @@ class Memory:
         variance: NDArray[np.float64],
         dimension: int,
     ) -> None:
-        """senders, subjects: see `Received`; mixed_by: (n,) row of h that is a message's; variance: (n,) of the noise
-        in one coordinate of one message, over h as well."""
+        """Start with no message.
+
+        senders, subjects: see `Received`; mixed_by: (n,) row of h that is a message's; variance: (n,) of the noise
+        in one coordinate of one message, over h as well.
+        """
         self.senders, self.subjects, self.mixed_by, self.variance = senders, subjects, mixed_by, variance
         self.plain = np.zeros((len(senders), dimension), np.float32)
         self.weighted = np.zeros((len(senders), dimension), np.float32)
