@@ -85,18 +85,6 @@ def micro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> floa
     return float((truth == predicted).mean())
 
 
-def macro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> float:
-    """Mean over the classes that occur in `truth` or `predicted` of 2·hits / (examples + guesses).
-
-    Args:
-        truth, predicted: (n_examples,) class of each example, from 0.
-    """
-    n_classes = int(max(truth.max(), predicted.max())) + 1
-    hits = np.bincount(truth[truth == predicted], minlength=n_classes)
-    total = np.bincount(truth, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
-    return float((2 * hits[total > 0] / total[total > 0]).mean())
-
-
 def _check_cutoffs(ks: Sequence[int], length: int | None) -> None:
     if not ks or min(ks) < 1 or (length is not None and max(ks) > length):
         raise ValueError(f"cut-offs must lie in 1..{length or '∞'}, not {list(ks)}")
