@@ -43,17 +43,6 @@ def noise_cost(sigmas: Floats, n_parameters: int) -> float:
     return n_parameters * math.sqrt(2 / math.pi) * float(np.mean(sigmas))
 
 
-def objective(bound: float, norms: Floats, l1_norms: Floats, cost: float) -> float:
-    """H(S) at S = `bound`.
-
-    Args:
-        norms, l1_norms: (n,) L2 and L1 norms of the users' gradients; a gradient of zeros counts nothing.
-        cost: c, see `noise_cost`.
-    """
-    ratios = _ratios(norms, l1_norms)
-    return cost * bound + float(np.mean(ratios * np.maximum(0.0, norms - bound)))
-
-
 def optimal_clip(norms: Floats, l1_norms: Floats, cost: float) -> float:
     """The norm among `norms` that minimises H; of several the smallest.
 

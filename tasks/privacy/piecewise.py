@@ -29,17 +29,6 @@ def bound(epsilon: float) -> float:
     return 1 / math.tanh(epsilon / 4)
 
 
-def variance(x: float, epsilon: float) -> float:
-    """Variance of the output for input x: x²/(t - 1) + (t + 3)/(3 (t - 1)²).
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
-    """
-    check_epsilon(epsilon)
-    inverse, rest = math.exp(-epsilon / 2), -math.expm1(-epsilon / 2)  # 1/t and 1 - 1/t
-    return inverse / rest * x * x + inverse * (1 + 3 * inverse) / (3 * rest * rest)
-
-
 def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Perturb each value independently; unbiased, and each output is ε-locally differentially private.
 

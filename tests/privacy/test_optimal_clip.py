@@ -33,7 +33,6 @@ def test_it_minimises_the_objective_over_all_candidates(n):
         least = min(slow_objective(bound, norms, l1, cost) for bound in norms)
         assert found in norms, seed
         assert slow_objective(found, norms, l1, cost) == pytest.approx(least, rel=1e-12), seed
-        assert optimal_clip.objective(found, norms, l1, cost) == pytest.approx(least, rel=1e-12), seed
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -42,8 +41,8 @@ def test_no_bound_between_the_candidates_is_better(seed):
     norms, l1 = drawn(rng, 15)
     found = optimal_clip.optimal_clip(norms, l1, 8.0)
     grid = np.linspace(norms.min(), norms.max(), 2001)
-    best = optimal_clip.objective(found, norms, l1, 8.0)
-    assert best <= min(optimal_clip.objective(bound, norms, l1, 8.0) for bound in grid) + 1e-9
+    best = slow_objective(found, norms, l1, 8.0)
+    assert best <= min(slow_objective(bound, norms, l1, 8.0) for bound in grid) + 1e-9
 
 
 def test_without_noise_nothing_is_clipped_and_with_much_everything_is():
