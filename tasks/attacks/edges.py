@@ -200,23 +200,6 @@ def list_advantage(
     return _play(lists0, lists1, (by_item, by_clear_item, by_rank), rng)
 
 
-def score_advantage(
-    scores0: NDArray[np.floating], scores1: NDArray[np.floating], rng: np.random.Generator
-) -> Advantage:
-    """The same as `list_advantage` where scores are released: a Gaussian naive Bayes attacker, pooled variances.
-
-    Args:
-        scores0, scores1: (trials, n_items) from repeated independent inferences.
-
-    Raises:
-        ValueError: the shapes differ or are not (8 or more, 1 or more), or a score is not finite.
-    """
-    _check_worlds(scores0, scores1)
-    if not (np.isfinite(scores0).all() and np.isfinite(scores1).all()):
-        raise ValueError("scores must be finite numbers")
-    return _play(np.asarray(scores0, np.float64), np.asarray(scores1, np.float64), (_gaussian_bayes,), rng)
-
-
 def mean_advantage(targets: Sequence[Advantage], *, seed: int = 0) -> Advantage:
     """Mean over targets (a user and an interaction each), with its 95 % bootstrap interval for other targets.
 
@@ -273,16 +256,6 @@ def _naive_bayes(first: NDArray[Any], second: NDArray[Any], n_features: int, *, 
     without = used * (np.log(len(second) - counts[1] + 0.5) - np.log(len(first) - counts[0] + 0.5))
     base, weights = without.sum(), with_it - without
     return lambda rows: base + weights[rows].sum(axis=1)
-
-
-def _gaussian_bayes(first: NDArray[Any], second: NDArray[Any]) -> Score:
-    """Independent normal variables of the same variance in both worlds."""
-    middle, step = (first.mean(0) + second.mean(0)) / 2, second.mean(0) - first.mean(0)
-    variances = (first.var(0) + second.var(0)) / 2
-    # A variable that hardly varies decides alone, or not at all where it is equal in both worlds.
-    peak = max(np.abs(first).max(), np.abs(second).max(), np.finfo(np.float64).tiny)
-    weights = step / peak / (np.sqrt(variances) / peak + 1e-9) ** 2
-    return lambda rows: ((rows - middle) / peak) @ weights
 
 
 def _threshold(world0: NDArray[np.float64], world1: NDArray[np.float64]) -> float:

@@ -17,7 +17,7 @@ interests of Foursquare, where the paper's methods have 0.45 to 0.55. So control
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -162,24 +162,6 @@ def class_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Scor
     occurs = (guessed + there) > 0
     precision, swapped = (float((right / np.maximum(of, 1))[occurs].mean()) for of in (guessed, there))
     return Scores(precision, swapped, micro_f1(truth, guess))
-
-
-def tmr(interests: float, attacks: Sequence[float]) -> float:
-    """Task relevance to message inference of a type of data used alone (DP-CroSUE, section 4.1 and Table 2).
-
-    The paper's own ratios of friendships and posts are those of its `precision` of DeepWalk and Word2Vec (tested).
-
-    Args:
-        interests: precision of the prediction of interests.
-        attacks: precision of each attack (gender and occupation).
-
-    Raises:
-        DataError: the attacks' precision is 0 in sum.
-    """
-    total = float(sum(attacks))
-    if total <= 0:
-        raise DataError("the attacks are never right, so a ratio to them says nothing; check their labels")
-    return interests / total
 
 
 def decision_tree(train: Vectors, labels: NDArray[np.integer], test: Vectors, rng: np.random.Generator) -> NDArray[Any]:

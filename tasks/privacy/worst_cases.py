@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.contracts import Feature
-from tasks.privacy import edges, laplace, multidimensional, objective, piecewise, unary, words
+from tasks.privacy import edges, laplace, multidimensional, piecewise, unary, words
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.keyed import normals
 from tasks.privacy.noise import gaussian
@@ -100,32 +100,6 @@ def counts_samples(epsilon: float, contribution: int, n: int, rng: np.random.Gen
         noisy = laplace.noisy_counts(counts, epsilon, contribution, rng)
         # log P[k | 1] - log P[k | 0] = (|k| - |k - 1|) ε/contribution, that is plus or minus ε/contribution
         return (2.0 * (noisy >= 1).sum(axis=1) - contribution) * (epsilon / contribution)  # type: ignore[no-any-return]  # numpy's types say Any here
-
-    return outputs(1), outputs(0)
-
-
-def objective_samples(dim: int, epsilon: float, n: int, rng: np.random.Generator) -> Samples:
-    """One user's cell is 1 or 0, and the user's vector is of length 1 with equal components. All else is the same.
-
-    Every sample is an item's released vector. At most `DRAWS` / dim samples are drawn, if that is fewer than n.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or dim is below 1.
-    """
-    check_epsilon(epsilon)
-    scale = objective.noise_scale(dim, epsilon, 1.0)
-    n = max(4, min(n, DRAWS // dim))
-    user = np.full((1, dim), 1 / np.sqrt(dim))
-    curvature = user.T @ user + np.eye(dim)
-
-    def outputs(cell: int) -> NDArray[np.float64]:
-        items = objective.perturbed_least_squares(
-            user, np.full((1, n), float(cell)), objective.draw(n, dim, scale, rng), ridge=1.0
-        )
-        sums = items @ curvature  # user * cell - η/2
-        ratios = (np.abs(sums) - np.abs(sums - user)).sum(axis=1) * 2 / scale
-        # The low digits of a sum tell what was added to the noise; audited is the law, as of real numbers.
-        return np.round(ratios / (ROUNDING * epsilon)) * (ROUNDING * epsilon)  # type: ignore[no-any-return]  # numpy's types say Any here
 
     return outputs(1), outputs(0)
 

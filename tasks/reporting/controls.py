@@ -21,8 +21,6 @@ from tasks.reporting.results import Network, Results, System
 
 RANDOM, ATTRIBUTE_FREE = "random", "rgcn-attribute-free"
 """Labels of the systems that know nothing, and no attributes."""
-SYSTEMS = (RANDOM, "degree", "attributes", ATTRIBUTE_FREE)
-"""Labels of all systems that are there as controls."""
 NOT_RUN = "not run"
 NAMED = 6
 """Up to so many systems are named, more are counted."""

@@ -17,7 +17,6 @@ NEXT_NEW = "next-new"
 ATTRIBUTE = "attribute inference"
 
 CUTOFFS = (5, 10, 15, 20, 25, 30)
-ATTRIBUTES = ("gender", "age", "occupation")
 ATTACKERS = {
     "neural": "neural network",
     "decision_tree": "decision tree",

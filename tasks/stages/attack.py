@@ -57,7 +57,6 @@ SCORES = pa.schema(
         pa.field("right", pa.list_(pa.bool_()), nullable=False),  # of each target of known class, in order of user
     ]
 )
-KEYS = ["attribute", "attacker", "k"]
 TRUE, RANDOM, BLURRED = "attribute", "attribute-random", "attribute-blurred"
 """What an attack is judged on, or shown: first part of its metrics' names."""
 

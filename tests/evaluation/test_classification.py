@@ -17,7 +17,6 @@ from tasks.evaluation.classification import (
     logistic_regression,
     predict_classes,
     predict_labels,
-    tmr,
 )
 
 
@@ -160,23 +159,3 @@ def test_nothing_to_learn_from_and_nonsense_are_refused() -> None:
         predict_labels(vectors, np.array([1, 5]), np.ones((2, 2), int), seed=0)
     with pytest.raises(DataError, match="first user 3"):
         predict_labels(np.where(np.arange(5)[:, None] == 3, np.nan, vectors), np.arange(5), np.ones((5, 1)), seed=0)
-    with pytest.raises(DataError, match="never right"):
-        tmr(0.4, [0.0, 0.0])
-
-
-PRINTED = {  # DP-CroSUE, Tables 3 and 4: precision of interests, gender, occupation; Table 2: TMR
-    ("DeepWalk", "foursquare"): (0.453, 0.508, 0.102, 0.743),
-    ("DeepWalk", "twitter"): (0.413, 0.501, 0.120, 0.665),
-    ("DeepWalk", "weibo1"): (0.215, 0.506, 0.450, 0.225),
-    ("DeepWalk", "weibo2"): (0.247, 0.498, 0.495, 0.249),
-    ("Word2Vec", "foursquare"): (0.463, 0.569, 0.149, 0.645),
-    ("Word2Vec", "twitter"): (0.463, 0.705, 0.158, 0.537),
-    ("Word2Vec", "weibo1"): (0.226, 0.570, 0.524, 0.207),
-    ("Word2Vec", "weibo2"): (0.231, 0.533, 0.508, 0.222),
-}
-
-
-@pytest.mark.parametrize("row", PRINTED)
-def test_tmr_is_the_papers_ratio_of_its_own_precisions(row: tuple[str, str]) -> None:
-    precision, *attacks, printed = PRINTED[row]
-    assert tmr(precision, attacks) == pytest.approx(printed, abs=0.001)

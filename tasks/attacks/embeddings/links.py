@@ -31,8 +31,6 @@ from tasks.evaluation.gains import Gain
 from tasks.evaluation.statistics import clopper_pearson
 
 FALSE_POSITIVES = 0.01
-CHANCE = {"auc": 0.5, "tpr": FALSE_POSITIVES}
-ATTACKERS = ("cosine", "dot", "hadamard")
 FEWEST = 2
 """Tested links, and non-links; with fewer there is no variance."""
 Z = float(stats.norm.ppf(0.975))

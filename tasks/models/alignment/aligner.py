@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
@@ -58,14 +56,6 @@ class Aligner:
             rng=rng,
         )
 
-    def unsupervised(self, rngs: Iterable[np.random.Generator]) -> list[Refined]:
-        """A map from each generator, without anchors: all of them, good or bad.
-
-        The one to use is that with the highest criterion (`best`); which of them are right cannot be known without
-        anchors, and a low spread of criteria is no sign of it.
-        """
-        return [self.refined(self.start(rng).train().mapping) for rng in rngs]
-
     def from_anchors(self, anchors: NDArray[np.integer]) -> Refined:
         """The map of (n_anchors, 2) known pairs, which refinement keeps.
 
@@ -95,8 +85,3 @@ class Aligner:
     def csls(self, mapping: NDArray[np.floating]) -> Csls:
         """Scores of all pairs of users under a (d, d) map; its `mutual_neighbours` are the anchors found."""
         return Csls.between(self.source @ mapping, self.target, self.config.neighbours)
-
-
-def best(attempts: list[Refined]) -> Refined:
-    """The attempt with the highest criterion; of equals the first."""
-    return max(attempts, key=lambda attempt: attempt.criterion)

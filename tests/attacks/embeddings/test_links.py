@@ -6,8 +6,20 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tasks.attacks.embeddings.links import CHANCE, Pairs, Similarity, auc, auc_gain, draw, similarities, steal, tpr
+from tasks.attacks.embeddings.links import (
+    FALSE_POSITIVES,
+    Pairs,
+    Similarity,
+    auc,
+    auc_gain,
+    draw,
+    similarities,
+    steal,
+    tpr,
+)
 from tasks.errors import DataError
+
+CHANCE = {"auc": 0.5, "tpr": FALSE_POSITIVES}
 
 
 def network(n: int, seed: int, groups: int = 6) -> np.ndarray:
