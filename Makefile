@@ -8,6 +8,7 @@ VENV := .venv
 JOBS ?= 2
 SUITE ?= demo
 TESTS ?=
+YES ?=
 
 # The environment of every command below; flows/settings.py says the same to `dprec`, prefect.toml and .dvc/config to
 # `prefect` and `dvc` when they are called by hand.
@@ -113,7 +114,21 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 	@mv requirements.lock.partial requirements.lock
 	rm -rf $(VENV)-lock
 
+# Cheap: what `dprec report` and DVC's cache give back at once, and what tools keep for themselves. Dear: hours of training,
+# downloads, and what cannot be made again, such as the record of runs. Nothing ever removes data/placed or data/results.
+CHEAP := data/reports data/quality .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	build dist dprec.egg-info $(VENV)-lock requirements.lock.partial
+DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/embedded data/embeddings \
+	data/aligned data/targets data/runs data/checkpoints data/provenance
+
 .PHONY: clean
-clean:  ## remove everything that was computed (the environment stays)
-	rm -rf data/raw data/interim data/processed data/perturbed data/quality data/runs data/targets data/reports data/checkpoints data/.lock* \
-		.dvc/cache .dvc/tmp .prefect .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+clean:  ## remove what is cheap to make again: reports, pages of checks, caches of tools
+	rm -rf $(CHEAP)
+	@find flows tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: distclean
+distclean:  ## remove everything that was computed or downloaded; says first what that costs, and asks unless YES=1
+	@$(PYTHON) -m flows.cost $(CHEAP) $(DEAR)
+	@[ "$(YES)" = 1 ] || { read -r -p "remove all of it? Type yes: " answer && [ "$$answer" = yes ]; } || { echo "nothing was removed" >&2; exit 1; }
+	rm -rf $(CHEAP) $(DEAR) data/.lock*
+	@find flows tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +

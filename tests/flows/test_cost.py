@@ -1,0 +1,119 @@
+"""`make clean` keeps what is dear; `make distclean` says what it costs, and asks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = """schema: '2.0'
+stages:
+  train@demo-bpr:
+    cmd: python -m tasks.stages.train demo-bpr
+    deps:
+    - path: data/processed/demo
+      hash: md5
+      md5: 00000000000000000000000000000000.dir
+    outs:
+    - path: data/runs/demo/demo-bpr/train
+      hash: md5
+      md5: aa111111111111111111111111111111.dir
+  train@demo-gcn:
+    cmd: python -m tasks.stages.train demo-gcn
+    outs:
+    - path: data/runs/demo/demo-gcn/train
+      hash: md5
+      md5: bb222222222222222222222222222222.dir
+  train@demo-ease:
+    cmd: python -m tasks.stages.train demo-ease
+    outs:
+    - path: data/runs/demo/demo-ease/train
+      hash: md5
+      md5: cc333333333333333333333333333333.dir
+  collect@demo:
+    cmd: python -m tasks.stages.collect demo
+    outs:
+    - path: data/results/demo/results.json
+      hash: md5
+      md5: dd444444444444444444444444444444
+"""
+CHEAP = ("data/reports/demo/index.html", "data/quality/raw/demo/index.html", ".mypy_cache/x", "tasks/__pycache__/x.pyc")
+DEAR = (
+    ".dvc/cache/files/md5/bb/222222222222222222222222222222.dir",
+    "data/raw/ml-100k/u.data",
+    "data/embeddings/x",
+    "data/aligned/x",
+    "data/runs/demo/demo-bpr/train/metrics.parquet",
+    "data/checkpoints/x",
+    "data/provenance/train/demo-gcn.json",
+)
+KEPT = ("data/placed/tmall.zip", "data/results/demo/results.json", "data/results/demo/provenance.json", ".venv/x")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in (*CHEAP, *DEAR, *KEPT):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    for name in ("Makefile", "flows/__init__.py", "flows/cost.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "suites/demo").mkdir(parents=True)
+    (tmp_path / "suites/demo/dvc.lock").write_text(LOCK)
+    (tmp_path / "tests").mkdir()
+    committed = {"runs": [{"stage": "train", "name": "demo-bpr", "seconds": 7200.0}], "machines": []}
+    (tmp_path / "data/results/demo/provenance.json").write_text(json.dumps(committed))
+    own = {"stage": "train", "name": "demo-gcn", "seconds": 720.0}
+    (tmp_path / "data/provenance/train/demo-gcn.json").write_text(json.dumps(own))
+    return tmp_path
+
+
+def make(project: Path, *arguments: str, answer: str = "") -> subprocess.CompletedProcess[str]:
+    command = ["make", "--no-print-directory", f"PYTHON={sys.executable}", *arguments]
+    return subprocess.run(command, cwd=project, input=answer, capture_output=True, text=True, check=False)
+
+
+def left(project: Path) -> set[str]:
+    return {name for name in (*CHEAP, *DEAR, *KEPT) if (project / name).exists()}
+
+
+def test_clean_removes_what_is_cheap_and_keeps_what_is_dear(project: Path) -> None:
+    assert make(project, "clean").returncode == 0
+    assert left(project) == {*DEAR, *KEPT}
+
+
+@pytest.mark.parametrize("answer", ["", "no\n", "y\n"])
+def test_distclean_removes_nothing_unless_told_so(project: Path, answer: str) -> None:
+    made = make(project, "distclean", answer=answer)
+    assert made.returncode != 0
+    assert "nothing was removed" in made.stderr
+    assert left(project) >= {*DEAR, *KEPT}
+
+
+@pytest.mark.parametrize(("arguments", "answer"), [(["YES=1"], ""), ([], "yes\n")])
+def test_distclean_says_what_it_costs_and_keeps_what_was_placed(
+    project: Path, arguments: list[str], answer: str
+) -> None:
+    """One experiment is in its place, one in DVC's cache, one nowhere; the results of collect are in git."""
+    made = make(project, "distclean", *arguments, answer=answer)
+    assert made.returncode == 0, made.stderr
+    assert "  demo: 2 experiments; at least 2.2 hours\n" in made.stdout
+    assert " MB  .dvc/cache\n" in made.stdout
+    assert left(project) == set(KEPT)
+
+
+def test_what_is_not_on_record_is_said_to_be_unknown(project: Path) -> None:
+    (project / "data/results/demo/provenance.json").unlink()
+    assert "at least 0.2 hours for the 1 of them whose time is on record" in make(project, "distclean").stdout
+    shutil.rmtree(project / "data/provenance")
+    assert "how long they took is not on record" in make(project, "distclean").stdout
+
+
+def test_where_nothing_is_there_nothing_is_said_to_be_lost(project: Path) -> None:
+    make(project, "distclean", "YES=1")
+    assert make(project, "distclean", "YES=1").stdout.startswith("nothing is there to remove")
