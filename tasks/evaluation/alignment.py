@@ -22,13 +22,10 @@ class Precision:
 
     at: cut-off k -> share of the anchors whose target is among the k targets nearest to their source.
     chance: cut-off k -> k / n_targets, what a scorer that cannot tell targets apart gets.
-    n_anchors, n_targets: how many of each there were.
     """
 
     at: dict[int, float]
     chance: dict[int, float]
-    n_anchors: int
-    n_targets: int
 
 
 def chance(k: int, n_targets: int) -> float:
@@ -75,6 +72,4 @@ def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int]
     return Precision(
         at={k: total / len(anchors) for k, total in found.items()},
         chance={k: chance(k, n_targets) for k in found},
-        n_anchors=len(anchors),
-        n_targets=n_targets,
     )

@@ -22,7 +22,6 @@ def test_precision_equals_a_slow_loop(batch: int) -> None:
     for k in KS:
         hits = [j in sorted(range(25), key=lambda other: -scores[i, other])[:k] for i, j in anchors]
         assert found.at[k] == pytest.approx(np.mean(hits))
-    assert (found.n_anchors, found.n_targets) == (20, 25)
 
 
 def test_a_constant_scorer_scores_exactly_like_chance() -> None:
