@@ -112,6 +112,7 @@ def run(
     # Also when started in the background, where shells switch Ctrl-C off; a stop must reach the stages.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.default_int_handler)  # a closed terminal
     _known(suite, params.load())
     try:
         with exclusive(f"suite {suite}", wait=wait):
@@ -136,7 +137,7 @@ def report(
     suite: Suite,
     open_it: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
-    """Print the path of a suite's report, drawn from data/results/SUITE/ where it is missing or older.
+    """Draw a suite's report from data/results/SUITE/, and print its path.
 
     Nothing is computed: what is shown are the results as they lie there, on a fresh clone the committed ones.
     """
@@ -294,16 +295,13 @@ def _report(suite: str) -> Path:
 
 
 def _drawn(suite: str) -> Path:
-    """The report of a suite, drawn anew if its results or the code that draws it are newer."""
-    from tasks.stages.common import REFERENCE, REPORTS, RESULTS
+    """The report of a suite, drawn from its results; a page of somebody's own pipeline as it is."""
+    from tasks.stages.common import REPORTS, RESULTS
+    from tasks.stages.report import draw
 
-    path = REPORTS / suite / "index.html"
-    sources = [*(RESULTS / suite).glob("*"), *REFERENCE.glob("*"), *Path("tasks/reporting").rglob("*")]
-    if not path.is_file() or any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
-        from tasks.stages.report import draw
-
+    if (RESULTS / suite / "results.json").is_file() or not (REPORTS / suite).is_dir():
         draw(suite)
-    return path
+    return _report(suite)
 
 
 def _summarise(plans: list[Plan]) -> None:
@@ -314,12 +312,12 @@ def _summarise(plans: list[Plan]) -> None:
     table = Table(title="`dprec check SUITE` shows every stage", title_justify="left")
     table.add_column("leads to", no_wrap=True)
     table.add_column("to run", justify="right", no_wrap=True)
-    table.add_column("first, and why")
+    table.add_column("first, and why", overflow="fold")
     for todo in plans:
         first = next(iter(todo.pending), None)
         why = f"{first.name}: {first.why}" if first else "[green]up to date[/green]"
         table.add_row(todo.target, f"{len(todo.pending)} of {len(todo.steps)}", escape(why) if first else why)
-    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _show(todo: Plan) -> None:
@@ -330,11 +328,11 @@ def _show(todo: Plan) -> None:
     table = Table(title=f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", title_justify="left")
     table.add_column("stage", no_wrap=True)
     table.add_column("state", no_wrap=True)
-    table.add_column("why")
+    table.add_column("why", overflow="fold")
     for step in todo.steps:
         state = "[green]up to date[/green]" if step.cached else "will run" if step.reasons else "may run"
         table.add_row(step.name, state, "" if step.cached else escape(step.why))
-    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 if __name__ == "__main__":

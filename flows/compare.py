@@ -18,7 +18,7 @@ from math import sqrt
 from statistics import fmean, variance
 
 from flows import plan
-from flows.project import opened
+from flows.current import current
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import PROVENANCE, RESULTS
 
@@ -105,13 +105,19 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
         DataError: one of the two is not there.
     """
     path = RESULTS / suite / "metrics.csv"
-    ran = (PROVENANCE / "check" / "metrics" / f"{suite}.json").is_file()  # not so where DVC pulled what others computed
-    with opened(suite) as project:
-        if not ran or plan.read(f"report@{suite}", project).pending:
-            raise NothingRun(
-                f"{suite}: its results were not computed here, or not to the end, so there is nothing to compare; "
-                f"`dprec run {suite}` first"
-            )
+    ran = (PROVENANCE / "check" / "metrics" / f"{suite}.json").is_file()
+    with current(suite) as project:
+        pending = plan.read(f"report@{suite}", project).pending
+    if pending:
+        raise NothingRun(
+            f"{suite}: its results were not computed here, or not to the end ({pending[0].name} {pending[0].why}), so "
+            f"there is nothing to compare; `dprec run {suite}` first"
+        )
+    if not ran:
+        raise NothingRun(
+            f"{suite}: its results were pulled, not computed here, so there is nothing to compare; "
+            f"`dprec run {suite} --force` computes them"
+        )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
     shown = subprocess.run(

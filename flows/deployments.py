@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
-from flows.server import server
+from flows.server import CREDENTIAL, server
 
 # Deployment -> (suite, cron in UTC). A weekly run of a suite starts from what DVC knows: unchanged stages stay cached.
 # Not there: dipsgnn-ml-1m, whose part of MovieLens 1M only a mirror has.
@@ -34,16 +36,27 @@ def deployments() -> list[Any]:
     ]
 
 
+def _asked_for() -> str:
+    """Where the credential is that the pages of our own server ask for: in a file that only its owner can read."""
+    path = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "credential"
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(os.environ[CREDENTIAL] + "\n")
+    return f", which ask for what {path} holds"
+
+
 def serve_schedules() -> None:
     """Serve the deployments until interrupted, one run at a time.
 
     Raises:
         ConfigurationError: no server is named and none can be started.
     """
+    named = "PREFECT_API_URL" in os.environ
     address = server(pages=True)
     from prefect import serve
 
     for name, (suite, cron) in SCHEDULES.items():
         print(f"{name:<16} {suite:<8} {cron} (UTC)", flush=True)
-    print(f"runs are shown at {address.removesuffix('/api')}; end with Ctrl-C", flush=True)
+    pages = address.removesuffix("/api") + ("" if named else _asked_for())
+    print(f"runs are shown at {pages}; end with Ctrl-C", flush=True)
     serve(*deployments(), limit=1, print_starting_message=False)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from flows import warm
+from flows.server import CREDENTIAL
 from tasks.errors import DprecError
 from tasks.stages.common import DATA
 
@@ -109,13 +110,12 @@ def _start(command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes] |
 
 def environment(*, force: bool = False) -> dict[str, str]:
     """The environment of a stage: this interpreter's programs come first, output is not held back."""
-    programs = str(Path(sys.prefix) / "bin")
-    path = os.environ.get("PATH", os.defpath)
-    return (
-        os.environ
-        | {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
-        | ({"DPREC_FORCE": "1"} if force else {})
-    )
+    programs, path = str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)
+    own = {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
+    if force:
+        own["DPREC_FORCE"] = "1"
+    inherited = {key: value for key, value in os.environ.items() if key != CREDENTIAL}  # a stage records nothing
+    return inherited | own
 
 
 @contextmanager

@@ -7,7 +7,10 @@ the interrupted run could no longer say how it ended.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
+import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +21,9 @@ import httpx
 from tasks.errors import ConfigurationError
 
 STARTUP_SECONDS = 120.0
+CREDENTIAL = "PREFECT_API_AUTH_STRING"
+"""The variable from which Prefect's clients take it."""
+PR_SET_PDEATHSIG = 1
 
 
 def server(*, pages: bool = False) -> str:
@@ -40,24 +46,42 @@ def server(*, pages: bool = False) -> str:
 def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
     """Start a server on a free port of this machine and wait until it answers.
 
+    Whoever reaches it could run code through it. So it wants a credential, drawn for each start and handed to this
+    process's own clients, lets pages of no other origin read its answers, and ends with this process.
+
     Raises:
         ConfigurationError: it did not answer in time.
     """
     port = _free_port()
     address = f"http://127.0.0.1:{port}/api"
+    credential = f"dprec:{secrets.token_urlsafe(32)}"
+    own = {
+        "PREFECT_API_URL": address,
+        "PREFECT_UI_ENABLED": str(pages).lower(),
+        CREDENTIAL: credential,
+        "PREFECT_SERVER_API_AUTH_STRING": credential,
+        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        env=os.environ | {"PREFECT_API_URL": address, "PREFECT_UI_ENABLED": str(pages).lower()},
+        env=os.environ | own,
         start_new_session=True,
+        preexec_fn=_end_with_parent,
     )
     try:
         _wait_until_up(address, process)
     except BaseException:
         end(process)
         raise
+    os.environ[CREDENTIAL] = credential
     return process, address
+
+
+def _end_with_parent() -> None:
+    """The kernel ends this process when the one that started it is gone, killed or not."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

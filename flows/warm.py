@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 import sys
 import threading
 from multiprocessing import get_context
@@ -26,6 +27,8 @@ LOADED = (
 )
 """Without polars, which starts threads when it is imported: a fork would not have them."""
 STARTED = b"\n"
+LOST = 255
+"""What Python says of a process whose fork server ended before it could tell the exit code."""
 
 _context = get_context("forkserver")
 _ready = threading.Event()
@@ -70,12 +73,13 @@ class Fork:
     def wait(self) -> int:
         """Its exit code; of a signal's the negative."""
         self._process.join()
-        return self._process.exitcode or 0
+        return self.returncode
 
     @property
     def returncode(self) -> int:
         """As `wait` has it, once it ended."""
-        return self._process.exitcode or 0
+        code = self._process.exitcode or 0
+        return -signal.SIGKILL if code == LOST else code  # the fork server is gone, and the stage with it or unwatched
 
 
 def _run(module: str, arguments: list[str], environment: dict[str, str], output: Connection) -> None:

@@ -24,6 +24,7 @@ PACKAGES = {
     "dgl": "dgl",
     "dp_accounting": "dp-accounting",
     "great_expectations": "great-expectations",
+    "jinja2": "jinja2",
     "numpy": "numpy",
     "polars": "polars",
     "pyarrow": "pyarrow",
@@ -45,7 +46,8 @@ APART = frozenset(
 """Modules that name, record or refuse: neither they nor what only they import decides an output."""
 TYPES = frozenset(f"tasks.stages.{name}" for name in ("attack_params", "fields", "network_params", "params"))
 """Modules of the parameters' types. In their classes a field without a default does not count, unless something else
-than `Field` is called in its annotation: it is strict, so it holds what the file says, which DVC compares by itself."""
+than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what the file says, which
+DVC compares by itself."""
 READ_BY_NOBODY = frozenset(
     {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
 )
@@ -368,8 +370,13 @@ class _Reader:
 
 
 def _is_held(node: ast.stmt) -> bool:
-    """A field that holds what a file says: no default, and nothing is called in its annotation but `Field`."""
+    """A field that holds what a file says: it has no default, and its annotation calls nothing but `Field`.
+
+    One that says `float` does not: it turns 100 into 100.0.
+    """
     if not isinstance(node, ast.AnnAssign) or node.value is not None:
+        return False
+    if any(isinstance(one, ast.Name) and one.id == "float" for one in ast.walk(node.annotation)):
         return False
     called = [one for one in ast.walk(node.annotation) if isinstance(one, ast.Call | ast.Lambda)]
     return all(isinstance(one, ast.Call) and _decorator(one) == "Field" for one in called)

@@ -17,7 +17,7 @@ import pytest
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import APART, TYPES, Module, Plugin, Source
 from tasks.stages import code, table
-from tasks.stages.params import Params, load
+from tasks.stages.params import Experiment, Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
 BPR = Plugin("tasks.models", "MODELS", "bpr")
@@ -224,8 +224,10 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/stages/data.py",  # no stage
         "tasks/stages/download.py",  # SOURCES
         "tasks/stages/judging.py",  # TASKS
+        "tasks/stages/papers.py",  # PUBLISHED
         "tasks/stages/perturb.py",  # MECHANISMS
         "tasks/stages/preprocess.py",  # PROTOCOLS
+        "tasks/stages/report.py",  # REPORTS
         "tasks/stages/references.py",  # checks of parameters, which no stage but `code` runs
     }
 
@@ -248,6 +250,8 @@ def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
     assert found("self.config | override", "override | self.config") >= trained
     assert found("class Evaluation(Strict):", "class Evaluation(BaseModel):") >= trained
     assert found("class About(Strict):", "class About(Strict):\n    k: int = 1") >= trained
+    converted = found("negatives: Annotated[int, ", "negatives: Annotated[float, ")
+    assert converted >= trained, "100 becomes 100.0, and with it the names of metrics"
     halved = "class About(Strict):\n    k: Annotated[float, AfterValidator(lambda value: value / 2)]"
     assert found("class About(Strict):", halved) >= trained
 
@@ -301,3 +305,34 @@ def test_which_stages_a_change_of_each_kind_makes_stale(
     suites = params.suites | {"demo": params.suites["demo"].model_copy(update={"attack": with_toy})}
     found = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), Source(root)))
     assert found == {("attack", name) for name in params.suites["demo"].experiments}
+
+
+def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_written(
+    before: dict[str, dict[str, str]], params: Params
+) -> None:
+    """DVC compares tables without their order, and takes 100 for 100.0, which are two names of a setting."""
+
+    def found(**experiments: Experiment) -> set[tuple[str, str]]:
+        demo = params.suites["demo"].model_copy(update={"experiments": experiments})
+        return moved(before, code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": demo}})))
+
+    own = params.suites["demo"].experiments
+    of_all = {("audit", "demo"), ("check-metrics", "demo"), ("collect", "demo")}
+    assert found(**own) == set()
+    assert found(**dict(reversed(own.items()))) == of_all
+    of_ease = {(kind, "demo-ease") for kind in ("train", "check-recommendations", "attack")}
+    turned = own["demo-ease"].model_copy(update={"seeds": [2, 1, 0]})
+    assert found(**own | {"demo-ease": turned}) == of_all | of_ease
+    whole, float_ = (own["demo-ease"].model_copy(update={"sweep": [{"regularization": one}]}) for one in (100, 100.0))
+    first, second = (
+        code.fingerprints(
+            params.model_copy(
+                update={
+                    "suites": params.suites
+                    | {"demo": params.suites["demo"].model_copy(update={"experiments": own | {"demo-ease": one}})}
+                }
+            )
+        )
+        for one in (whole, float_)
+    )
+    assert moved(first, second) == of_all | of_ease

@@ -259,6 +259,10 @@ def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], change
     [
         ("", "params.yaml: "),
         ("evaluation: {k: [5\n", r"params.yaml:2: not valid YAML"),
+        *(
+            (f"datasets:\n  demo: {{seed: {value}}}\n", f"params.yaml:2: .*'{value}' is not the same in all versions")
+            for value in ("03745", "1:30", "yes", "Off", "2026-11-22", "0x10")
+        ),
         (
             "datasets:\n  demo: {source: a}\n  demo: {source: b}\n",
             "params.yaml:3: .*'demo' is given twice",

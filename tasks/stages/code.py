@@ -16,7 +16,7 @@ from pathlib import Path
 from tasks.errors import ConfigurationError, DprecError
 from tasks.fingerprints import Source
 from tasks.stages import dvc_files, references, table
-from tasks.stages.common import whole
+from tasks.stages.common import text_digest, whole
 from tasks.stages.params import Params, load
 
 STAGES = "tasks.stages"
@@ -46,8 +46,15 @@ def fingerprints(params: Params, source: Source | None = None) -> dict[str, dict
     for stages in table.dvc_files(params).values():
         for stage in stages:
             of_kind = found.setdefault(stage.name, {})
-            of_kind |= {key: source.digest(f"{STAGES}.{stage.module}", stage.plugins(key)) for key in stage.items}
+            of_kind |= {key: _key(stage, key, source) for key in stage.items}
     return found
+
+
+def _key(stage: table.Stage, key: str, source: Source) -> str:
+    """A stage's key: its code, and the order in which its outputs have names."""
+    digest = source.digest(f"{STAGES}.{stage.module}", stage.plugins(key))
+    order = stage.order(key)
+    return text_digest(json.dumps([digest, order]))[:16] if order else digest
 
 
 @cache
@@ -85,7 +92,7 @@ def require_current(module: str, argument: str) -> None:
         raise ConfigurationError(f"{file}: not found; {remedy}") from None
     except (KeyError, TypeError, ValueError):
         raise ConfigurationError(f"{file}: has no fingerprint of {stage.name}@{key}; {remedy}") from None
-    if recorded != tree().digest(f"{STAGES}.{stage.module}", stage.plugins(key)):
+    if recorded != _key(stage, key, tree()):
         raise ConfigurationError(f"{file}: {stage.name}.{key} is behind the code; {remedy}")
 
 

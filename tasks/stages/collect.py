@@ -170,7 +170,7 @@ def read_results(suite: str, params: Params) -> Results:
         attack=None if own.attack is None else own.attack.model_dump(mode="json"),
         processed=_processed(data, params),
         edges=_edges(suite, params),
-        one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)),
+        one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=VALIDATION[own.task].format(k=own.training.validation_k),
         part=own.about.part,

@@ -247,8 +247,26 @@ def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
     return table[name]
 
 
+_PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
+"""Kinds of values -> how they must be written."""
+
+
 class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and parses ten times as fast
-    """Refuses a key that is given twice, of which YAML would silently take the last."""
+    """Refuses a key that is given twice, of which YAML would silently take the last, and what DVC reads otherwise.
+
+    DVC reads YAML 1.2, this reads 1.1: 010 is 8 or 10, `yes` is true or a text.
+    """
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        kind = node.tag.rpartition(":")[2]
+        if kind in _PLAIN and not node.style and not re.fullmatch(_PLAIN[kind], node.value):
+            raise yaml.constructor.ConstructorError(
+                None,
+                None,
+                f"{node.value!r} is not the same in all versions of YAML; quote it or write it plainly",
+                node.start_mark,
+            )
+        return super().construct_scalar(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()

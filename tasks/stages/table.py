@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
 from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
-from tasks.stages.params import Params, Suite
+from tasks.stages.params import Experiment, Params, Suite
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -28,6 +29,10 @@ Items = dict[str, dict[str, str]]
 
 def _nothing(_: str) -> Iterable[Plugin]:
     return ()
+
+
+def _no_order(_: str) -> list[Any]:
+    return []
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,9 @@ class Stage:
     """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
     plugins: Callable[[str], Iterable[Plugin]] = _nothing
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
+    order: Callable[[str], list[Any]] = _no_order
+    """Instance -> names in the order in which outputs have them: DVC compares tables without order, and 100 is 100.0 to
+    it, but not in a setting's name."""
 
 
 def dvc_files(params: Params) -> dict[str, list[Stage]]:
@@ -158,7 +166,13 @@ def _data(params: Params) -> Iterator[Stage]:
         yield _check("embedded", {name: {} for name in embedded}, deps=("data/embedded/${key}",))
 
 
-def _check(layer: str, items: Items, deps: tuple[str, ...], passed: tuple[str, ...] = ()) -> Stage:
+def _check(
+    layer: str,
+    items: Items,
+    deps: tuple[str, ...],
+    passed: tuple[str, ...] = (),
+    order: Callable[[str], list[Any]] = _no_order,
+) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
 
     It has no parameters: those that say what must be there decided what it reads.
@@ -170,11 +184,22 @@ def _check(layer: str, items: Items, deps: tuple[str, ...], passed: tuple[str, .
         deps=deps,
         outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
         argument=f"{layer}/${{key}}",
+        order=order,
     )
 
 
 def _model(name: str) -> Plugin:
     return Plugin("tasks.models", "MODELS", name)
+
+
+def _names(experiment: Experiment) -> list[Any]:
+    return [list(experiment.settings()), experiment.seeds]
+
+
+def _all_names(suite: Suite) -> list[Any]:
+    """Of everything that a suite runs."""
+    own = [[key, *_names(one)] for key, one in suite.experiments.items()]
+    return [own, list(suite.embeddings), list(suite.aligned)]
 
 
 def _paper(suite: Suite, *registries: str) -> list[Plugin]:
@@ -222,12 +247,14 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             _model(suite.experiments[key].model),
             *([] if networks else [Plugin("tasks.stages.judging", "TASKS", suite.task)]),
         ],
+        order=lambda key: _names(suite.experiments[key]),
     )
     yield _check(
         "recommendations",
         data,
         deps=(*judging, f"{runs}/${{key}}/released"),
         passed=(f"{runs}/${{key}}/checked.json",),
+        order=lambda key: _names(suite.experiments[key]),
     )
     yield from _attack(name, suite, data)
     if suite.training_audit is not None:
@@ -290,6 +317,9 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
     found = (f"{runs}/${{key}}/attack",)
     asked: dict[str, tuple[str, ...]] = {file: ("attack",)}  # settings and seeds are those of released/
 
+    def names(key: str) -> list[Any]:
+        return _names(suite.experiments[key])
+
     def named(key: str) -> list[Plugin]:
         """The model, of which results have the name."""
         return [Plugin("tasks.models", "MODELS", suite.experiments[key].model, runs=False)]
@@ -306,7 +336,14 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
         )
         attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
         yield Stage(
-            "attack", "attack", data, (*released, who), found, asked, plugins=lambda key: [*attackers, *named(key)]
+            "attack",
+            "attack",
+            data,
+            (*released, who),
+            found,
+            asked,
+            plugins=lambda key: [*attackers, *named(key)],
+            order=names,
         )
     elif isinstance(attack, EdgeAttack):
         systems = [*attack.systems, attack.control]
@@ -327,12 +364,13 @@ def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
             outs=(f"{runs}/edges",),
             params={file: ("attack",), own: keys},
             plugins=lambda _: [_model(suite.experiments[one].model) for one in systems],
+            order=lambda _: [[one, *_names(suite.experiments[one])] for one in systems],
         )
     elif isinstance(attack, ReconstructionAttack):
         asked |= {own: (*_inherited(suite, "experiments"), "experiments.${key}")}
-        yield Stage("attack-ratings", "attack_ratings", data, released, found, asked)
+        yield Stage("attack-ratings", "attack_ratings", data, released, found, asked, order=names)
     elif isinstance(attack, EmbeddingAttack):
-        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked, plugins=named)
+        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked, plugins=named, order=names)
 
 
 def _audit_training(name: str, suite: Suite) -> Stage:
@@ -379,6 +417,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {name: {}},
         deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
         outs=(f"{runs}/audit.json",),
+        order=lambda _: _all_names(suite),
         params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
     attacked = suite.attack is not None and not isinstance(suite.attack, EdgeAttack)
@@ -392,6 +431,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=("data/quality/metrics/${key}.json", "data/quality/metrics/${key}"),
         params={attack: ("attack",), own: ("task", "evaluation", *experiments)},
         argument="metrics/${key}",
+        order=lambda _: _all_names(suite),
     )
     source = params.datasets[params.processed[suite.data].dataset].source
     words = sorted({layer for layer in read if layer.startswith("embedded/")})
@@ -417,4 +457,5 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             own: ("title", "paper", "data", "task", "about", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [Plugin("tasks.datasets", "SOURCES", source, runs=False), *_paper(suite, "PUBLISHED")],
+        order=lambda _: _all_names(suite),
     )

@@ -77,7 +77,8 @@ class Project:
     @property
     def environment(self) -> dict[str, str]:
         """No server, this interpreter, and the code under test."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
+        own = server.CREDENTIAL  # of the server at `address`
+        kept = {key: value for key, value in os.environ.items() if key == own or not key.startswith("PREFECT_")}
         return kept | {
             "PYTHONPATH": str(ROOT),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -152,6 +153,7 @@ def address(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
         process, address = server.start(pages=False)
     yield address
     server.end(process)
+    os.environ.pop(server.CREDENTIAL, None)
 
 
 @pytest.fixture(scope="session")

@@ -112,5 +112,10 @@ def test_where_results_are_the_committed_ones_nothing_is_compared(
         where.write("code/a.py", "1")
     found = where.dprec("compare", "demo")
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
-    assert "were not computed here, or not to the end" in found.stderr
-    assert "`dprec run demo`" in found.stderr
+    expected = {
+        "nothing was run": "were not computed here, or not to the end (download@demo never run)",
+        "outputs were pulled": "pulled, not computed here, so there is nothing to compare; `dprec run demo --force`",
+        "a stage changed since": "were not computed here, or not to the end (train@a code/a.py changed)",
+    }
+    assert expected[state] in found.stderr
+    assert "`dprec run demo" in found.stderr

@@ -11,6 +11,7 @@ import pytest
 
 from flows.deployments import SCHEDULES, deployments
 from flows.execution import StageFailed
+from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
@@ -20,18 +21,24 @@ STAGES = {"download@demo", "train@a", "train@b", "report@demo"}
 @pytest.fixture
 def regenerate(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     """The flow, which reports to that server."""
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     from flows import pipeline
 
     monkeypatch.setattr(pipeline, "RETRY_DELAYS", [0.1, 0.1])
-    with temporary_settings({PREFECT_API_URL: address}):
+    with temporary_settings({PREFECT_API_URL: address, PREFECT_API_AUTH_STRING: os.environ[CREDENTIAL]}):
         yield pipeline.regenerate
+
+
+def credential() -> tuple[str, str]:
+    """Of the server of these tests: name and password."""
+    name, _, word = os.environ[CREDENTIAL].partition(":")
+    return name, word
 
 
 def ask(address: str, what: str, **filters: Any) -> list[dict[str, Any]]:
     """Records of the server."""
-    answer = httpx.post(f"{address}/{what}/filter", json=filters, timeout=30.0)
+    answer = httpx.post(f"{address}/{what}/filter", json=filters, timeout=30.0, auth=credential())
     answer.raise_for_status()
     return answer.json()  # type: ignore[no-any-return]
 
@@ -153,7 +160,7 @@ def test_every_schedule_is_a_deployment_of_the_flow(regenerate: Callable[..., An
 
 
 def test_scheduled_runs_are_served_and_end_like_any_other(inside: Project, address: str) -> None:
-    serving = inside.start("schedule", PREFECT_API_URL=address)
+    serving = inside.start("schedule", PREFECT_API_URL=address, **{CREDENTIAL: os.environ[CREDENTIAL]})
     try:
         wait_until(lambda: len(ask(address, "deployments")) == len(SCHEDULES))
         deployed = {deployment["name"]: deployment["id"] for deployment in ask(address, "deployments")}
@@ -161,7 +168,10 @@ def test_scheduled_runs_are_served_and_end_like_any_other(inside: Project, addre
 
         def create() -> bool:  # the server may still be busy with its schedules
             answer = httpx.post(
-                f"{address}/deployments/{deployed['demo-nightly']}/create_flow_run", json={}, timeout=30.0
+                f"{address}/deployments/{deployed['demo-nightly']}/create_flow_run",
+                json={},
+                timeout=30.0,
+                auth=credential(),
             )
             created.update(answer.json())
             return answer.is_success
@@ -169,11 +179,11 @@ def test_scheduled_runs_are_served_and_end_like_any_other(inside: Project, addre
         wait_until(create)
 
         def ended() -> bool:
-            run = httpx.get(f"{address}/flow_runs/{created['id']}").json()
+            run = httpx.get(f"{address}/flow_runs/{created['id']}", auth=credential()).json()
             return run["state_type"] in {"COMPLETED", "FAILED", "CRASHED"}
 
         wait_until(ended, seconds=120.0)
-        assert httpx.get(f"{address}/flow_runs/{created['id']}").json()["state_name"] == "Completed"
+        assert httpx.get(f"{address}/flow_runs/{created['id']}", auth=credential()).json()["state_name"] == "Completed"
         assert sorted(inside.ran()) == sorted(STAGES)
     finally:
         os.killpg(serving.pid, signal.SIGINT)

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,20 @@ def test_it_has_a_session_of_its_own_and_dies_of_signals() -> None:
     assert os.getsid(fork.pid) == fork.pid != os.getsid(0)
     os.killpg(fork.pid, signal.SIGKILL)
     assert fork.wait() == -signal.SIGKILL
+
+
+@pytest.mark.usefixtures("job")
+def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python then says 255 of the stage, which is no reason."""
+    monkeypatch.setenv("WORD", "w")
+
+    def killed() -> None:
+        time.sleep(0.5)
+        os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)  # type: ignore[attr-defined]
+
+    threading.Thread(target=killed).start()
+    with pytest.raises(StageFailed, match="killed by SIGKILL"):
+        Processes().run("python -m job 0 slow", print)
 
 
 def test_the_fork_server_ends_with_its_parent(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tasks.reporting import claims, comparison, files, ledger
 from tasks.reporting.layout import number
 from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER
 from tasks.stages import attack_edges, attack_ratings, audit, check, collect, report, train
-from tasks.stages.common import RUNS, read_json
+from tasks.stages.common import RESULTS, RUNS, digest, read_json
 from tests.reporting import example
 from tests.stages import tiny_next, tiny_ratings
 
@@ -415,3 +415,16 @@ def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
     assert {"reconstruction", "accounting"} <= set(Page(text).values("id"))
     worst = attacks.filter((pl.col("experiment") == "privsr-privsr") & (pl.col("setting") == "base"))
     assert [value for value in worst["mae"] if number(value) not in Page(text).texts] == []
+
+
+def test_an_audit_of_training_that_the_suite_no_longer_has_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC leaves the output of a stage that is gone where it was."""
+    example.build(tmp_path, suite="demo", synthetic=True)
+    monkeypatch.chdir(tmp_path)
+    collect.main("demo")
+    before = digest(RESULTS)
+    (RUNS / "demo" / "one_run.json").write_text('[{"experiment": "demo-bpr"}]', encoding="utf-8")
+    collect.main("demo")
+    assert digest(RESULTS) == before
