@@ -1,6 +1,6 @@
 """Raw tables: what every format is converted to. Ids as published; nothing dropped, nothing mended.
 
-What a data set holds is said by its schema; a protocol (`tasks.protocols`) makes processed tables of it.
+What a data set holds is said by its schema; a protocol (`tasks.papers.<paper>.protocol`) makes processed tables of it.
 """
 
 from __future__ import annotations
