@@ -16,7 +16,7 @@ from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 
 if TYPE_CHECKING:
     from flows.plan import Plan
-    from tasks.stages.params import Params
+    from tasks.config.params import Params
 
 app = typer.Typer(
     name="dprec",
@@ -60,7 +60,7 @@ def check(
     """
     from flows import plan
     from flows.current import current
-    from tasks.stages import params
+    from tasks.config import params
 
     loaded = params.load()
     if suite:
@@ -77,7 +77,8 @@ def pipeline(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is behind.")] = False,
 ) -> None:
     """Write every dvc.yaml from the table of stages and the parameters. `run` and `check` do so by themselves."""
-    from tasks.stages import dvc_files, params
+    from tasks.config import params
+    from tasks.stages import dvc_files
 
     loaded = params.load()
     for path in dvc_files.behind(loaded) if check else dvc_files.write(loaded):
@@ -107,7 +108,7 @@ def run(
     from flows.current import current
     from flows.execution import exclusive, say
     from flows.server import server
-    from tasks.stages import params
+    from tasks.config import params
 
     # Also when started in the background, where shells switch Ctrl-C off; a stop must reach the stages.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -183,7 +184,7 @@ def tune(
     suites/SUITE/params.yaml. The processed data must be there: `dvc repro data/dvc.yaml:check-processed@DATA` makes
     them. A trial that was cut off is resumed.
     """
-    from tasks.stages import params, references
+    from tasks.config import params, references
     from tasks.stages import tune as tuning
 
     try:
@@ -280,7 +281,7 @@ def main() -> None:
 
 
 def _known(suite: str, loaded: Params) -> None:
-    from tasks.stages.params import entry
+    from tasks.config.params import entry
 
     entry("suites", suite, loaded.suites)
 

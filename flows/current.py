@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from flows.execution import Processes, say
 from flows.project import Project, opened
-from tasks.stages import dvc_files, params, references
+from tasks.config import params, references
+from tasks.stages import dvc_files
 
 CODE = "code"
 """The stage that checks all parameters and fingerprints the code of all other stages."""

@@ -4,8 +4,8 @@ A module counts as its syntax tree, without what decides nothing: comments, form
 functions and variables that nothing reads at run time. Class bodies count whole, since pydantic and dataclasses read
 their annotations: `lr: int` is not `lr: float`. A closure is a module with all that it imports, directly or not, inside
 functions too; imports for type checkers alone are left out. A registry (a dict at the top of a module whose values name
-modules, such as `{"bpr": "tasks.models.bpr:BPR"}`) counts as its named entries only. With the code count the files that
-it renders, and the pinned versions of the packages that decide numbers.
+modules, such as `{"bpr": "tasks.models.ranking.bpr:BPR"}`) counts as its named entries only. With the code count the
+files that it renders, and the pinned versions of the packages that decide numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ APART = frozenset(
     }
 )
 """Modules that name, record or refuse: neither they nor what only they import decides an output."""
-TYPES = frozenset(f"tasks.stages.{name}" for name in ("attack_params", "fields", "network_params", "params"))
+TYPES = frozenset(f"tasks.config.{name}" for name in ("attacks", "fields", "networks", "params"))
 """Modules of the parameters' types. In their classes a field without a default does not count, unless something else
 than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what the file says, which
 DVC compares by itself."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
+from tasks.config.params import OWN_FILES, load, own_file
 from tasks.stages import code, table
-from tasks.stages.params import OWN_FILES, load, own_file
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_ENTRIES = ("experiments", "embeddings", "aligned")

@@ -14,10 +14,10 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tasks.config.params import Experiment, Params, load
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import APART, TYPES, Module, Plugin, Source
 from tasks.stages import code, table
-from tasks.stages.params import Experiment, Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
 BPR = Plugin("tasks.models", "MODELS", "bpr")
@@ -170,9 +170,9 @@ def test_of_a_registry_only_the_named_entry_counts(tmp_path: Path) -> None:
     before = {name: Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", name)]) for name in ("bpr", "ease")}
     registry = root / "tasks/models/__init__.py"
     text = registry.read_text()
-    registry.write_text(text.replace("MODELS = {", 'MODELS = {\n    "new": "tasks.models.ease:EASE",'))
+    registry.write_text(text.replace("MODELS = {", 'MODELS = {\n    "new": "tasks.models.ranking.ease:EASE",'))
     assert Source(root).digest(TRAIN, [BPR]) == before["bpr"]
-    registry.write_text(text.replace("tasks.models.bpr:BPR", "tasks.models.ease:EASE"))
+    registry.write_text(text.replace("tasks.models.ranking.bpr:BPR", "tasks.models.ranking.ease:EASE"))
     assert Source(root).digest(TRAIN, [BPR]) != before["bpr"]
     assert Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", "ease")]) == before["ease"]
     with pytest.raises(ConfigurationError, match=r"tasks\.models\.MODELS: unknown 'nope'; known: "):
@@ -203,7 +203,7 @@ def test_all_fingerprints_take_less_than_three_seconds(params: Params) -> None:
 
 def test_broken_code_and_modules_that_are_not_there_are_one_line(tmp_path: Path) -> None:
     root = copied(tmp_path)
-    (root / "tasks/models/bpr.py").write_text("def f(:\n")
+    (root / "tasks/models/ranking/bpr.py").write_text("def f(:\n")
     with pytest.raises(ConfigurationError, match=r"^\S*bpr\.py:1: "):
         Source(root).digest(TRAIN, [BPR])
     with pytest.raises(ConfigurationError, match=r"tasks\.nope: no such module"):
@@ -223,12 +223,12 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/stages/convert.py",  # FORMATS
         "tasks/stages/data.py",  # no stage
         "tasks/stages/download.py",  # SOURCES
-        "tasks/stages/judging.py",  # TASKS
+        "tasks/stages/evaluators/base.py",  # TASKS
         "tasks/stages/papers.py",  # PUBLISHED
         "tasks/stages/perturb.py",  # MECHANISMS
         "tasks/stages/preprocess.py",  # PROTOCOLS
         "tasks/stages/report.py",  # REPORTS
-        "tasks/stages/references.py",  # checks of parameters, which no stage but `code` runs
+        "tasks/config/references.py",  # checks of parameters, which no stage but `code` runs
     }
 
 
@@ -236,7 +236,7 @@ def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
     before: dict[str, dict[str, str]], params: Params, tmp_path: Path
 ) -> None:
     root = copied(tmp_path)
-    path = root / "tasks/stages/params.py"
+    path = root / "tasks/config/params.py"
     text = path.read_text()
 
     def found(old: str, new: str) -> set[tuple[str, str]]:
@@ -277,12 +277,12 @@ def test_which_stages_a_change_of_each_kind_makes_stale(
     def stale() -> set[tuple[str, str]]:
         return moved(before, code.fingerprints(params, Source(root)))
 
-    mechanism = root / "tasks/privacy/optimal_clip.py"
+    mechanism = root / "tasks/privacy/mechanisms/optimal_clip.py"
     text = mechanism.read_text()
     mechanism.write_text(f"{text}\n\n# A comment.\n")
     assert stale() == set()
     mechanism.write_text(f"{text}\n\nNEW = 1\n")
-    users = {which for which, modules in closures.items() if "tasks.privacy.optimal_clip" in modules}
+    users = {which for which, modules in closures.items() if "tasks.privacy.mechanisms.optimal_clip" in modules}
     assert stale() == users
     assert users < {which for which in closures if which[0] in ("train", "attack-edges", "audit", "audit-training")}
     mechanism.write_text(text)

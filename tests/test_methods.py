@@ -69,11 +69,11 @@ def test_every_symbol_of_the_index_exists() -> None:
 def test_a_symbol_that_does_not_exist_is_found_out() -> None:
     """Of a module that exists, of none, and of a class."""
     with pytest.raises(AttributeError):
-        resolved("tasks.privacy.piecewise.perturbed")
+        resolved("tasks.privacy.mechanisms.piecewise.perturbed")
     with pytest.raises(ModuleNotFoundError):
         resolved("nowhere.piecewise.perturb")
     with pytest.raises(AttributeError):
-        resolved("tasks.privacy.ledger.LedgerEntry.nothing")
+        resolved("tasks.privacy.accounting.ledger.LedgerEntry.nothing")
 
 
 def test_every_section_of_the_index_is_a_heading() -> None:

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from flows.deployments import SCHEDULES
+from tasks.config.params import load
+from tasks.config.references import check, check_references
 from tasks.errors import ConfigurationError
-from tasks.stages.params import load
-from tasks.stages.references import check, check_references
 from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -187,7 +187,7 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
             "suites/demo/params.yaml: experiments.demo-bpr.features: unknown perturbed data 'none'",
         ),
         (
-            put(*DEMO, "experiments", "demo-bpr", "code", value="tasks/models/popularity.py"),
+            put(*DEMO, "experiments", "demo-bpr", "code", value="tasks/models/ranking/popularity.py"),
             "suites/demo/params.yaml: experiments.demo-bpr.code: unknown key",
         ),
         (
@@ -327,7 +327,7 @@ def test_an_entry_has_what_the_defaults_say_unless_it_says_otherwise(written: Ca
     [
         ("experiments", {"seed": [0]}, "defaults.experiments.seed: unknown key (in demo-"),
         ("experiments", {"suite": "demo"}, "defaults.experiments.suite: unknown key"),
-        ("experiments", {"code": "tasks/models/bpr.py"}, "defaults.experiments.code: unknown key (in demo-"),
+        ("experiments", {"code": "tasks/models/ranking/bpr.py"}, "defaults.experiments.code: unknown key (in demo-"),
         ("experiments", {"seeds": [1, 1]}, "defaults.experiments.seeds: 1 is repeated (in demo-"),
         ("experiments", {"data": "none"}, "defaults.experiments.data: unknown processed data set 'none'; known: "),
         ("experiments", {"features": "processed/ml-100k"}, "defaults.experiments.features: 'ml-100k' is not the exper"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks.stages.params import load
-from tasks.stages.references import check
+from tasks.config.params import load
+from tasks.config.references import check
 from tests import parameters
 from tests.test_params import DEMO, EMBEDDED, ORIGINAL, Change, put, refused
 
@@ -101,7 +101,7 @@ def lend(section: str, to: str) -> Change:
             f"{FILE}: embeddings.{WEIBO}-private.seeds: 9 is not among the seeds of perturbed.{WEIBO}",
         ),
         (
-            alone(WEIBO, "code", "tasks/models/networks/deepwalk.py"),
+            alone(WEIBO, "code", "tasks/models/user_networks/deepwalk.py"),
             f"{FILE}: embeddings.{WEIBO}.code: unknown key",
         ),
         (alone(WEIBO, "reads", ["feature"]), f"{FILE}: embeddings.{WEIBO}: reads: without 'edge' there is nothing"),

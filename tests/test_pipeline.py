@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from flows.project import Project, name_of, opened
+from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
+from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError
 from tasks.stages import dvc_files, table
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
-from tasks.stages.params import Params, load
 
 ROOT = Path(__file__).resolve().parents[1]
 

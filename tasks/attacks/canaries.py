@@ -1,9 +1,9 @@
 """Canaries: made-up users put into the training data by coin tosses, and how an auditor tells who was in.
 
 Source: Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run" (NeurIPS 2023); what the right guesses
-prove is computed by `tasks.privacy.one_run`. Audited is the protection of everything that one user did: a canary is a
-user with a few of the rarest items, which real users hardly touch, so that what a model knows of them it knows from
-the canary. Each is in with probability 1/2, and the model is trained once.
+prove is computed by `tasks.privacy.audits.one_run`. Audited is the protection of everything that one user did: a canary
+is a user with a few of the rarest items, which real users hardly touch, so that what a model knows of them it knows
+from the canary. Each is in with probability 1/2, and the model is trained once.
 
 **A canary that is out leaves no trace.** The number of users is public and the same for every outcome of the coins: all
 canaries have a user id, and one that is out is a user without interactions. That is the neighbouring relation of the

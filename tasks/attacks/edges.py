@@ -63,7 +63,8 @@ class Advantage(NamedTuple):
 def remove_visit(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
     """World 1 of a sequence, world 0, in which the visit at `position` never happened: (n - 1,) int64.
 
-    Where no other visit has that item, the graph loses a node too, which `tasks.privacy.aggregation` takes as public.
+    Where no other visit has that item, the graph loses a node too, which `tasks.privacy.mechanisms.aggregation` takes
+    as public.
 
     Args:
         sequence: (n,) items, n at least 3.
@@ -80,7 +81,7 @@ def swap_visits(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
     """World 1 of a sequence, world 0, with the visits at `position` and the next one swapped: (n,) int64.
 
     Items and last item stay, transitions change, and aggregates of rows of norm C move by at most √18 C. Under the
-    guarantee of `tasks.privacy.aggregation` this is no neighbour: it is a visit removed and another added.
+    guarantee of `tasks.privacy.mechanisms.aggregation` this is no neighbour: it is a visit removed and another added.
 
     Args:
         sequence: (n,) items, n at least 4.

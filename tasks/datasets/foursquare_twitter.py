@@ -15,7 +15,7 @@ from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, known, occupation, occupation_feature
 from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
 from tasks.datasets.options import NoOptions
-from tasks.datasets.text import allow, once
+from tasks.datasets.synthetic.text import allow, once
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
 from tasks.datasets.options import NoOptions
-from tasks.datasets.text import allow, once, read_table
+from tasks.datasets.synthetic.text import allow, once, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

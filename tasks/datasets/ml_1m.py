@@ -12,7 +12,7 @@ from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, fetched
 from tasks.datasets.options import Options
-from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, once, read_table
+from tasks.datasets.synthetic.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, once, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -13,7 +13,7 @@ from tasks.contracts import RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import Places, RemoteFile, Source, fetched
 from tasks.datasets.options import NoOptions, Options
-from tasks.datasets.text import (
+from tasks.datasets.synthetic.text import (
     BLOCK,
     INTERACTIONS,
     Pairs,

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tasks.contracts import RatingScale
 from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
 from tasks.datasets.options import NoOptions, Options
-from tasks.datasets.text import (
+from tasks.datasets.synthetic.text import (
     BLOCK,
     INTERACTIONS,
     LATIN_1_OR_UTF_8,

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.datasets.skew import Ints
+from tasks.datasets.synthetic.skew import Ints
 
 BLOCK = 1 << 18
 """Posts that are written at a time."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
 from tasks.models.storage import load_tensors, save_tensors
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

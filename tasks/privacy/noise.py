@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.privacy.keyed import normals
+from tasks.privacy.mechanisms.keyed import normals
 
 Law = Literal["gaussian", "laplace", "discrete laplace", "exponential", "binomial", "uniform"]
 
@@ -75,7 +75,7 @@ def gaussian_tensor(generator: torch.Generator, release: str, std: float, shape:
 def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
-    """(n, width) float32, always the same for the same key and (n,) ids: see `tasks.privacy.keyed`."""
+    """(n, width) float32, always the same for the same key and (n,) ids: see `tasks.privacy.mechanisms.keyed`."""
     _record(release, "gaussian", std, (len(ids), width))
     return torch.from_numpy(normals(key, ids, width)) * std
 

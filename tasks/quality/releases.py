@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.privacy.multidimensional import bound, sampled_features
+from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
 from tasks.quality.counting import everyone, rows_of
 from tasks.quality.rules import Table, between, finite, holds, in_set, not_null, row_count, unique
 from tasks.quality.values import FLOAT32_SLACK

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting import (
+from tasks.reporting.core import claims, comparison, figures
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import (
     accounting,
     alignment,
     attacks,
-    claims,
-    comparison,
     controls,
     data_statistics,
     details,
     edges,
     embeddings,
-    figures,
     iterations,
-    ladder,
     lead,
     links,
     means,
@@ -29,9 +29,7 @@ from tasks.reporting import (
     tables,
     validation,
 )
-from tasks.reporting.claim_specs import Claim
-from tasks.reporting.paper_report import PaperReport
-from tasks.reporting.results import Results
+from tasks.reporting.sections import tradeoff as ladder
 
 
 def render(results: Results, report: PaperReport, published_claims: Sequence[Claim], *, docs: str) -> str:

@@ -26,6 +26,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
+from tasks.config.networks import Alignment
+from tasks.config.params import Params, entry, load, options, own_file
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages import runs
@@ -44,15 +46,13 @@ from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     RUNS,
+    atomic_write,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
 from tasks.stages.network_files import ALIGNED
-from tasks.stages.network_params import Alignment
-from tasks.stages.params import Params, entry, load, options, own_file
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
 
@@ -197,7 +197,7 @@ def assemble(name: str, pair: Alignment, params: Params, units: list[Unit], chec
     rows: list[dict[str, Any]] = []
     history: dict[str, dict[str, Any]] = {}
     data = units[0].inputs.data
-    with whole(ALIGNED / name) as place:
+    with atomic_write(ALIGNED / name) as place:
         place.mkdir()
         for unit in units:
             folder = place / unit.setting / f"seed-{unit.seed}"
@@ -207,7 +207,7 @@ def assemble(name: str, pair: Alignment, params: Params, units: list[Unit], chec
                 {"setting": unit.setting, "seed": unit.seed} | row for row in read_json(unit.done / "metrics.json")
             ]
             history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
-    with whole(RUNS / pair.suite / "alignments" / name) as place:
+    with atomic_write(RUNS / pair.suite / "alignments" / name) as place:
         place.mkdir()
         table = pl.DataFrame(rows, schema_overrides={"k": pl.Int32}).with_columns(
             suite=pl.lit(pair.suite),

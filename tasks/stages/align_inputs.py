@@ -11,13 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
+from tasks.config.networks import Alignment
+from tasks.config.params import PARAMS_FILE, Params
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import PERTURBED, PROCESSED, digest
 from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_vectors
-from tasks.stages.network_params import Alignment
-from tasks.stages.params import PARAMS_FILE, Params
 
 Vectors = NDArray[np.float32]
 

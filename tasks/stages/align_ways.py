@@ -48,7 +48,7 @@ def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> Found:
     opposite = target[nearest].astype(np.float64)
     lengths = np.linalg.norm(source, axis=1) * np.linalg.norm(opposite, axis=1)
     cosines = (source * opposite).sum(axis=1) / np.where(lengths > 0, lengths, 1.0)
-    pairs = speaking(pairs, source, target)
+    pairs = nonzero(pairs, source, target)
     return Found(
         score, pairs, float(cosines.mean()), NOBODY, {"shared_columns": source.shape[1], "matched": [len(pairs)]}
     )
@@ -60,7 +60,7 @@ def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Foun
     Args:
         source, target: embeddings as they were learnt.
     """
-    pairs = speaking(by.pairs, source, target)
+    pairs = nonzero(by.pairs, source, target)
     if len(pairs):
         start = procrustes(aligner.source[pairs[:, 0]], aligner.target[pairs[:, 1]])
         found = by_map(aligner, aligner.refined(start), source, target)
@@ -89,7 +89,7 @@ def finite(values: Sequence[float]) -> list[float | None]:
 def by_map(aligner: Aligner, refined: Refined, source: Vectors, target: Vectors, given: Pairs = NOBODY) -> Found:
     """Nearest by CSLS under a refined map."""
     csls = aligner.csls(refined.mapping)
-    pairs = speaking(csls.mutual_neighbours(aligner.config.tie_seed).pairs, source, target)
+    pairs = nonzero(csls.mutual_neighbours(aligner.config.tie_seed).pairs, source, target)
     history = {"criteria": refined.criteria, "matched": refined.matched, "iteration": refined.iteration}
     return Found(csls.scores, pairs, refined.criterion, given, history | {"given": len(given)})
 
@@ -99,7 +99,7 @@ def with_history(found: Found, more: dict[str, Any]) -> Found:
     return Found(found.score, found.pairs, found.criterion, found.given, found.history | more)
 
 
-def speaking(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:
+def nonzero(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:
     """The pairs of users both of whose vectors say something: one of zeros is as near to everybody."""
     return pairs[source[pairs[:, 0]].any(axis=1) & target[pairs[:, 1]].any(axis=1)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasks.privacy.ledger import Event, LedgerEntry
-from tasks.stages.network_params import Alignment
+from tasks.config.networks import Alignment
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
 
 
 def anchors_entry(options: Alignment) -> LedgerEntry | None:

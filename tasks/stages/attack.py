@@ -27,25 +27,25 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.attacks import attribute, blurring
+from tasks.config.attacks import AttributeAttack
+from tasks.config.fields import BASE
+from tasks.config.params import Experiment, Params, entry, load
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS, gain
 from tasks.stages import runs
-from tasks.stages.attack_params import AttributeAttack
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
+    atomic_write,
     digest,
     require_passed,
     run_stage,
     text_digest,
-    whole,
     write_json,
 )
-from tasks.stages.fields import BASE
-from tasks.stages.params import Experiment, Params, entry, load
 from tasks.stages.screen import Screen
 from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
 
@@ -134,7 +134,7 @@ def assemble(
         ]
     tables += [detection(units, setting, seed, known, attack) for setting, seed in _blurred(units)]
     metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
-    with whole(RUNS / experiment.suite / name / "attack") as place:
+    with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         contracts.write(metrics, place / "metrics.parquet", contracts.METRICS)
         contracts.write(gains(alone, units, known), place / "gains.parquet", GAINS)

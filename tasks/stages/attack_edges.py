@@ -24,28 +24,28 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.attacks import edges
+from tasks.config.attacks import EdgeAttack
+from tasks.config.fields import BASE
+from tasks.config.params import Experiment, Params, entry, load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
 from tasks.stages import runs
-from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
+    atomic_write,
     file_digest,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
-from tasks.stages.fields import BASE
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import Experiment, Params, entry, load
 from tasks.stages.screen import Screen
 
 KEPT, FOUND = CHECKPOINTS / "attack-edges", "found.json"
@@ -133,7 +133,7 @@ def complete(
 def assemble(name: str, data: str, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put what was found of all models together as the stage's output."""
     rows = [row for unit in units for row in read_json(unit.done / FOUND)]
-    with whole(RUNS / name / "edges") as place:
+    with atomic_write(RUNS / name / "edges") as place:
         place.mkdir()
         contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
         synthetic = contracts.read_schema(PROCESSED / data / "schema.json").synthetic

@@ -31,6 +31,8 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import reidentify, similar
 from tasks.attacks.embeddings.links import steal
+from tasks.config.attacks import EmbeddingAttack
+from tasks.config.params import Experiment, entry, load
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
 from tasks.errors import ConfigurationError, DataError
@@ -42,25 +44,23 @@ from tasks.evaluation.classification import (
     predict_classes,
 )
 from tasks.models import model_class
-from tasks.models.networks.base import PairEmbedder
+from tasks.models.user_networks.base import PairEmbedder
 from tasks.stages import runs
-from tasks.stages.attack_params import EmbeddingAttack
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
+    atomic_write,
     digest,
     file_digest,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
-from tasks.stages.judging_embeddings import Record, record, scores, split_seed
+from tasks.stages.evaluators.embeddings import Record, record, scores, split_seed
 from tasks.stages.network_files import embedded, embedding_file, read_vectors
-from tasks.stages.params import Experiment, entry, load
 from tasks.stages.screen import Screen
 
 KEPT, FOUND = CHECKPOINTS / "attack-embeddings", "found.json"
@@ -197,7 +197,7 @@ def assemble(
         for unit in units
         for found in read_json(unit.done / FOUND)
     ]
-    with whole(RUNS / experiment.suite / name / "attack") as place:
+    with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         contracts.write(metrics_table(rows), place / "metrics.parquet", contracts.METRICS)
         inputs = {"checks": checks, "synthetic": released.pair.schema.synthetic, "known": released.counts()}

@@ -26,25 +26,25 @@ from pydantic import BaseModel, Field
 from tasks import contracts
 from tasks.attacks import reconstruction
 from tasks.attacks.reconstruction import Floats, Published, Targets
+from tasks.config.attacks import ReconstructionAttack
+from tasks.config.params import Experiment, entry, load
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import runs
-from tasks.stages.attack_params import ReconstructionAttack
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
+    atomic_write,
     file_digest,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import Experiment, entry, load
 from tasks.stages.screen import Screen
 
 KEPT, FOUND = CHECKPOINTS / "attack-ratings", "found.json"
@@ -158,7 +158,7 @@ def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[
         for at, one in (((unit.setting, unit.seed), one) for unit, one in found.items())
         for attacker, value in one.errors.items()
     ]
-    with whole(RUNS / experiment.suite / name / "attack") as place:
+    with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         table = pl.DataFrame(rows, contracts.METRICS.names, orient="row")
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 
 from tasks import contracts
+from tasks.config.params import Params, entry, load
 from tasks.errors import PrivacyError
 from tasks.models.social.ledgers import NOISY_SUMS, RIGOROUS, VALUE, published_mechanism
-from tasks.privacy import aggregation, dpsgd, worst_cases
-from tasks.privacy.audit import audit, verdict
-from tasks.privacy.multidimensional import sampled_features
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.audits import worst_cases
+from tasks.privacy.audits.audit import audit, verdict
+from tasks.privacy.mechanisms import aggregation, dpsgd
+from tasks.privacy.mechanisms.multidimensional import sampled_features
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tasks.stages import audit_networks
-from tasks.stages.common import PROCESSED, RUNS, run_stage, whole, write_json
-from tasks.stages.params import Params, entry, load
+from tasks.stages.common import PROCESSED, RUNS, atomic_write, run_stage, write_json
 
 SAMPLES = 200_000
 """Outputs drawn for each of the two inputs; they can prove bounds up to about 9.5."""
@@ -39,7 +40,7 @@ def main(name: str) -> None:
     entry("suites", name, params.suites)
     sound = [*_features(name, params), *_counts(name, params), *_releases(name, params), *_submissions(name, params)]
     sound += audit_networks.audits(name, params, SAMPLES, _rng, _record)
-    with whole(RUNS / name / "audit.json") as place:
+    with atomic_write(RUNS / name / "audit.json") as place:
         write_json(place, [*sound, *_published(name, params)])
     for record in sound:
         if record["verdict"] == "refuted":
@@ -96,7 +97,9 @@ def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     """Claims of papers that have no proof to lose: what is refuted here is a finding, not a fault to be mended."""
     for epsilon in sorted({float(config["epsilon"]) for config in _configs(suite, "dpmf", params)}):
-        from tasks.models.neighbours import factorisation_samples  # fits models: seconds to import, for few suites
+        from tasks.models.ranking.neighbours import (
+            factorisation_samples,  # fits models: seconds to import, for few suites
+        )
 
         samples = factorisation_samples(epsilon, FITS, _rng())
         mechanism, neighbouring = "objective perturbation of item vectors", "one interaction added or removed"

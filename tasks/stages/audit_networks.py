@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from tasks import contracts
+from tasks.config.params import Params
 from tasks.contracts import Feature
-from tasks.privacy import worst_cases
-from tasks.privacy.multidimensional import sampled_features
+from tasks.privacy.audits import worst_cases
+from tasks.privacy.mechanisms.multidimensional import sampled_features
 from tasks.stages.common import PROCESSED
-from tasks.stages.params import Params
 
 Record = Callable[[str, str, str, float, worst_cases.Samples], dict[str, Any]]
 """(protects, mechanism, neighbouring, epsilon, samples) -> what they prove."""

@@ -23,17 +23,17 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.attacks.canaries import Canaries, Loses, Watched, Watcher, draw, loss_scores, planted
+from tasks.config.attacks import TrainingAudit
+from tasks.config.params import Params, entry, load, options, own_file
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.models import model_class
 from tasks.models.base import Model
-from tasks.privacy import one_run
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.audits import one_run
 from tasks.stages import runs
-from tasks.stages.attack_params import TrainingAudit
 from tasks.stages.code import fingerprint
-from tasks.stages.common import CHECKPOINTS, RUNS, read_json, require_passed, run_stage, whole, write_json
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, run_stage, write_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import Params, entry, load, options, own_file
 from tasks.stages.screen import Screen
 
 KEPT, RECORDS = CHECKPOINTS / "audit-training", "records.json"
@@ -93,7 +93,7 @@ def assemble(name: str, units: list[Unit]) -> None:
         PrivacyError: a run proves more than is accounted for.
     """
     records = [record for unit in units for record in read_json(unit.done / RECORDS)]
-    with whole(RUNS / name / "one_run.json") as place:
+    with atomic_write(RUNS / name / "one_run.json") as place:
         write_json(place, records)
     for record in records:
         if record["accounted"] is not None and record["verdict"] == "refuted":

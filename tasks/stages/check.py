@@ -15,12 +15,14 @@ from typing import Any
 import polars as pl
 
 from tasks import contracts
+from tasks.config.attacks import AttributeAttack, ReconstructionAttack
+from tasks.config.fields import BASE, PublishedNetworks, RigorousNetworks
+from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
 from tasks.stages import check_networks
-from tasks.stages.attack_params import AttributeAttack, ReconstructionAttack
 from tasks.stages.common import (
     DATA,
     INTERIM,
@@ -30,14 +32,12 @@ from tasks.stages.common import (
     RUNS,
     SUMMARY,
     address,
+    atomic_write,
     file_digest,
     remove,
     run_stage,
-    whole,
     write_json,
 )
-from tasks.stages.fields import BASE, PublishedNetworks, RigorousNetworks
-from tasks.stages.params import Experiment, Params, Suite, entry, load
 from tasks.stages.subjects import Subject
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -72,7 +72,7 @@ def main(name: str) -> None:
     problems, tables = read(subject, name)
     checked = {file.as_posix(): file_digest(file) for file in subject.files if file.is_file()}
     docs = QUALITY / layer / key
-    with whole(QUALITY / layer / f"{key}.json") as verdict_file, whole(docs) as place:
+    with atomic_write(QUALITY / layer / f"{key}.json") as verdict_file, atomic_write(docs) as place:
         place.mkdir()
         try:
             verdict = run(layer, key, [suites.files(problems), *tables], checked, place)
@@ -86,7 +86,7 @@ def main(name: str) -> None:
             remove(passed)
         raise DataError(f"{first_failure(verdict, problems)}; see {docs / 'index.html'}")
     if passed:
-        with whole(passed) as place:
+        with atomic_write(passed) as place:
             write_json(place, {name: verdict[name] for name in SUMMARY})
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from tasks import contracts
+from tasks.config.attacks import EmbeddingAttack
+from tasks.config.params import Params, Suite, entry
 from tasks.contracts import Schema
 from tasks.quality import suites
 from tasks.quality.rules import Table
-from tasks.stages.attack_params import EmbeddingAttack
 from tasks.stages.common import PROCESSED, RUNS
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded, embedding_file
-from tasks.stages.params import Params, Suite, entry
 from tasks.stages.subjects import Subject
 
 

@@ -13,11 +13,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tasks.config import references
+from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError, DprecError
 from tasks.fingerprints import Source
-from tasks.stages import dvc_files, references, table
-from tasks.stages.common import text_digest, whole
-from tasks.stages.params import Params, load
+from tasks.stages import dvc_files, table
+from tasks.stages.common import atomic_write, text_digest
 
 STAGES = "tasks.stages"
 
@@ -35,7 +36,7 @@ def main() -> None:
     found = fingerprints(params)
     for file, stages in table.dvc_files(params).items():
         own = {stage.name: {key: found[stage.name][key] for key in stage.items} for stage in stages}
-        with whole(Path(table.code_file(file))) as place:
+        with atomic_write(Path(table.code_file(file))) as place:
             place.write_text(json.dumps(own, indent=1) + "\n", encoding="utf-8")
 
 

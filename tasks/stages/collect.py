@@ -1,8 +1,9 @@
 """Stage `collect`: what a suite's runs produced as small files for git, from which its page is drawn.
 
-Writes data/results/<suite>/ (`tasks.reporting.files`). Everything is computed before anything is written, and each file
-replaces its predecessor in one rename. The same runs always give the same bytes. data/results/<suite>/provenance.json
-is written only with one of them, or where there is none, so it stays that of the runs that gave the numbers.
+Writes data/results/<suite>/ (`tasks.reporting.core.files`). Everything is computed before anything is written, and each
+file replaces its predecessor in one rename. The same runs always give the same bytes.
+data/results/<suite>/provenance.json is written only with one of them, or where there is none, so it stays that of the
+runs that gave the numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
+from tasks.config.attacks import Attack, AttributeAttack, EdgeAttack, ReconstructionAttack
+from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
-from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting import embeddings, files, one_run
-from tasks.reporting.layout import joined
-from tasks.reporting.results import (
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core import files
+from tasks.reporting.core.layout import joined
+from tasks.reporting.core.results import (
     BASE,
     Aligned,
     Network,
@@ -33,7 +36,7 @@ from tasks.reporting.results import (
     label,
     unique,
 )
-from tasks.stages.attack_params import Attack, AttributeAttack, EdgeAttack, ReconstructionAttack
+from tasks.reporting.sections import embeddings, one_run
 from tasks.stages.common import (
     DATA,
     PROCESSED,
@@ -46,7 +49,6 @@ from tasks.stages.common import (
     run_stage,
 )
 from tasks.stages.papers import describe
-from tasks.stages.params import Experiment, Params, entry, load, own_file
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"

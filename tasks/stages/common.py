@@ -35,7 +35,7 @@ SUMMARY = ("contract", "name", "success", "evaluated", "failed")
 
 
 @contextmanager
-def whole(path: Path, *, durable: bool = True) -> Iterator[Path]:
+def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a place beside `path` to write a file or fill a folder; on success it replaces `path` in one rename.
 
     On any error, Ctrl-C included, what was written is removed and `path` is as it was before. For a folder, create

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from tasks.config.params import entry, load, options
 from tasks.datasets import FORMATS
 from tasks.raw import read_raw
-from tasks.stages.common import INTERIM, RAW, read_json, run_stage, whole, write_json
-from tasks.stages.params import entry, load, options
+from tasks.stages.common import INTERIM, RAW, atomic_write, read_json, run_stage, write_json
 
 ORIGIN = ("dataset", "address", "synthetic", "licence")
 
@@ -22,7 +22,7 @@ def main(name: str) -> None:
     module = import_module(FORMATS[dataset.format])
     chosen = options(module.ReadOptions, dataset.read, f"datasets.{name}.read")
     source = read_json(RAW / name / "source.json")
-    with whole(INTERIM / name) as place:
+    with atomic_write(INTERIM / name) as place:
         place.mkdir()
         module.convert(RAW / name, place, chosen)
         read_raw(place)

@@ -16,6 +16,7 @@ from types import ModuleType
 import polars as pl
 import yaml
 
+from tasks.config.params import Dataset, load, options
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.errors import ConfigurationError, DataError
@@ -24,7 +25,6 @@ from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW, remove
 from tasks.stages.download import about, places
-from tasks.stages.params import Dataset, load, options
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from types import ModuleType
 
 from pydantic import BaseModel
 
+from tasks.config.params import entry, load, options
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
-from tasks.stages.common import CHECKPOINTS, PLACED, RAW, file_digest, run_stage, whole, write_json
-from tasks.stages.params import entry, load, options
+from tasks.stages.common import CHECKPOINTS, PLACED, RAW, atomic_write, file_digest, run_stage, write_json
 
 UNFINISHED = CHECKPOINTS / "download"
 
@@ -25,7 +25,7 @@ def main(name: str) -> None:
     dataset = entry("datasets", name, load().datasets)
     module = import_module(SOURCES[dataset.source])
     chosen = options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain")
-    with whole(RAW / name) as place:
+    with atomic_write(RAW / name) as place:
         place.mkdir()
         module.obtain(place, places(), chosen)
         # Which way the files came is not recorded: they are verified to be the same, and so should the record be.

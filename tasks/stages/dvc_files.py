@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
+from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES, Params
 from tasks.stages import table
-from tasks.stages.params import OWN_FILES, PARAMS_FILE, SUITES, Params
 
 HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
 

@@ -21,14 +21,14 @@ import numpy as np
 import polars as pl
 
 from tasks import contracts
+from tasks.config.params import Embedded, entry, load
 from tasks.datasets import glove, word_vectors
 from tasks.datasets.fetch import fetched
 from tasks.datasets.word_vectors import Found, Vocabulary
 from tasks.datasets.words import Attribute, attribute
 from tasks.errors import ByHandError, DataError
-from tasks.stages.common import DATA, PROCESSED, file_digest, require_passed, run_stage, whole, write_json
+from tasks.stages.common import DATA, PROCESSED, atomic_write, file_digest, require_passed, run_stage, write_json
 from tasks.stages.download import places
-from tasks.stages.params import Embedded, entry, load
 
 EMBEDDED = DATA / "embedded"
 
@@ -59,7 +59,7 @@ def main(name: str) -> None:
     columns = [f"{one.name}.{number}" for one in attributes for number in range(options.dimension)]
     table = pl.DataFrame(matrix, schema=columns)
     table = table.insert_column(0, pl.Series("user", np.arange(len(matrix), dtype=np.int32)))
-    with whole(EMBEDDED / name) as place:
+    with atomic_write(EMBEDDED / name) as place:
         place.mkdir()
         contracts.write(table, place / "features.parquet", contracts.features_schema(columns))
         write_json(place / "schema.json", schema.model_dump(mode="json"))

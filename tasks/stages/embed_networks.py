@@ -23,26 +23,26 @@ import numpy as np
 import torch
 
 from tasks import contracts
+from tasks.config.networks import NetworkEmbeddings
+from tasks.config.params import Params, entry, load
 from tasks.models import model_class
-from tasks.models.networks.base import UserEmbedder
-from tasks.models.networks.word2vec import Word2VecConfig
+from tasks.models.user_networks.base import UserEmbedder
+from tasks.models.user_networks.word2vec import Word2VecConfig
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
+    atomic_write,
     digest,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
-from tasks.stages.network_params import NetworkEmbeddings
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent, with_word_vectors
-from tasks.stages.params import Params, entry, load
 from tasks.stages.screen import Screen
 
 
@@ -123,7 +123,7 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
     assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
     kinds = cls.reads & frozenset(options.reads)
     entries, histories = [], []
-    with whole(EMBEDDINGS / name) as place:
+    with atomic_write(EMBEDDINGS / name) as place:
         place.mkdir()
         for unit in units:
             file = embedding_file(place, unit.setting, unit.network, unit.seed)

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
+from tasks.config.params import Experiment
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.errors import DataError
@@ -18,7 +19,6 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import Model
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
-from tasks.stages.params import Experiment
 from tasks.training_data import TrainingData
 
 EMBEDDED = DATA / "embedded"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tasks.models.base import SILENT
-from tasks.models.networks.base import Embedder
 from tasks.models.training import EpochModel
+from tasks.models.user_networks.base import Embedder
 from tasks.stages.monitor import Monitor
 from tasks.stages.screen import Screen
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
-from tasks.models.networks.base import NEIGHBOURING, NetworkData, Posts, undirected
-from tasks.models.networks.word2vec import Word2VecConfig, word_vectors
-from tasks.privacy.ledger import LedgerEntry, Protected
+from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected
+from tasks.models.user_networks.word2vec import Word2VecConfig, word_vectors
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected
 from tasks.stages.common import PERTURBED, read_json
 from tasks.stages.network_files import Source
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from tasks import papers
-from tasks.reporting.published import Paper
-from tasks.reporting.results import Network
+from tasks.reporting.core.published import Paper
+from tasks.reporting.core.results import Network
 
 
 def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:

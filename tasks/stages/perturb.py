@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tasks.config.params import entry, load
 from tasks.errors import PrivacyError
-from tasks.stages.common import PERTURBED, PROCESSED, require_passed, run_stage, whole, write_json
-from tasks.stages.params import entry, load
+from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, run_stage, write_json
 
 MECHANISMS = {
     "multidimensional": "tasks.stages.perturb_features:perturb",
@@ -36,7 +36,7 @@ def main(name: str) -> None:
     """
     perturbed = entry("perturbed", name, load().perturbed)
     require_passed("processed", perturbed.data)
-    with whole(PERTURBED / name) as place:
+    with atomic_write(PERTURBED / name) as place:
         try:
             records = mechanism(perturbed.mechanism)(name, perturbed, PROCESSED / perturbed.data, place)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The features of a table of users under the multidimensional mechanism (`tasks.privacy.multidimensional`).
+"""The features of a table of users under the multidimensional mechanism (`tasks.privacy.mechanisms.multidimensional`).
 
 Writes epsilon=<e>/seed-<s>.parquet and schema.json, that of the processed data.
 """
@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from tasks import contracts
+from tasks.config.fields import PerturbedFeatures
 from tasks.datasets.encoding import encode
-from tasks.privacy import multidimensional
+from tasks.privacy.mechanisms import multidimensional
 from tasks.stages.common import write_json
-from tasks.stages.fields import PerturbedFeatures
 from tasks.stages.noise import generator
 
 

@@ -30,18 +30,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks import contracts
+from tasks.config.fields import Budgets, PublishedNetworks, RigorousNetworks
 from tasks.contracts import Feature, Schema
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import fetched
 from tasks.errors import ByHandError, DataError
-from tasks.models.networks.skipgram import skipgram_vectors
-from tasks.models.networks.walks import cooccurrences
-from tasks.privacy import edges, multidimensional, words
-from tasks.privacy.ledger import LedgerEntry
+from tasks.models.user_networks.skipgram import skipgram_vectors
+from tasks.models.user_networks.walks import cooccurrences
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms import edges, multidimensional, words
 from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
-from tasks.stages.fields import Budgets, PublishedNetworks, RigorousNetworks
 from tasks.stages.noise import generator
 
 Options = PublishedNetworks | RigorousNetworks

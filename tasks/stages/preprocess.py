@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 from tasks import contracts
+from tasks.config.params import entry, load, options
 from tasks.papers import PROTOCOLS
 from tasks.papers.protocol import Prepared
 from tasks.raw import read_raw
-from tasks.stages.common import INTERIM, PROCESSED, read_json, require_passed, run_stage, whole, write_json
-from tasks.stages.params import entry, load, options
+from tasks.stages.common import INTERIM, PROCESSED, atomic_write, read_json, require_passed, run_stage, write_json
 
 
 def main(name: str) -> None:
@@ -28,7 +28,7 @@ def main(name: str) -> None:
     source = read_json(raw / "source.json")
     prepared = protocol.prepare(read_raw(raw), chosen)
     about = {"dataset": processed.dataset, "protocol": processed.protocol, "synthetic": source["synthetic"]}
-    with whole(PROCESSED / name) as place:
+    with atomic_write(PROCESSED / name) as place:
         place.mkdir()
         _write(prepared, place, about)
         write_json(place / "source.json", source)

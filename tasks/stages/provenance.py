@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tasks.stages.common import PROVENANCE, whole, write_json
+from tasks.stages.common import PROVENANCE, atomic_write, write_json
 
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
 
@@ -46,7 +46,7 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
         "packages": {package: version(package) for package in PACKAGES},
     }
     place = path(stage, name)
-    with whole(place) as new:
+    with atomic_write(place) as new:
         write_json(new, content | timings)
 
 

@@ -13,12 +13,13 @@ import polars as pl
 
 from tasks import papers
 from tasks.errors import DataError
-from tasks.reporting import claims, comparison, files, ledger
-from tasks.reporting.claim_specs import Claim
+from tasks.reporting.core import claims, comparison, files
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.core.results import Results
 from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.paper_report import PaperReport
-from tasks.reporting.results import Results
-from tasks.stages.common import REFERENCE, REPORTS, RESULTS, run_stage, whole
+from tasks.reporting.sections import ledger
+from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write, run_stage
 from tasks.stages.papers import describe
 
 DOCS = "../../quality"
@@ -30,7 +31,7 @@ def main(name: str) -> None:
     results, report, judged = read(name)
     page = render(results, report, judged, docs=DOCS)
     for table, frame in tables(results, judged).items():
-        with whole(RESULTS / name / f"{table}.csv") as place:
+        with atomic_write(RESULTS / name / f"{table}.csv") as place:
             frame.write_csv(place, float_precision=6)
     write(name, page)
 
@@ -70,7 +71,7 @@ def tables(results: Results, judged: list[Claim]) -> dict[str, pl.DataFrame]:
 
 def write(name: str, page: str) -> None:
     """Replace the page of a suite."""
-    with whole(REPORTS / name) as place:
+    with atomic_write(REPORTS / name) as place:
         place.mkdir()
         (place / "index.html").write_text(page, encoding="utf-8")
 

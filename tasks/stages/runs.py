@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import file_digest, read_json, remove, text_digest, whole, write_json
+from tasks.stages.common import atomic_write, file_digest, read_json, remove, text_digest, write_json
 from tasks.stages.screen import Screen
 
 MANIFEST = "manifest.json"
@@ -130,7 +130,7 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, *, patient: bool, force
                 return True
             if force:
                 remove(unit.progress)
-            with whole(unit.done) as place:
+            with atomic_write(unit.done) as place:
                 place.mkdir()
                 work.run(unit, place, screen)
                 seal(place, unit.folder.name)
@@ -193,7 +193,7 @@ class Progress:
         """Yield a folder for a new state, which then is the last."""
         self._folder.mkdir(parents=True, exist_ok=True)
         last, before = self._folder / LAST, self._folder / BEFORE
-        with whole(self._folder / "new", durable=False) as place:
+        with atomic_write(self._folder / "new", durable=False) as place:
             place.mkdir()
             yield place
             seal(place, self._owner)

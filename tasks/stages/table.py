@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
+from tasks.config.params import Experiment, Params, Suite
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
-from tasks.stages.attack_params import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
-from tasks.stages.params import Experiment, Params, Suite
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -245,7 +245,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         },
         plugins=lambda key: [
             _model(suite.experiments[key].model),
-            *([] if networks else [Plugin("tasks.stages.judging", "TASKS", suite.task)]),
+            *([] if networks else [Plugin("tasks.stages.evaluators.base", "TASKS", suite.task)]),
         ],
         order=lambda key: _names(suite.experiments[key]),
     )

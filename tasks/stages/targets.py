@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.attacks.targets import split_users
+from tasks.config.attacks import AttributeAttack
+from tasks.config.params import Params, entry, load, own_file
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.attack_params import AttributeAttack
-from tasks.stages.common import PROCESSED, address, require_passed, run_stage, whole
-from tasks.stages.params import Params, entry, load, own_file
+from tasks.stages.common import PROCESSED, address, atomic_write, require_passed, run_stage
 
 FOLDER = Path("data/targets")
 TARGETS = pa.schema(
@@ -36,7 +36,7 @@ def main(name: str) -> None:
     schema, labels = read_labels(data)
     chosen = split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
     table = pl.DataFrame({"user": np.arange(schema.n_users, dtype=np.int32), "target": chosen})
-    with whole(FOLDER / f"{name}.parquet") as place:
+    with atomic_write(FOLDER / f"{name}.parquet") as place:
         contracts.write(table, place, TARGETS)
 
 

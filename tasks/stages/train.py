@@ -25,27 +25,27 @@ import pyarrow as pa
 import torch
 
 from tasks import contracts
+from tasks.config.fields import model_config
+from tasks.config.params import Experiment, Params, entry, load
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
-from tasks.privacy.ledger import Event, LedgerEntry, Protected
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, Protected
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.common import (
     CHECKPOINTS,
     PERTURBED,
     RUNS,
+    atomic_write,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
-from tasks.stages.fields import model_config
+from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.judging import judge_class
 from tasks.stages.monitor import Monitor
-from tasks.stages.params import Experiment, Params, entry, load
 from tasks.stages.screen import Screen
 
 BESIDE = "beside"
@@ -103,29 +103,29 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     cls = model_class(experiment.model)
     inputs = unit.inputs.at(unit.seed)
     suite = params.suites[experiment.suite]
-    judge = judge_class(suite.task)(inputs, suite.evaluation, suite.training)
-    data = judge.training_data(cls, unit.seed)
+    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
+    data = evaluator.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     history: list[dict[str, Any]] = []
     seconds: list[float] = []
     if isinstance(model, EpochModel):
         screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
-        monitor = Monitor(unit.progress, judge.validate, screen, suite.training.patience, judge.metric)
+        monitor = Monitor(unit.progress, evaluator.validate, screen, suite.training.patience, evaluator.metric)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
         history, seconds = monitor.history, monitor.seconds
     else:
         screen.skip()
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
     model.save(place / "model.safetensors")
-    metrics, recommendations = judge.evaluate(model)
-    contracts.write(recommendations, place / "recommendations.parquet", judge.contract)
+    metrics, recommendations = evaluator.evaluate(model)
+    contracts.write(recommendations, place / "recommendations.parquet", evaluator.contract)
     (place / BESIDE).mkdir()
     for kind, (table, contract) in beside(model).items():
         contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
     write_json(place / "metrics.json", metrics)
     write_json(place / "history.json", history)
     write_json(place / runs.SECONDS, seconds)
-    entries = ledger(model, experiment, unit, params, judge.protects)
+    entries = ledger(model, experiment, unit, params, evaluator.protects)
     write_json(place / "ledger.json", [one.model_dump(mode="json") for one in entries])
 
 
@@ -193,7 +193,7 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
     experiment = params.experiments[name]
     schema = units[0].inputs.schema
     out = RUNS / experiment.suite / name
-    with whole(out / "released") as place:
+    with atomic_write(out / "released") as place:
         for unit in units:
             (place / unit.setting).mkdir(parents=True, exist_ok=True)
             shutil.copy(unit.done / "recommendations.parquet", place / unit.setting / f"seed-{unit.seed}.parquet")
@@ -202,7 +202,7 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
                 shutil.copy(file, place / unit.setting / file.stem / f"seed-{unit.seed}.parquet")
     rows, entries = [], []
     history: dict[str, dict[str, Any]] = {}
-    with whole(out / "train") as place:
+    with atomic_write(out / "train") as place:
         for unit in units:
             about = {"setting": unit.setting, "seed": unit.seed}
             rows += [about | row for row in read_json(unit.done / "metrics.json")]

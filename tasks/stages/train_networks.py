@@ -29,10 +29,12 @@ import torch
 from numpy.typing import NDArray
 
 from tasks import contracts
+from tasks.config.fields import model_config
+from tasks.config.params import Experiment, Params, entry, load
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.models.networks.base import PairData, PairEmbedder, UserEmbedder
-from tasks.privacy.ledger import LedgerEntry
+from tasks.models.user_networks.base import PairData, PairEmbedder, UserEmbedder
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import runs
 from tasks.stages.anchor_ledger import anchors_entry
 from tasks.stages.code import fingerprint
@@ -40,15 +42,14 @@ from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
     RUNS,
+    atomic_write,
     digest,
     read_json,
     require_passed,
     run_stage,
-    whole,
     write_json,
 )
-from tasks.stages.fields import model_config
-from tasks.stages.judging_embeddings import interests, split_seed
+from tasks.stages.evaluators.embeddings import interests, split_seed
 from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,
@@ -60,7 +61,6 @@ from tasks.stages.network_files import (
 )
 from tasks.stages.network_training import fit
 from tasks.stages.networks import read, spent
-from tasks.stages.params import Experiment, Params, entry, load
 from tasks.stages.screen import Screen
 
 OF_SUITE = ("embeddings", "aligned")
@@ -267,7 +267,7 @@ def assemble(
     """Put the finished units together as the stage's two outputs."""
     out = RUNS / experiment.suite / name
     networks = embeddable(experiment.data)
-    with whole(out / "released") as place:
+    with atomic_write(out / "released") as place:
         for unit in units:
             for network in networks:
                 file = embedding_file(place, unit.setting, network, unit.seed)
@@ -276,7 +276,7 @@ def assemble(
     rows: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     history: dict[str, dict[str, Any]] = {}
-    with whole(out / "train") as place:
+    with atomic_write(out / "train") as place:
         place.mkdir()
         for unit in units:
             about = {"setting": unit.setting, "seed": unit.seed}

@@ -21,16 +21,16 @@ import numpy as np
 import polars as pl
 import torch
 
+from tasks.config.fields import model_config
+from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.stages.code import fingerprint
-from tasks.stages.common import CHECKPOINTS, RESULTS, require_passed, run_stage, text_digest, whole
-from tasks.stages.fields import model_config
+from tasks.stages.common import CHECKPOINTS, RESULTS, atomic_write, require_passed, run_stage, text_digest
+from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import read_inputs
-from tasks.stages.judging import judge_class
 from tasks.stages.monitor import Monitor
-from tasks.stages.params import Params, entry, load, own_file
 from tasks.stages.screen import Screen
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
@@ -66,7 +66,7 @@ def main(name: str) -> None:
     if path.exists():
         others = pl.read_csv(path, schema=COLUMNS).filter(pl.col("experiment") != name)
         table = pl.concat([others, table])
-    with whole(path) as place:
+    with atomic_write(path) as place:
         table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
     best = max(trials, key=lambda row: row["valid"])
     found = f"{best['metric']} {best['valid']:.4f}"
@@ -80,9 +80,9 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     suite = params.suites[experiment.suite]
     chosen = params.features_epsilon(experiment, config), config.get("sensitive_share")
     inputs = read_inputs(experiment, *chosen).at(experiment.seeds[0])
-    judge = judge_class(suite.task)(inputs, suite.evaluation, suite.training)
+    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
     seed = suite.tuning.seed
-    data = judge.training_data(cls, experiment.seeds[0])
+    data = evaluator.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(model_config(config)))
     text = json.dumps(config, sort_keys=True)
     started = time.monotonic()
@@ -96,7 +96,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
             suite.training.model_dump(),
         ]
         folder: Path = CHECKPOINTS / "tuning" / name / text_digest(json.dumps(decides, sort_keys=True))[:16]
-        monitor = Monitor(folder, judge.validate, screen, suite.training.patience, judge.metric)
+        monitor = Monitor(folder, evaluator.validate, screen, suite.training.patience, evaluator.metric)
         model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
         best = max(monitor.history, key=lambda record: record["valid"])
         valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
@@ -105,7 +105,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         values = []
         for draw in range(DRAWS):
             model.fit(data, rng=np.random.default_rng([seed, draw]))
-            values.append(judge.validate(model))
+            values.append(evaluator.validate(model))
         valid, best_epoch, epochs = float(np.mean(values)), 0, 0
     return {
         "experiment": name,
@@ -113,7 +113,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         "seed": seed,
         "best_epoch": best_epoch,
         "epochs": epochs,
-        "metric": judge.metric,
+        "metric": evaluator.metric,
         "valid": valid,
         "seconds": round(time.monotonic() - started, 1),
     }

@@ -10,8 +10,9 @@ from scipy import stats
 
 from tasks.attacks.canaries import Canaries, Watcher, draw, loss_scores, planted
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.dpae import DPAE, DPAEConfig
-from tasks.privacy import dpsgd, one_run
+from tasks.models.ranking.dpae import DPAE, DPAEConfig
+from tasks.privacy.audits import one_run
+from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

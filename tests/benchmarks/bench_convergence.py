@@ -21,8 +21,8 @@ from tasks import contracts
 from tasks.evaluation import next_items, ranking
 from tasks.graph.ops import Block
 from tasks.graph.prefixes import PrefixGraphs
-from tasks.models.sasrec import SASRec
-from tasks.models.sequential import Dropout, SequenceModel
+from tasks.models.sessions.sasrec import SASRec
+from tasks.models.sessions.sequential import Dropout, SequenceModel
 from tasks.models.sessions.srgnn import SRGNN
 from tasks.models.training import EpochModel
 from tasks.sequences import Sequences

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from tasks.privacy import edges, words
+from tasks.privacy.mechanisms import edges, words
 from tests.benchmarks.bench_perturb import peak_mb
 
 N_NODES, N_EDGES, EDGES_EPSILON = 1_000_000, 10_000_000, 10.0

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from tasks.models.networks.base import NetworkData, PairData, Posts, undirected
-from tasks.models.networks.crosue import CroGCN
-from tasks.models.networks.deepwalk import DeepWalk, DeepWalkConfig
-from tasks.models.networks.rgcn import RGCN
-from tasks.models.networks.sne import SNE
-from tasks.models.networks.word2vec import Word2Vec, Word2VecConfig
 from tasks.models.training import EpochModel
+from tasks.models.user_networks.base import NetworkData, PairData, Posts, undirected
+from tasks.models.user_networks.crosue import CroGCN
+from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
+from tasks.models.user_networks.rgcn import RGCN
+from tasks.models.user_networks.sne import SNE
+from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig
 
 N_USERS, FRIENDS, POSTS, WORDS, N_WORDS, N_COLUMNS = 1_000_000, 10, 3, 8, 20_000, 56
 STEPS = 3

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from tasks.contracts import Feature
-from tasks.privacy import multidimensional
+from tasks.privacy.mechanisms import multidimensional
 
 NUMERIC, CATEGORIES = 18, (2, 3, 21)  # GERAI's 21 features: 44 columns
 

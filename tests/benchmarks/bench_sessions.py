@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from tasks.models import model_class
-from tasks.models.sequential import SequenceModel
+from tasks.models.sessions.sequential import SequenceModel
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 from tests.models.naive_sessions import padded_loss

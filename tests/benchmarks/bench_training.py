@@ -23,13 +23,13 @@ import torch
 from implicit.cpu.bpr import BayesianPersonalizedRanking
 from scipy.sparse import csr_matrix
 
+from tasks.config.params import Params, load
 from tasks.models import MODELS, model_class
 from tasks.models.base import Recommender
-from tasks.models.bpr import BPR, BPRConfig
-from tasks.models.gerai.gcn import GCN, GCNConfig
-from tasks.models.gerai.gerai import GERAI, GERAIConfig
+from tasks.models.ranking.bpr import BPR, BPRConfig
+from tasks.models.ranking.gerai.gcn import GCN, GCNConfig
+from tasks.models.ranking.gerai.gerai import GERAI, GERAIConfig
 from tasks.models.training import EpochModel
-from tasks.stages.params import Params, load
 from tasks.training_data import TrainingData
 from tests.models import literal
 

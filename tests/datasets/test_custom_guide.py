@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tasks.config.params import load
+from tasks.config.references import check
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
 from tasks.raw import read_raw
-from tasks.stages.params import load
-from tasks.stages.references import check
 from tests import parameters
 from tests.datasets.test_custom import ready
 

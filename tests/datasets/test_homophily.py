@@ -8,7 +8,16 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from tasks.datasets.homophily import Crowd, People, by_taste, follow, follow_twice, gather, label_table, populate
+from tasks.datasets.synthetic.homophily import (
+    Crowd,
+    People,
+    by_taste,
+    follow,
+    follow_twice,
+    gather,
+    label_table,
+    populate,
+)
 
 N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]

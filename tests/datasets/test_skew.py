@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from tasks.datasets import skew
-from tasks.datasets.skew import (
+from tasks.datasets.synthetic import skew
+from tasks.datasets.synthetic.skew import (
     Deal,
     Grades,
     Shelves,

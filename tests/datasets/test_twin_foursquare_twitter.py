@@ -9,9 +9,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import cross_val_score
 
-from tasks.datasets import SOURCES, foursquare_twitter_text, twin_foursquare_twitter
+from tasks.datasets import SOURCES, foursquare_twitter_text
 from tasks.datasets.fetch import Places
-from tasks.datasets.twin_foursquare_twitter import ObtainOptions, obtain
+from tasks.datasets.synthetic import foursquare_twitter as twin_foursquare_twitter
+from tasks.datasets.synthetic.foursquare_twitter import ObtainOptions, obtain
 from tasks.raw import RawTables, read_raw
 
 NETWORKS = ("foursquare", "twitter")
@@ -174,7 +175,7 @@ def test_everything_says_that_it_is_synthetic(folder: Path) -> None:
     assert "SYNTHETIC" in (folder / "NOTE").read_text()
     assert twin_foursquare_twitter.SOURCE.synthetic
     assert "SYNTHETIC" in twin_foursquare_twitter.SOURCE.licence
-    assert SOURCES["twin_foursquare_twitter"] == "tasks.datasets.twin_foursquare_twitter"
+    assert SOURCES["twin_foursquare_twitter"] == "tasks.datasets.synthetic.foursquare_twitter"
 
 
 @pytest.mark.parametrize("wrong", [{"scale": 0.0}, {"scale": float("nan")}, {"posts": 0.0}, {"seed": -1}])

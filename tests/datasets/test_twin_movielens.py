@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from tasks.datasets import ml_1m, ml_20m, ml_100k, twin_movielens
+from tasks.datasets import ml_1m, ml_20m, ml_100k
 from tasks.datasets.fetch import Places
-from tasks.datasets.twin_movielens import GENRES, LAYOUTS, ObtainOptions, obtain, sizes
+from tasks.datasets.synthetic import movielens as twin_movielens
+from tasks.datasets.synthetic.movielens import GENRES, LAYOUTS, ObtainOptions, obtain, sizes
 from tasks.raw import read_raw
 from tests.datasets.learnable import matrix, recalls
 

@@ -4,9 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.datasets import netflix, twin_netflix
+from tasks.datasets import netflix
 from tasks.datasets.fetch import Places
-from tasks.datasets.twin_netflix import FIRST_DAY, LAST_CUSTOMER, LAST_DAY, LEVELS, ObtainOptions, obtain, sizes
+from tasks.datasets.synthetic import netflix as twin_netflix
+from tasks.datasets.synthetic.netflix import FIRST_DAY, LAST_CUSTOMER, LAST_DAY, LEVELS, ObtainOptions, obtain, sizes
 from tasks.raw import read_raw
 from tests.datasets.learnable import matrix, recalls
 

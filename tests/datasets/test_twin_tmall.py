@@ -6,9 +6,10 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from tasks.datasets import tmall, twin_tmall
+from tasks.datasets import tmall
 from tasks.datasets.fetch import Places
-from tasks.datasets.twin_tmall import ObtainOptions, obtain, sizes
+from tasks.datasets.synthetic import tmall as twin_tmall
+from tasks.datasets.synthetic.tmall import ObtainOptions, obtain, sizes
 from tasks.raw import read_raw
 from tests.datasets.learnable import matrix, recalls
 

@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from scipy import io
 from scipy.sparse import csr_array
 
-from tasks.datasets import SOURCES, twin_trust
+from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places
-from tasks.datasets.twin_trust import LAYOUTS, ObtainOptions, obtain
+from tasks.datasets.synthetic import trust as twin_trust
+from tasks.datasets.synthetic.trust import LAYOUTS, ObtainOptions, obtain
 from tasks.raw import RawTables, read_raw
 
 RELEASES = [(layout, release) for layout, known in LAYOUTS.items() for release in known.trust]
@@ -202,7 +203,7 @@ def test_everything_says_that_it_is_synthetic(tmp_path: Path) -> None:
         assert b"SYNTHETIC" in io.loadmat(file)["__header__"]
     assert twin_trust.SOURCE.synthetic
     assert "SYNTHETIC" in twin_trust.SOURCE.licence
-    assert SOURCES["twin_trust"] == "tasks.datasets.twin_trust"
+    assert SOURCES["twin_trust"] == "tasks.datasets.synthetic.trust"
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import cross_val_score
 
-from tasks.datasets import SOURCES, twin_weibo, weibo
+from tasks.datasets import SOURCES, weibo
 from tasks.datasets.fetch import Places
-from tasks.datasets.twin_weibo import ObtainOptions, obtain
+from tasks.datasets.synthetic import weibo as twin_weibo
+from tasks.datasets.synthetic.weibo import ObtainOptions, obtain
 from tasks.raw import RawTables, read_raw
 
 USERS = (8_117, 8_539)
@@ -147,7 +148,7 @@ def test_everything_says_that_it_is_synthetic(folder: Path) -> None:
     assert "SYNTHETIC" in (folder / "NOTE").read_text()
     assert twin_weibo.SOURCE.synthetic
     assert "SYNTHETIC" in twin_weibo.SOURCE.licence
-    assert SOURCES["twin_weibo"] == "tasks.datasets.twin_weibo"
+    assert SOURCES["twin_weibo"] == "tasks.datasets.synthetic.weibo"
 
 
 @pytest.mark.parametrize("wrong", [{"scale": 0.0}, {"scale": float("nan")}, {"posts": 0.0}, {"seed": -1}])

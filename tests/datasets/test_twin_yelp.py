@@ -5,10 +5,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.datasets import neighbours, twin_yelp, yelp, yelp_hin
+from tasks.datasets import yelp, yelp_hin
 from tasks.datasets.fetch import Places
-from tasks.datasets.neighbours import both_ways, friendships, some_people
-from tasks.datasets.twin_yelp import ObtainOptions, obtain, sizes
+from tasks.datasets.synthetic import neighbours
+from tasks.datasets.synthetic import yelp as twin_yelp
+from tasks.datasets.synthetic.neighbours import both_ways, friendships, some_people
+from tasks.datasets.synthetic.yelp import ObtainOptions, obtain, sizes
 from tasks.raw import RawSchema, read_raw
 from tests.datasets.learnable import matrix, recalls
 

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tasks.graph.ops import Neighbourhoods
-from tasks.models.gerai.gcn import GCNNetwork
+from tasks.models.ranking.gerai.gcn import GCNNetwork
 
 
 def node_vectors(network: GCNNetwork, graph: Neighbourhoods) -> Tensor:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tasks.models.networks.base import NetworkData, Posts
+from tasks.models.user_networks.base import NetworkData, Posts
 
 
 def network(n_users=9, n_links=10, n_columns=3, n_words=7, seed=0, **absent) -> NetworkData:

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from tasks.errors import DataError
-from tasks.models.blurm import Blurm, BlurmConfig, blur, strengths
-from tasks.models.bpr import BPR, BPRConfig
-from tasks.privacy.accounting import account
+from tasks.models.ranking.blurm import Blurm, BlurmConfig, blur, strengths
+from tasks.models.ranking.bpr import BPR, BPRConfig
+from tasks.privacy.accounting.account import account
 from tasks.training_data import TrainingData
 
 TRAINING = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "dimension": 4}

@@ -8,12 +8,12 @@ import torch
 from scipy.stats import kstest
 
 from tasks.models import model_class
-from tasks.models.sequential import NO_DROPOUT
 from tasks.models.sessions.dipsgnn import DIPSGNN, LONGEST
 from tasks.models.sessions.gated import GatedSessions
-from tasks.privacy import aggregation
-from tasks.privacy.accounting import account
-from tasks.privacy.keyed import normals
+from tasks.models.sessions.sequential import NO_DROPOUT
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import aggregation
+from tasks.privacy.mechanisms.keyed import normals
 from tasks.sequences import Sequences
 from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
 from tests.models.test_next_item_contract import learning, ragged

@@ -10,7 +10,7 @@ from scipy import stats
 from torch.func import grad, vmap
 
 from tasks.models.base import Silent
-from tasks.models.dpae import DPAE, DPAEConfig, DPAENetwork
+from tasks.models.ranking.dpae import DPAE, DPAEConfig, DPAENetwork
 from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 40, 25

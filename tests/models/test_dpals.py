@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk, symmetric_gaussian
+from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk, symmetric_gaussian
 from tasks.privacy import noise
 from tasks.training_data import TrainingData
 
@@ -66,7 +66,7 @@ def test_without_noise_and_bounds_it_is_ials(alpha):
 
 def test_blocks_change_nothing(monkeypatch):
     whole = fitted(PLAIN, unobserved_weight=0.1)
-    monkeypatch.setattr("tasks.models.dpals.BLOCK", 7 * 9)
+    monkeypatch.setattr("tasks.models.ranking.dpals.BLOCK", 7 * 9)
     parts = fitted(PLAIN, unobserved_weight=0.1)
     np.testing.assert_allclose(parts.items.numpy(), whole.items.numpy(), rtol=1e-5, atol=1e-6)
 

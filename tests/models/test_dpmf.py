@@ -8,12 +8,12 @@ import torch
 from scipy import stats
 
 from tasks.errors import ConfigurationError
-from tasks.models import dpmf
-from tasks.models.dpmf import DPMF, DPMFConfig, public_groups
-from tasks.models.neighbours import factorisation_samples
-from tasks.privacy import laplace, objective
-from tasks.privacy.accounting import account
-from tasks.privacy.audit import audit, verdict
+from tasks.models.ranking import dpmf
+from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
+from tasks.models.ranking.neighbours import factorisation_samples
+from tasks.privacy.accounting.account import account
+from tasks.privacy.audits.audit import audit, verdict
+from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores, checkerboard
 

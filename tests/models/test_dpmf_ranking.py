@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from scipy import stats
 
 from tasks.errors import DataError
-from tasks.models import dpmf_ranking
-from tasks.models.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
-from tasks.privacy.accounting import account
+from tasks.models.ranking import dpmf_ranking
+from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
+from tasks.privacy.accounting.account import account
 from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores
 

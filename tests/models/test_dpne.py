@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.dpne import DPNE, DPNEConfig, mutual_information
-from tasks.models.factors import unit_user_vectors
-from tasks.privacy import objective
-from tasks.privacy.accounting import account
+from tasks.models.ranking.dpne import DPNE, DPNEConfig, mutual_information
+from tasks.models.ranking.factors import unit_user_vectors
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores
 from tests.models.test_dpmf import descend, sparse_taste

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.ease import EASE, EASEConfig
+from tasks.models.ranking.ease import EASE, EASEConfig
 from tasks.training_data import TrainingData
 
 REGULARIZATION = 3.0

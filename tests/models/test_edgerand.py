@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.models.sequential import NO_DROPOUT
 from tasks.models.sessions.edgerand import EdgeRand, spread_first, spread_later
-from tasks.privacy import aggregation
-from tasks.privacy.accounting import account
+from tasks.models.sessions.sequential import NO_DROPOUT
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tests.models.naive_sessions import all_scores, mean_loss
 from tests.models.test_next_item_contract import learning, ragged

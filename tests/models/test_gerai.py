@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.gerai.gcn import GCN, GCNConfig
-from tasks.models.gerai.gerai import GERAI, GERAIConfig
+from tasks.models.ranking.gerai.gcn import GCN, GCNConfig
+from tasks.models.ranking.gerai.gerai import GERAI, GERAIConfig
 from tasks.training_data import TrainingData
 from tests.models import literal
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from tasks.models.hrnn import HRNN
-from tasks.models.sequential import NO_DROPOUT
+from tasks.models.sessions.hrnn import HRNN
+from tasks.models.sessions.sequential import NO_DROPOUT
 from tests.models.test_next_item_contract import learning, ragged
 
 SETTINGS = {"epochs": 3, "batch_size": 4, "learning_rate": 0.05, "dimension": 6}

@@ -6,8 +6,8 @@ import torch
 from scipy.sparse import csr_array
 
 from tasks.errors import ConfigurationError
-from tasks.models import knn
-from tasks.models.knn import KNN, KNNConfig
+from tasks.models.ranking import knn
+from tasks.models.ranking.knn import KNN, KNNConfig
 from tasks.training_data import TrainingData
 
 

@@ -8,7 +8,7 @@ import torch
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.base import Silent
-from tasks.models.lightfm import LightFM, LightFMConfig, LightFMNetwork, violations
+from tasks.models.ranking.lightfm import LightFM, LightFMConfig, LightFMNetwork, violations
 from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, N_COLUMNS, WIDTH = 20, 30, 4, 3

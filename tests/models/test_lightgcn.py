@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.lightgcn import LightGCN, LightGCNConfig
+from tasks.models.ranking.lightgcn import LightGCN, LightGCNConfig
 from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores, checkerboard
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tasks.errors import DataError
-from tasks.models.networks.base import NetworkData, PairData
-from tasks.models.networks.controls import Attributes, Degree, Random
-from tasks.models.networks.crosue import CroGCN
-from tasks.models.networks.deepwalk import DeepWalk
-from tasks.models.networks.rgcn import RGCN
-from tasks.models.networks.sne import SNE
-from tasks.models.networks.udmf import UDMF
-from tasks.models.networks.word2vec import Word2Vec
 from tasks.models.training import EpochModel
+from tasks.models.user_networks.base import NetworkData, PairData
+from tasks.models.user_networks.controls import Attributes, Degree, Random
+from tasks.models.user_networks.crosue import CroGCN
+from tasks.models.user_networks.deepwalk import DeepWalk
+from tasks.models.user_networks.rgcn import RGCN
+from tasks.models.user_networks.sne import SNE
+from tasks.models.user_networks.udmf import UDMF
+from tasks.models.user_networks.word2vec import Word2Vec
 from tests.models.naive_networks import network
 
 STEPS = {"epochs": 3, "batch_size": 7, "learning_rate": 0.01, "dimension": 5}

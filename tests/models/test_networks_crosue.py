@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.networks.crosue import CroGCN, CroGCNConfig
+from tasks.models.user_networks.crosue import CroGCN, CroGCNConfig
 from tests.models import naive_networks as naive
 from tests.models.test_networks_contract import pair
 

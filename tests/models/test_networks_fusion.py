@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from tasks.models.networks.base import NetworkData
-from tasks.models.networks.deepwalk import DeepWalkConfig
-from tasks.models.networks.sne import SNE, SNEConfig
-from tasks.models.networks.udmf import UDMF, UDMFConfig, standardised
+from tasks.models.user_networks.base import NetworkData
+from tasks.models.user_networks.deepwalk import DeepWalkConfig
+from tasks.models.user_networks.sne import SNE, SNEConfig
+from tasks.models.user_networks.udmf import UDMF, UDMFConfig, standardised
 from tests.models.naive_networks import network
 
 SMALL_WALK = DeepWalkConfig(dimension=4, walks=4, length=6, window=2)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.networks import rgcn
-from tasks.models.networks.base import NetworkData, undirected
-from tasks.models.networks.friendship import batches, friendship_loss, mean_of_friends
-from tasks.models.networks.rgcn import RGCN, RGCNConfig
-from tasks.models.networks.text import PostVectors
+from tasks.models.user_networks import rgcn
+from tasks.models.user_networks.base import NetworkData, undirected
+from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
+from tasks.models.user_networks.rgcn import RGCN, RGCNConfig
+from tasks.models.user_networks.text import PostVectors
 from tests.models import naive_networks as naive
 
 CONFIG = RGCNConfig(epochs=2, batch_size=8, learning_rate=0.01, hidden=6, dimension=5, free=3)

@@ -7,12 +7,12 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
-from tasks.models.networks.base import NetworkData, Posts
-from tasks.models.networks.deepwalk import DeepWalk, DeepWalkConfig
-from tasks.models.networks.friendship import neighbourhoods
-from tasks.models.networks.skipgram import factorised, shifted_ppmi
-from tasks.models.networks.walks import cooccurrences, nearby, random_walks
-from tasks.models.networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
+from tasks.models.user_networks.base import NetworkData, Posts
+from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
+from tasks.models.user_networks.friendship import neighbourhoods
+from tasks.models.user_networks.skipgram import factorised, shifted_ppmi
+from tasks.models.user_networks.walks import cooccurrences, nearby, random_walks
+from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
 from tests.models.naive_networks import friends_of, network
 
 FALSE_ALARM = 1e-3

@@ -6,8 +6,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from tasks.errors import DataError
-from tasks.models.bpr import BPR
-from tasks.models.rap import RAP, Adversary, RAPConfig, entropy
+from tasks.models.ranking.bpr import BPR
+from tasks.models.ranking.rap import RAP, Adversary, RAPConfig, entropy
 from tasks.models.training import draw_weights
 from tasks.training_data import TrainingData
 

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from tasks.models.rating_means import PrivateRatingMeans, PrivateRatingMeansConfig, RatingMeans, RatingMeansConfig
+from tasks.models.social.rating_means import (
+    PrivateRatingMeans,
+    PrivateRatingMeansConfig,
+    RatingMeans,
+    RatingMeansConfig,
+)
 from tasks.training_data import TrainingData
 from tests.models.social_data import poisoned, ratings
 

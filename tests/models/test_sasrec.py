@@ -6,8 +6,8 @@ import torch
 from pydantic import ValidationError
 from torch.nn.functional import cross_entropy, layer_norm
 
-from tasks.models.sasrec import SASRec
-from tasks.models.sequential import NO_DROPOUT, Dropout
+from tasks.models.sessions.sasrec import SASRec
+from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
 from tests.models.test_next_item_contract import learning, ragged
 
 SETTINGS = {"epochs": 2, "batch_size": 4, "learning_rate": 0.05, "dimension": 6}

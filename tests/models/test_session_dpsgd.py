@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from scipy import stats
 
 from tasks.models.base import Silent
-from tasks.models.sequential import NO_DROPOUT
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.dpsgd import DPSGD, PIECE, DPSGDConfig
+from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.sequences import Sequences
 from tests.models.test_next_item_contract import learning, ragged
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from tasks.config.params import first_error
 from tasks.models import model_class
-from tasks.models.sequential import NO_DROPOUT
-from tasks.stages.params import first_error
+from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.training_data import TrainingData
 from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes
 from tests.models.test_next_item_contract import learning, ragged

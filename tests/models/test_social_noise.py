@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tasks.models.social.messages import Broadcast
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tests.models.social_data import N_USERS, make, ratings, started
 
 ROUNDS = 600

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tasks.models.social.messages import Broadcast
-from tasks.privacy.accounting import account
+from tasks.privacy.accounting.account import account
 from tests.models.social_data import make, poisoned, ratings, started
 
 QUIET = {"epsilon": math.inf}

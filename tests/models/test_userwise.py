@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.privacy import ghost
-from tasks.privacy.accounting import account
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import ghost
 from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 30, 20

@@ -7,8 +7,8 @@ import pytest
 from dp_accounting import rdp
 from scipy import optimize, stats
 
-from tasks.privacy.accounting import account
-from tasks.privacy.ledger import Event
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event
 
 
 def event(kind: str, count: int = 1, **parameters: float) -> Event:

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from tasks.privacy import aggregation
-from tasks.privacy.accounting import account
-from tasks.privacy.aggregation import VISIT_SENSITIVITY, release_event, rigorous_sigma
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import aggregation
+from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY, release_event, rigorous_sigma
 
 
 def by_item(transitions, vectors):

@@ -8,11 +8,12 @@ from scipy import stats
 
 from tasks.attacks import edges
 from tasks.contracts import Feature
-from tasks.privacy import aggregation, laplace, multidimensional, piecewise, unary, worst_cases
-from tasks.privacy.accounting import account
-from tasks.privacy.audit import audit, lower_bound, provable, verdict
-from tasks.privacy.ledger import Event
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event
+from tasks.privacy.audits import worst_cases
+from tasks.privacy.audits.audit import audit, lower_bound, provable, verdict
+from tasks.privacy.mechanisms import aggregation, laplace, multidimensional, piecewise, unary
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
 FEATURES = (
     *(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(5)),

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-from tasks.privacy.accounting import account
-from tasks.privacy.dpsgd import PRECISION, clip_factors, noise_multiplier, poisson_sample, release
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms.dpsgd import PRECISION, clip_factors, noise_multiplier, poisson_sample, release
 
 
 def spent(multiplier: float, probability: float, steps: int, delta: float) -> float:

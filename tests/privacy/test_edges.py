@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from tasks.privacy import edges
-from tasks.privacy.accounting import account
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import edges
 
 MODES = ["published", "rigorous"]
 SPARSE, MIDDLE, DENSE = (120, 500, 1.0), (120, 500, 8.0), (60, 1_600, 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.privacy import functional
+from tasks.privacy.mechanisms import functional
 
 
 @pytest.mark.parametrize(("dim", "scale"), [(20, 0.00375), (40, 0.01375), (60, 0.03), (80, 0.0525), (100, 0.08125)])

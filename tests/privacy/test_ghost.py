@@ -8,7 +8,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from tasks.errors import ConfigurationError
-from tasks.privacy import ghost
+from tasks.privacy.mechanisms import ghost
 
 SHAPES = [(0, 5, (3,)), (1, 1, (1,)), (4, 7, (3,)), (9, 6, (5, 2)), (3, 20, (8, 4, 2))]
 

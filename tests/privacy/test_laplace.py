@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.privacy import laplace
+from tasks.privacy.mechanisms import laplace
 
 
 def interactions(rng: np.random.Generator, n: int = 5_000) -> tuple[np.ndarray, np.ndarray]:

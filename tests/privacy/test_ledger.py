@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from tasks.privacy.ledger import Event, LedgerEntry, show_epsilon
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, show_epsilon
 
 ENTRY = LedgerEntry(
     protects="feature",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.contracts import Feature
-from tasks.privacy import multidimensional, piecewise
+from tasks.privacy.mechanisms import multidimensional, piecewise
 
 NUMBERS = tuple(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(3))
 COLOUR = Feature(name="colour", kind="categorical", categories=("red", "green", "blue"))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from tasks.privacy import objective
-from tasks.privacy.audit import audit, verdict
-from tasks.privacy.worst_cases import ROUNDING, Samples
+from tasks.privacy.audits.audit import audit, verdict
+from tasks.privacy.audits.worst_cases import ROUNDING, Samples
+from tasks.privacy.mechanisms import objective
 
 CONFIDENCE = 0.999
 DRAWS = 5_000_000

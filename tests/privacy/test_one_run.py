@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.privacy.one_run import audit, guesses, lower_bound, p_value
+from tasks.privacy.audits.one_run import audit, guesses, lower_bound, p_value
 
 
 def test_the_example_that_the_paper_prints() -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.privacy import optimal_clip
+from tasks.privacy.mechanisms import optimal_clip
 
 
 def slow_objective(bound: float, norms: np.ndarray, l1: np.ndarray, cost: float) -> float:

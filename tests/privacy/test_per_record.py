@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.privacy.per_record import Owned, copies, product, squared_norms, weighted_sums
+from tasks.privacy.accounting.per_record import Owned, copies, product, squared_norms, weighted_sums
 
 
 @pytest.mark.parametrize("counts", [[1], [2, 0, 3], [0, 0, 1, 7, 2, 0]])

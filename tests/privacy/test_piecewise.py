@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.privacy import piecewise
+from tasks.privacy.mechanisms import piecewise
 
 BUDGETS = [1e-3, 0.1, 1.0, 2.5, 20.0, 60.0]
 INPUTS = [-1.0, -0.3, 0.0, 0.7, 1.0]

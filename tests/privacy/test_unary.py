@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI
 
-from tasks.privacy import unary
+from tasks.privacy.mechanisms import unary
 
 BUDGETS = [1e-3, 0.5, 2.5, 10.0]
 

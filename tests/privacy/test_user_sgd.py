@@ -8,10 +8,10 @@ import torch
 from scipy import stats
 from torch import nn
 
-from tasks.privacy import ghost, user_sgd
-from tasks.privacy.accounting import account
-from tasks.privacy.dpsgd import release
-from tasks.privacy.ledger import Event
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event
+from tasks.privacy.mechanisms import ghost, user_sgd
+from tasks.privacy.mechanisms.dpsgd import release
 
 N_USERS, EPSILON, DELTA = 40, 0.5, 1e-3
 """A small budget: the accountant's work grows as noise falls."""

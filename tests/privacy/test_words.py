@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from tasks.privacy import words
+from tasks.privacy.mechanisms import words
 
 BUDGETS = [1e-3, 0.5, 7.5, 100.0]
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale, Schema
 from tasks.datasets.encoding import encode
-from tasks.privacy import multidimensional
+from tasks.privacy.mechanisms import multidimensional
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import RawSchema

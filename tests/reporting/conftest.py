@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.reporting.results import Results
+from tasks.reporting.core.results import Results
 from tasks.stages import collect, report
 from tests.reporting import example
 

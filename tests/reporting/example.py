@@ -12,8 +12,8 @@ import polars as pl
 
 from tasks import contracts
 from tasks.evaluation.gains import GAINS
-from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.published import ATTACKERS
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core.published import ATTACKERS
 from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[2]

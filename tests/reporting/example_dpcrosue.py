@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.results import BASE, Aligned, Network, Processed, Results, Spent, System, label
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core.results import BASE, Aligned, Network, Processed, Results, Spent, System, label
 from tests.reporting import made, shown
 from tests.reporting.example import entry
 

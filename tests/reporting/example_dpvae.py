@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from tasks.papers.dpvae.published import BOTH, CONSTANT, NDCG, NONE, OPTIMAL, PLAIN, RECALL, STANDARD, USER
-from tasks.privacy.ledger import LedgerEntry
-from tasks.reporting.results import BASE, Processed, Results, Spent, System, label
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core.results import BASE, Processed, Results, Spent, System, label
 from tests.reporting import made, shown
 from tests.reporting.example import COUNTS, entry
 

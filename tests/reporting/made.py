@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluation.gains import GAINS
-from tasks.reporting.results import Run, System
+from tasks.reporting.core.results import Run, System
 from tests.reporting.example import ROOT
 
 

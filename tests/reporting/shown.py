@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasks.reporting import claims as judging
 from tasks.reporting import page as pages
-from tasks.reporting.claim_specs import Claim
-from tasks.reporting.results import Results
+from tasks.reporting.core import claims as judging
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.results import Results
 from tasks.stages.papers import describe
 from tasks.stages.report import report_of
 

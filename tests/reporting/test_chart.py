@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.chart import LETTER, LINE, Chart, Drawing, Level, Panel, Point, Series, draw, ticks
+from tasks.reporting.core.chart import LETTER, LINE, Chart, Drawing, Level, Panel, Point, Series, draw, ticks
 
 values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 

@@ -11,10 +11,10 @@ import pytest
 
 from tasks.papers.gerai import claims as claims_gerai
 from tasks.papers.gerai.published import GERAI
-from tasks.reporting import claims
-from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Trend
-from tasks.reporting.published import CUTOFFS
-from tasks.reporting.results import Results
+from tasks.reporting.core import claims
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Trend
+from tasks.reporting.core.published import CUTOFFS
+from tasks.reporting.core.results import Results
 from tests.reporting import shown
 from tests.reporting.example import SEEDS
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from tasks.reporting import comparison, tables
-from tasks.reporting.results import Results
+from tasks.reporting.core import comparison
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import tables
 
 
 def rows(results: Results, **where: str) -> list[dict]:

@@ -12,22 +12,11 @@ import pytest
 
 from tasks.evaluation.statistics import paired_tests
 from tasks.papers.dpcrosue.published import VALUES
-from tasks.reporting import (
-    alignment,
-    comparison,
-    controls,
-    details,
-    leaks,
-    ledger,
-    links,
-    networks,
-    summary,
-    sweeps,
-    tables,
-)
-from tasks.reporting.alignment import Way
-from tasks.reporting.layout import Row, Table
-from tasks.reporting.results import Aligned, Results, System
+from tasks.reporting.core import comparison, sweeps
+from tasks.reporting.core.layout import Row, Table
+from tasks.reporting.core.results import Aligned, Results, System
+from tasks.reporting.sections import alignment, controls, details, leaks, ledger, links, networks, summary, tables
+from tasks.reporting.sections.alignment import Way
 from tasks.stages.report import report_of
 from tests.reporting import example_dpcrosue, example_privsr, shown
 from tests.reporting.example_dpcrosue import INTERESTS, WAYS

@@ -15,20 +15,12 @@ import pytest
 from tasks.errors import DataError
 from tasks.papers.dpvae import preparation
 from tasks.papers.dpvae.published import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
-from tasks.reporting import (
-    comparison,
-    embeddings,
-    figures,
-    ladder,
-    lead,
-    one_run,
-    page,
-    summary,
-    tables,
-    validation,
-)
-from tasks.reporting.claim_specs import Claim
-from tasks.reporting.results import Processed, Results
+from tasks.reporting import page
+from tasks.reporting.core import comparison, figures
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.results import Processed, Results
+from tasks.reporting.sections import embeddings, lead, one_run, summary, tables, validation
+from tasks.reporting.sections import tradeoff as ladder
 from tasks.stages import collect
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_next, shown

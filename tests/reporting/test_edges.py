@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting import edges
-from tasks.reporting.results import Results
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import edges
 from tests.reporting import example_next
 
 

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from tasks.papers.gerai.published import GERAI
-from tasks.reporting import figures
-from tasks.reporting.results import Results
+from tasks.reporting.core import figures
+from tasks.reporting.core.results import Results
 from tasks.stages.report import report_of
 from tests.reporting.example import ALL, MAJORITY
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting import files
+from tasks.reporting.core import files
+from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER, Results
 from tasks.reporting.page import headline_cutoff
-from tasks.reporting.results import GAIN_ORDER, METRIC_ORDER, Results
 from tasks.stages.papers import describe
 from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr, shown
 from tests.reporting.example import ROOT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.reporting.layout import count, joined, number, signed
+from tasks.reporting.core.layout import count, joined, number, signed
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from tasks.privacy.ledger import Event, LedgerEntry
-from tasks.reporting import details, ledger, tables
-from tasks.reporting.results import Results, Spent
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.reporting.core.results import Results, Spent
+from tasks.reporting.sections import details, ledger, tables
 from tests.reporting.example import SEEDS, SPENT
 
 

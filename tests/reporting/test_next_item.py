@@ -9,17 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.reporting import (
-    accounting,
-    comparison,
-    data_statistics,
-    figures,
-    lead,
-    page,
-    summary,
-    tables,
-)
-from tasks.reporting.results import Results
+from tasks.reporting import page
+from tasks.reporting.core import comparison, figures
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import accounting, data_statistics, lead, summary, tables
 from tasks.stages.report import report_of
 from tests.reporting import example_next, shown
 from tests.reporting.example_next import QUALITY, SEEDS, STEPS

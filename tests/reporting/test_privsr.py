@@ -13,26 +13,22 @@ import pytest
 from tasks.evaluation.statistics import paired_tests
 from tasks.papers.privsr.claims import ERROR as MEASURE
 from tasks.papers.privsr.published import PRIVSR, SHARE, SHARES, VALUES
-from tasks.reporting import (
+from tasks.reporting import page
+from tasks.reporting.core import claims, comparison, figures, findings, sweeps
+from tasks.reporting.core.claim_specs import Order, Side
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.sections import (
     accounting,
-    claims,
-    comparison,
     data_statistics,
-    figures,
-    findings,
     iterations,
-    ladder,
     lead,
     means,
-    page,
     reconstruction,
     summary,
-    sweeps,
     tables,
     validation,
 )
-from tasks.reporting.claim_specs import Order, Side
-from tasks.reporting.results import Results, System
+from tasks.reporting.sections import tradeoff as ladder
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_privsr, shown
 from tests.reporting.example_privsr import EPOCHS, ERROR, PER_EPOCH, TOTALS

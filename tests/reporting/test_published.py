@@ -7,16 +7,16 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from tasks.config.params import load
 from tasks.models import MODELS
 from tasks.papers import REPORTS
 from tasks.papers.dipsgnn.published import DIPSGNN
 from tasks.papers.dpcrosue.published import DPCROSUE
 from tasks.papers.dpvae.published import DPVAE
 from tasks.papers.gerai.published import GERAI
-from tasks.reporting.data_statistics import STATISTICS
-from tasks.reporting.published import ATTACKERS, FULL, SAMPLED, Table
+from tasks.reporting.core.published import ATTACKERS, FULL, SAMPLED, Table
+from tasks.reporting.sections.data_statistics import STATISTICS
 from tasks.stages.papers import describe
-from tasks.stages.params import load
 from tasks.stages.report import report_of
 from tests.reporting import example_privsr, shown
 from tests.reporting.example import ROOT

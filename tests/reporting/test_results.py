@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting.results import Results, label
+from tasks.reporting.core.results import Results, label
 from tests.reporting.example import CUTOFFS, MAJORITY, SEEDS
 
 

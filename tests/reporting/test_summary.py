@@ -7,10 +7,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from tasks.reporting import attacks, findings, summary
-from tasks.reporting.layout import signed
-from tasks.reporting.lead import lead
-from tasks.reporting.results import Results
+from tasks.reporting.core import findings
+from tasks.reporting.core.layout import signed
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import attacks, summary
+from tasks.reporting.sections.lead import lead
 
 K = 10
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.reporting import validation
-from tasks.reporting.results import BASE, Results
+from tasks.reporting.core.results import BASE, Results
+from tasks.reporting.sections import validation
 from tests.reporting import example_next
 
 

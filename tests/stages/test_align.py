@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages import align, check, collect, perturb
@@ -18,7 +19,6 @@ from tasks.stages.align_inputs import Anchors, locate
 from tasks.stages.align_ways import Found, judged
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
-from tasks.stages.params import load
 from tasks.stages.runs import Progress
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted, leftovers

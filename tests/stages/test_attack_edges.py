@@ -15,17 +15,17 @@ from scipy.stats import norm
 
 from tasks import contracts
 from tasks.attacks import edges
+from tasks.config.attacks import EdgeAttack
+from tasks.config.params import Params, load
+from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.models.sessions.dipsgnn import DIPSGNN
-from tasks.privacy import aggregation
+from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
 from tasks.stages.attack_edges import choose_targets, read_model, recommended
-from tasks.stages.attack_params import EdgeAttack
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import Params, load
-from tasks.stages.references import check_references
 from tests.stages import tiny, tiny_embeddings, tiny_next
 
 OUT = RUNS / "tiny" / "edges"

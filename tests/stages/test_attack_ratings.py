@@ -11,14 +11,14 @@ import pytest
 from tasks import contracts
 from tasks.attacks import reconstruction
 from tasks.attacks.reconstruction import Published, Targets
+from tasks.config.attacks import ReconstructionAttack
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import attack_ratings, train
-from tasks.stages.attack_params import ReconstructionAttack
 from tasks.stages.attack_ratings import Release, attacked
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import load
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
 
 NAMES = ("tiny-privsr", "tiny-mf-ratings", "tiny-rating-means")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import ConfigurationError, PrivacyError
-from tasks.privacy import aggregation, piecewise, worst_cases
+from tasks.privacy.audits import worst_cases
+from tasks.privacy.mechanisms import aggregation, piecewise
 from tasks.stages import audit
 from tasks.stages.common import RUNS, digest, read_json
 from tests.stages import tiny, tiny_ratings

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tasks.config.params import load
 from tasks.errors import PrivacyError
-from tasks.privacy import piecewise
+from tasks.privacy.mechanisms import piecewise
 from tasks.stages import audit
 from tasks.stages.audit_networks import releases
 from tasks.stages.common import RUNS, read_json
-from tasks.stages.params import load
 from tests.stages import tiny_networks
 from tests.stages import tiny_systems as tiny
 

@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table, holds
 from tasks.raw import write_raw_schema
 from tasks.stages import check
 from tasks.stages.common import require_passed, run_stage, write_json
-from tasks.stages.params import load
 from tests import parameters
 from tests.quality import tables
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.stages import code, common
-from tasks.stages.common import digest, read_json, require_passed, run_stage, whole, write_json
-from tasks.stages.params import load
+from tasks.stages.common import atomic_write, digest, read_json, require_passed, run_stage, write_json
 from tests import parameters
 
 
@@ -50,7 +50,7 @@ def test_an_output_is_replaced_whole_or_not_at_all(
     path = tmp_path / "below" / "output"
 
     def write(text: str, *, broken: bool) -> None:
-        with whole(path) as place:
+        with atomic_write(path) as place:
             fill(place, text)
             if broken:
                 raise error
@@ -80,7 +80,7 @@ def test_what_a_killed_run_left_is_cleared_away_and_what_a_live_one_writes_is_no
     fill_folder(tmp_path / f".output.{dead_process()}.partial", "half")
     live = tmp_path / f".output.{os.getppid()}.partial"
     fill_folder(live, "of another process")
-    with whole(path) as place:
+    with atomic_write(path) as place:
         fill_folder(place, "whole")
     assert sorted(os.listdir(tmp_path)) == sorted(["output", live.name])
 
@@ -88,7 +88,7 @@ def test_what_a_killed_run_left_is_cleared_away_and_what_a_live_one_writes_is_no
 def test_a_kill_between_the_two_renames_does_not_lose_the_last_output(tmp_path: Path) -> None:
     path = tmp_path / "output"
     fill_folder(tmp_path / f".output.{dead_process()}.old.partial", "last")
-    with whole(path) as place:
+    with atomic_write(path) as place:
         assert content(path) == "last"
         fill_folder(place, "new")
     assert content(path) == "new"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tasks.config.params import Dataset, options
 from tasks.datasets import FORMATS, SOURCES, ml_100k
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
-from tasks.stages.params import Dataset, options
 from tests import parameters
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets import archive, demo, ml_100k
+from tasks.datasets import archive, ml_100k
+from tasks.datasets.synthetic import demo
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import download
 from tasks.stages.common import PLACED, RAW, digest, read_json

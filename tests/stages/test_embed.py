@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.contracts import Feature
 from tasks.datasets import glove
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import embed, train
 from tasks.stages.common import PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.params import load
 from tests.stages import test_train, tiny
 
 OUT = embed.EMBEDDED / "tiny"
@@ -250,7 +250,7 @@ def test_movielens_occupations_have_vectors_from_the_mirrors_part_of_glove(
     mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All 21: 15 by name, 6 by their parts, none hashed."""
-    from tasks.datasets.twin_movielens import OCCUPATIONS_100K
+    from tasks.datasets.synthetic.movielens import OCCUPATIONS_100K
 
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
     ask_for("glove")

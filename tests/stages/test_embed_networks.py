@@ -13,7 +13,7 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import embed_networks, monitor
 from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json, write_json
 from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors, write_vectors

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from tasks import contracts
+from tasks.config.params import Evaluation, Training
 from tasks.errors import DataError
 from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender
 from tasks.sequences import Sequences
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
+from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs
-from tasks.stages.judging_next_items import NextItem
-from tasks.stages.params import Evaluation, Training
 from tasks.training_data import TrainingData
 from tests.stages import tiny
 

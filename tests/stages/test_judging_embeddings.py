@@ -14,7 +14,7 @@ from tasks.errors import DataError
 from tasks.evaluation.classification import predict_labels
 from tasks.quality import suites
 from tasks.stages.common import write_json
-from tasks.stages.judging_embeddings import interests, split_seed
+from tasks.stages.evaluators.embeddings import interests, split_seed
 from tasks.stages.network_files import embedded, read_vectors
 from tests.stages import tiny_networks
 

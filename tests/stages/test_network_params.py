@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.stages.anchor_ledger import anchors_entry
-from tasks.stages.network_params import Alignment, NetworkEmbeddings
 from tests.stages.tiny_pair import ENTRY
 
 EMBEDDINGS = {

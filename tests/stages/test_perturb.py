@@ -9,8 +9,8 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
-from tasks.privacy import multidimensional
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms import multidimensional
 from tasks.stages import perturb
 from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.noise import generator

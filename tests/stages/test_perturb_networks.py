@@ -8,17 +8,17 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.contracts import ProcessedTables
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
 from tasks.errors import ByHandError, DataError
-from tasks.models.networks.base import NetworkData, Posts
-from tasks.privacy.ledger import LedgerEntry
+from tasks.models.user_networks.base import NetworkData, Posts
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.quality.counting import count
 from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.noise import generator
-from tasks.stages.params import load
 from tests.stages import tiny_networks as tiny
 
 SETTINGS = ("base", "edges_epsilon=5.0", "features_epsilon=20.0")

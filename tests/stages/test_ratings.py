@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from tasks import contracts
+from tasks.config.params import Evaluation, Training, load
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Progress, RatingPredictor
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
+from tasks.stages.evaluators.ratings import Ratings
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.stages.judging_ratings import Ratings
-from tasks.stages.params import Evaluation, Training, load
 from tasks.training_data import TrainingData
 from tests.stages import tiny, tiny_ratings
 

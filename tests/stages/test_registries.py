@@ -11,11 +11,11 @@ from typing import get_args
 import pytest
 
 from tasks.attacks import ATTACKERS
+from tasks.config import fields, params
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
-from tasks.stages import fields, params
-from tasks.stages.judging import TASKS, judge_class
+from tasks.stages.evaluators.base import TASKS, evaluator_class
 from tasks.stages.perturb import MECHANISMS, mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,9 +29,9 @@ REGISTRIES = {
     "tasks": TASKS,
 }
 UNNAMED = {
-    "tasks.stages.params": ["tasks.stages.references", "tasks.datasets.", "tasks.models.", "tasks.protocols.", "torch"],
+    "tasks.config.params": ["tasks.config.references", "tasks.datasets.", "tasks.models.", "tasks.protocols.", "torch"],
     "tasks.stages.perturb": ["tasks.stages.perturb_", "tasks.privacy", "polars"],
-    "tasks.stages.judging": ["tasks.stages.judging_", "tasks.evaluation.next_items", "tasks.evaluation.rating"],
+    "tasks.stages.evaluators.base": ["tasks.stages.judging_", "tasks.evaluation.next_items", "tasks.evaluation.rating"],
 }
 """Module -> what it must not load by itself."""
 
@@ -52,7 +52,7 @@ def test_the_types_know_the_names_that_the_registries_have() -> None:
 
 
 def test_an_unknown_name_has_no_plug_in() -> None:
-    for resolve in (judge_class, mechanism):
+    for resolve in (evaluator_class, mechanism):
         with pytest.raises(KeyError):
             resolve("embedding")
 

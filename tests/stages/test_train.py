@@ -8,7 +8,7 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import DataError
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import monitor, perturb, train
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tests.stages import tiny

@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import align, collect, embed_networks, monitor, train_networks
 from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors
-from tasks.stages.params import load
 from tests.stages import tiny_systems as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from tasks import contracts
+from tasks.config.params import load
+from tasks.config.references import check_references
 from tasks.contracts import Feature, Schema
 from tasks.stages.common import PROCESSED, QUALITY, write_json
-from tasks.stages.params import load
-from tasks.stages.references import check_references
 from tests import parameters as parameters_
 
 N_USERS = 300

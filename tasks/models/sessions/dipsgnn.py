@@ -28,13 +28,13 @@ from torch import Tensor, nn
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.base import SILENT, Progress
-from tasks.models.sequential import NO_DROPOUT, Dropout
 from tasks.models.sessions.gated import BATCH, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entry
+from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
-from tasks.privacy import aggregation
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.noise import gaussian_by_key, gaussian_tensor
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData

@@ -23,14 +23,15 @@ from torch.nn.functional import cross_entropy
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.models.sequential import NO_DROPOUT, Dropout, inputs_and_targets
 from tasks.models.sessions.gated import GatedSessions, gated
+from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
-from tasks.privacy import dpsgd, noise
-from tasks.privacy.accounting import account
-from tasks.privacy.ledger import Event, LedgerEntry
-from tasks.privacy.per_record import Owned, copies, product, squared_norms, weighted_sums
+from tasks.privacy import noise
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.per_record import Owned, copies, product, squared_norms, weighted_sums
+from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

@@ -19,8 +19,8 @@ from tasks.models.sessions.dipsgnn import AFTER_TRAINING, DIPSGNN, LONGEST, DIPS
 from tasks.models.sessions.gated import GatedSessions
 from tasks.models.sessions.ledgers import LABELS, matrices_entry
 from tasks.models.training import EpochConfig
-from tasks.privacy import aggregation
-from tasks.privacy.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData

@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy, linear
 
 from tasks.graph.ops import Block, additive_scores, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
-from tasks.models.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
+from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData

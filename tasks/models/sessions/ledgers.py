@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from tasks.privacy import aggregation
-from tasks.privacy.accounting import account
-from tasks.privacy.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import aggregation
 
 READ = (
     "Which items a prefix holds, which of them is the last, and which one comes next are read without noise, and "

@@ -17,8 +17,8 @@ from pydantic import Field, model_validator
 from tasks.models.social import ledgers
 from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
 from tasks.models.training import EpochConfig
-from tasks.privacy.ledger import LedgerEntry
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
 
 class SoRegConfig(FactorisationConfig):

@@ -30,7 +30,7 @@ from tasks.models.social.ratings import RatingTable
 from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tasks.training_data import TrainingData
 
 PARTIES = ("recommender", "users", "friends")

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from tasks.models.social.messages import FriendMessages
 from tasks.models.social.ratings import RatingTable
 from tasks.privacy import noise
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
 BLOCK = 8192  # links at a time
 

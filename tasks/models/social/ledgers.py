@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasks.privacy.accounting import account
-from tasks.privacy.ledger import Accounting, Event, LedgerEntry
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 
 VALUE = "the value of one sensitive rating replaced"
 RIGOROUS = "Gaussian noise on submissions computed with vectors of published ratings"
 """The mechanism of rigorous accounting."""
 NOISY_SUMS = "Laplace noise on items' sums of sensitive ratings"
-"""The mechanism of `tasks.models.rating_means.PrivateRatingMeans`."""
+"""The mechanism of `tasks.models.social.rating_means.PrivateRatingMeans`."""
 VALIDATION = "Validation ratings choose the epoch without noise: the budget does not cover them."
 PRESENCE = "Which items a user rated is not hidden: users with a rating of an item send messages about it."
 OWN = (

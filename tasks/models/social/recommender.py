@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.models.social.messages import Broadcast, Submissions
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
 
 class UntrustedRecommender:

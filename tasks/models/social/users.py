@@ -13,7 +13,7 @@ from tasks.models.social.friends import Friends
 from tasks.models.social.messages import Broadcast, FriendMessages, Submissions
 from tasks.models.social.ratings import RatingTable
 from tasks.privacy import noise
-from tasks.privacy.shared_noise import SharedNoise
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
 
 class Users:

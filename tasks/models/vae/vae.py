@@ -24,10 +24,10 @@ from torch import Tensor, nn
 from tasks.errors import ConfigurationError
 from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.userwise import UserModel, UserNetwork
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
+from tasks.models.vae.userwise import UserModel, UserNetwork
+from tasks.privacy.mechanisms.optimal_clip import sigma
 from tasks.privacy.noise import gaussian
-from tasks.privacy.optimal_clip import sigma
 from tasks.training_data import TrainingData
 
 SMALLEST = 0.01

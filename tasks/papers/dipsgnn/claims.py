@@ -16,9 +16,9 @@ from tasks.papers.dipsgnn.published import (
     OPEN,
     STEPS,
 )
-from tasks.reporting import comparison
-from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
-from tasks.reporting.results import Results
+from tasks.reporting.core import comparison
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.results import Results
 
 CUTOFF = 20
 """Of the figures."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.reporting import comparison, published
-from tasks.reporting.chart import N_COLOURS, Chart, Panel, Point, Series
-from tasks.reporting.figures import axis, name_of, point_of, series_of, yardstick_levels
-from tasks.reporting.layout import number
-from tasks.reporting.results import Results
-from tasks.reporting.sweeps import swept
+from tasks.reporting.core import comparison, published
+from tasks.reporting.core.chart import N_COLOURS, Chart, Panel, Point, Series
+from tasks.reporting.core.figures import axis, name_of, point_of, series_of, yardstick_levels
+from tasks.reporting.core.layout import number
+from tasks.reporting.core.results import Results
+from tasks.reporting.core.sweeps import swept
 
 PRINTED = "table2"
 """Where the paper prints what its methods reach at the default of every swept key."""

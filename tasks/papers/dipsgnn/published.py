@@ -5,8 +5,8 @@ The paper prints percent, our metrics are shares: printed numbers are divided by
 
 from __future__ import annotations
 
-from tasks.reporting.published import NEXT, NEXT_NEW, Figure, Mode, Paper, Part, Quality, Table, ranking
-from tasks.reporting.results import BASE, Network
+from tasks.reporting.core.published import NEXT, NEXT_NEW, Figure, Mode, Paper, Part, Quality, Table, ranking
+from tasks.reporting.core.results import BASE, Network
 
 DIGITS = 4
 """Shares of a percent decide here."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.papers.dpcrosue.published import BUDGETS, TYPES
-from tasks.reporting import comparison, controls, findings, published
-from tasks.reporting.chart import SMALL, Chart, Level, Panel, Point, Series
-from tasks.reporting.controls import RANDOM
-from tasks.reporting.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
-from tasks.reporting.figures import axis, point_of, series_of
-from tasks.reporting.layout import number
-from tasks.reporting.results import Network, Results
-from tasks.reporting.sweeps import swept
+from tasks.reporting.core import comparison, findings, published
+from tasks.reporting.core.chart import SMALL, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
+from tasks.reporting.core.figures import axis, point_of, series_of
+from tasks.reporting.core.layout import number
+from tasks.reporting.core.results import Network, Results
+from tasks.reporting.core.sweeps import swept
+from tasks.reporting.sections import controls
+from tasks.reporting.sections.controls import RANDOM
 
 SPREAD = 0.7
 """Share of the room of a score over which the systems are spread."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tasks.reporting.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
-from tasks.reporting.published import Column, Figure, Mode, Paper, Part, Quality, Table, Words
-from tasks.reporting.results import BASE, Network
+from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
+from tasks.reporting.core.published import Column, Figure, Mode, Paper, Part, Quality, Table, Words
+from tasks.reporting.core.results import BASE, Network
 
 PRINTED = {"precision": "precision", "precision-swapped": "precision", "micro-f1": "micro_f1"}
 """Our scores -> the paper's."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tasks.papers.dpcrosue import claims, figures
-from tasks.reporting import networks
-from tasks.reporting.paper_report import PaperReport
+from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.sections import networks
 
 REPORT = PaperReport(
     tables={

@@ -28,9 +28,9 @@ from tasks.papers.dpvae.published import (
     STANDARD,
     USER,
 )
-from tasks.reporting import comparison
-from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
-from tasks.reporting.results import Results
+from tasks.reporting.core import comparison
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.results import Results
 
 LENGTHS = (5, 10, *range(20, 101, 10))
 """The R of Figure 3."""

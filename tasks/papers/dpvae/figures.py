@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 
 from tasks.papers.dpvae.published import DPVAE
-from tasks.reporting import comparison, published
-from tasks.reporting.chart import N_COLOURS, Chart, Level, Panel, Point, Series
-from tasks.reporting.curves import curves
-from tasks.reporting.figures import name_of, point_of
-from tasks.reporting.layout import number
-from tasks.reporting.results import Results, unique
+from tasks.reporting.core import comparison, published
+from tasks.reporting.core.chart import N_COLOURS, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.curves import curves
+from tasks.reporting.core.figures import name_of, point_of
+from tasks.reporting.core.layout import number
+from tasks.reporting.core.results import Results, unique
 
 SPREAD = 0.6
 """Share of the room of a method over which its versions and the printed numbers are spread."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.reporting import comparison
-from tasks.reporting.layout import NUMBER, Cell, Heading, Row, Table, missing, number
-from tasks.reporting.results import Processed, Results, System
-from tasks.reporting.sweeps import as_number
+from tasks.reporting.core import comparison
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.results import Processed, Results, System
+from tasks.reporting.core.sweeps import as_number
 
 ATTRIBUTES = {"users": "Users", "items": "Items", "ratings": "Ratings", "sparsity": "Sparsity (%)"}
 """`metric` in paper_tables.csv -> how it is shown."""

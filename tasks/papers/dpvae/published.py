@@ -8,8 +8,8 @@ in Tables 8, 10 and "OV".
 
 from __future__ import annotations
 
-from tasks.reporting.published import FULL, Column, Figure, Ladder, Mode, Paper, Part, Quality, Table, Version
-from tasks.reporting.results import BASE, Network
+from tasks.reporting.core.published import FULL, Column, Figure, Ladder, Mode, Paper, Part, Quality, Table, Version
+from tasks.reporting.core.results import BASE, Network
 
 STANDARD, USER = "prior=standard", "prior=user"
 """Of VAE, and of DP-VAE: the paper's NUP and ULP."""

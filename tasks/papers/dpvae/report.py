@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.papers.dpvae import claims, figures, preparation
-from tasks.reporting.paper_report import PaperReport
+from tasks.reporting.core.paper_report import PaperReport
 
 REPORT = PaperReport(
     tables={

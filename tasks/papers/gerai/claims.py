@@ -10,10 +10,10 @@ from __future__ import annotations
 import polars as pl
 
 from tasks.papers.gerai.published import GERAI
-from tasks.privacy import functional
-from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
-from tasks.reporting.published import ATTACKERS, CUTOFFS
-from tasks.reporting.results import YARDSTICKS, Results
+from tasks.privacy.mechanisms import functional
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.published import ATTACKERS, CUTOFFS
+from tasks.reporting.core.results import YARDSTICKS, Results
 
 ATTRIBUTES = ("age", "gender", "occupation")
 COMPARED = ("BPR", "GCN", "Blurm", "DPAE", "DPNE", "DPMF", "RAP")

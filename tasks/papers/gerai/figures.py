@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tasks.reporting import published
-from tasks.reporting.chart import SMALL, Chart, Level, Panel
-from tasks.reporting.curves import curves
-from tasks.reporting.figures import axis, name_of, point_of, series_of
-from tasks.reporting.results import Results, System
-from tasks.reporting.sweeps import NAMES, swept
+from tasks.reporting.core import published
+from tasks.reporting.core.chart import SMALL, Chart, Level, Panel
+from tasks.reporting.core.curves import curves
+from tasks.reporting.core.figures import axis, name_of, point_of, series_of
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.sweeps import NAMES, swept
 
 SHORT = {
     "decision_tree": "tree",

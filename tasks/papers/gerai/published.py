@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.reporting.published import (
+from tasks.reporting.core.published import (
     ATTACKERS,
     CUTOFFS,
     FULL,
@@ -16,7 +16,7 @@ from tasks.reporting.published import (
     attack,
     ranking,
 )
-from tasks.reporting.results import Network
+from tasks.reporting.core.results import Network
 
 _METHODS = {
     "BPR": "bpr",

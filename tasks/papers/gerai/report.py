@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tasks.papers.gerai import claims, figures
-from tasks.reporting import curves
-from tasks.reporting.paper_report import PaperReport
+from tasks.reporting.core import curves
+from tasks.reporting.core.paper_report import PaperReport
 
 REPORT = PaperReport(
     tables={

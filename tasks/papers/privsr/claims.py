@@ -22,8 +22,8 @@ from tasks.papers.privsr.published import (
     SMALLER,
     VALUES,
 )
-from tasks.reporting.claim_specs import Claim, Measure, Order, Side, Spec, Trend
-from tasks.reporting.results import Results
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.results import Results
 
 ERROR = Measure("MAE", MAE, (0,), "lower")
 PRIVACY = Measure("the attacker's MAE", ATTACK, (0,), "higher")

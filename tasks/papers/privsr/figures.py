@@ -14,12 +14,12 @@ from tasks.papers.privsr.published import (
     SHARE,
     SMALLER,
 )
-from tasks.reporting import published
-from tasks.reporting.chart import Chart, Panel, Point, Series
-from tasks.reporting.figures import axis, point_of, yardstick_levels
-from tasks.reporting.reconstruction import CONTROL, control_levels, metric
-from tasks.reporting.results import Results, System
-from tasks.reporting.sweeps import along
+from tasks.reporting.core import published
+from tasks.reporting.core.chart import Chart, Panel, Point, Series
+from tasks.reporting.core.figures import axis, point_of, yardstick_levels
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.sweeps import along
+from tasks.reporting.sections.reconstruction import CONTROL, control_levels, metric
 
 DIGITS = 3
 LINES: tuple[tuple[str, Mapping[str, float]], ...] = (

@@ -1,14 +1,14 @@
 """PrivSR (Meng et al., AAAI 2018): what its report shows, and what is known of its data.
 
 The paper prints Table 1 alone as numbers. Its Figures 3 to 5 are pictures without numbers, so none of its results can
-be set beside ours; `tasks.papers.privsr.claims` tests what it says of them. "PrivSR" and "DPMF" of Figures 3 and 4 have a budget of
-0.1 and of 0.05 each, β = 0.1 (ε_s = 1.1 ε), and x percent of the ratings are sensitive.
+be set beside ours; `tasks.papers.privsr.claims` tests what it says of them. "PrivSR" and "DPMF" of Figures 3 and 4 have
+a budget of 0.1 and of 0.05 each, β = 0.1 (ε_s = 1.1 ε), and x percent of the ratings are sensitive.
 """
 
 from __future__ import annotations
 
-from tasks.reporting.published import Figure, Ladder, Mode, Paper, Quality, Words
-from tasks.reporting.results import BASE, Network
+from tasks.reporting.core.published import Figure, Ladder, Mode, Paper, Quality, Words
+from tasks.reporting.core.results import BASE, Network
 
 EPSILON, SMALLER = 0.1, 0.05
 """Budgets of Figures 3 and 4."""

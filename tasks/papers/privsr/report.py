@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tasks.papers.privsr import claims, figures
-from tasks.reporting import data_statistics
-from tasks.reporting.paper_report import PaperReport
+from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.sections import data_statistics
 
 REPORT = PaperReport(
     tables={},

@@ -1,0 +1,1 @@
+"""The parameter files as types, and what their entries say of one another."""

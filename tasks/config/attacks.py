@@ -1,0 +1,131 @@
+"""What a suite's own file says of attacks and of audits of training, as types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from tasks.attacks import ATTACKERS
+from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, distinct, known
+
+
+class Attackers(Strict):
+    """Which attackers see how much."""
+
+    k: Annotated[Cutoffs, Field(min_length=1)]
+    """Lengths of the list of recommendations that an attacker sees, one attack each."""
+    attackers: Annotated[
+        list[Annotated[str, known("attacker", lambda: list(ATTACKERS))]],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ]
+
+
+class AttributeAttack(Attackers):
+    """Attribute inference: `k` and `attackers` at the setting `base`."""
+
+    kind: Literal["attribute"]
+    sweep: Attackers
+    """The same at all other settings."""
+    control_k: Cutoffs
+    """Those `k` at which the attack is repeated on attributes dealt out at random, and on other profiles than the true
+    ones where a system was given such."""
+    target_share: Share
+    """Share of the users whose attributes must be guessed; the others' are known to the attacker."""
+    split_seed: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _within_base(self) -> AttributeAttack:
+        for name, inner, outer in (
+            ("sweep.k", self.sweep.k, self.k),
+            ("sweep.attackers", self.sweep.attackers, self.attackers),
+            ("control_k", self.control_k, self.k),
+        ):
+            if missing := [value for value in inner if value not in outer]:
+                raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
+        return self
+
+    def at(self, setting: str) -> Attackers:
+        """Who attacks at a setting."""
+        return self if setting == BASE else self.sweep
+
+
+class EdgeAttack(Strict):
+    """Edge inference: two worlds that differ in one interaction of a user's sequence."""
+
+    kind: Literal["edges"]
+    systems: Annotated[list[Name], Field(min_length=1), AfterValidator(distinct)]
+    """Experiments whose aggregates and recommendations are attacked, at every setting that varies only their budget."""
+    control: Name
+    """The experiment without noise that an attacker must succeed against."""
+    targets: Annotated[int, Field(ge=1)]
+    """Tested users, one interaction of each."""
+    trials: Annotated[int, Field(ge=8)]
+    """Independent inferences in either world, per target; half of them teach the attacker."""
+    k: Annotated[int, Field(ge=1)]
+    """Length of the lists that the attacker sees."""
+    seed: Annotated[int, Field(ge=0)]
+
+
+class ReconstructionAttack(Strict):
+    """Reconstruction of the ratings that users keep to themselves, from all that others hold after training."""
+
+    kind: Literal["reconstruction"]
+    ridge: Annotated[float, Field(gt=0)]
+    """Weight of the squared norm of a user vector that an attacker fits to published ratings."""
+    damping: Annotated[float, Field(ge=0)]
+    """Made-up average ratings that the means of the control are shrunk by."""
+
+
+class EmbeddingAttack(Strict):
+    """Attacks on released embeddings of users.
+
+    On sensitive attributes, on friendships and, where the users of two networks are in one space, on who is who.
+    """
+
+    kind: Literal["embeddings"]
+    pairs: Annotated[int, Field(ge=4)]
+    """Friendships drawn, and as many pairs of users who are no friends (fewer where there are fewer)."""
+    known_share: Share
+    """Share of both that the attacker knows; the others are to be told apart."""
+    wanted_precision: Annotated[float, Field(gt=0, le=1)]
+    """Of the names that the attacker gives who names only those of whom it is sure."""
+    k: Annotated[Cutoffs, Field(min_length=1)]
+    """Lengths of the lists of accounts in which somebody's own is looked for."""
+    seed: Annotated[int, Field(ge=0)]
+    """With the run's: of splits, pairs and halves, the same for all systems."""
+
+
+class AuditedRuns(Strict):
+    """Which settings of an experiment are audited, and how it trains without noise."""
+
+    settings: Annotated[list[str], Field(min_length=1), AfterValidator(distinct)]
+    control: dict[str, Any]
+    """What is overridden in a setting so that it trains without noise: an auditor must succeed there."""
+
+
+class TrainingAudit(Strict):
+    """The audit of whole training runs: each audited setting is trained once more, with canaries among the users."""
+
+    experiments: Annotated[dict[Name, AuditedRuns], Field(min_length=1)]
+    canaries: Annotated[int, Field(ge=1)]
+    """Made-up users, each in the training data with probability 1/2."""
+    items: Annotated[int, Field(ge=1)]
+    """Of each canary; the rarest ones."""
+    guesses: Annotated[int, Field(ge=1)]
+    """Of the auditor, half of them `in`; about no more canaries than there are."""
+    confidence: Annotated[float, Field(ge=0.5, lt=1)]
+    """Of each bound."""
+    seed: Annotated[int, Field(ge=0)]
+    """Of canaries, coins and training."""
+
+    @model_validator(mode="after")
+    def _one_guess_each(self) -> TrainingAudit:
+        if self.guesses > self.canaries:
+            raise ValueError(f"guesses: {self.guesses} about {self.canaries} canaries")
+        return self
+
+
+Attack = AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack
+"""What a suite's own file may say of attacks."""

@@ -1,0 +1,145 @@
+"""Kinds of values that params.yaml and suites/<suite>/params.yaml have, and the base of the types that hold them.
+
+The types of perturbed data are here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+BASE = "base"
+"""The setting of an experiment that no sweep changed."""
+OF_DATA = ("features_epsilon", "edges_epsilon", "text_epsilon", "sensitive_share")
+"""Keys of a setting that choose its data; all others are the model's own configuration."""
+
+
+def model_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a setting, what the model is configured by."""
+    return {key: value for key, value in config.items() if key not in OF_DATA}
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """The same values (ValueError: one is repeated)."""
+    repeated = {value for value in values if values.count(value) > 1}
+    if repeated:
+        raise ValueError(f"{sorted(repeated)[0]} is repeated")
+    return values
+
+
+def known(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
+    """Lets only registered names pass; `kind` says of what."""
+
+    def check(name: str) -> str:
+        if name not in names():
+            raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(sorted(names()))}")
+        return name
+
+    return AfterValidator(check)
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(distinct)]
+Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(distinct)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NAME = r"^[a-z0-9][a-z0-9-]*$"
+Name = Annotated[str, Field(pattern=NAME)]
+
+
+class Strict(BaseModel):
+    """No unknown keys, and no guessing: a quoted number, or `true` for 1, is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PerturbedFeatures(Strict):
+    """A processed data set whose user features went through a local mechanism, once per budget and seed."""
+
+    data: str
+    mechanism: Literal["multidimensional"]
+    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)]
+    seeds: Seeds
+
+
+class Budgets(NamedTuple):
+    """What each kind of data of a network is perturbed with."""
+
+    features_epsilon: float
+    edges_epsilon: float
+    text_epsilon: float | None
+
+
+class _PerturbedNetworks(Strict):
+    """A processed network of users, or two, of which all that DP-CroSUE reads was perturbed, once per setting and seed.
+
+    The settings are `base` and, for each budget of the sweep, the base with that one in its kind's place.
+    """
+
+    data: str
+    mechanism: Literal["dpcrosue"]
+    features_epsilon: Epsilon
+    """epsilon_a: of all attributes of a user together."""
+    edges_epsilon: Epsilon
+    """epsilon_g: of the friendships."""
+    count_share: Share
+    """What the number of friendships costs, in shares of `edges_epsilon`: beside it where accounting is published, out
+    of it where it is rigorous."""
+    text_epsilon: Epsilon | None
+    """epsilon_t: per unit of distance of word vectors where accounting is published, of a user's whole text where it is
+    rigorous; null: texts are left out (there are none, or no public vectors of their language)."""
+    sweep: dict[
+        Literal["features_epsilon", "edges_epsilon", "text_epsilon"],
+        Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)],
+    ]
+    """Budgets in the place of a base one, one at a time."""
+    seeds: Seeds
+
+    @model_validator(mode="after")
+    def _sweep_is_elsewhere(self) -> Self:
+        for key, values in self.sweep.items():
+            base = getattr(self, key)
+            if base is None:
+                raise ValueError(f"sweep.{key}: must be left out where {key} is null")
+            if base in values:
+                raise ValueError(f"sweep.{key}: {base} is what the base has")
+        return self
+
+    def settings(self) -> dict[str, Budgets]:
+        """Setting name -> budgets; the first is `base`, others are named as experiments name theirs."""
+        base = Budgets(self.features_epsilon, self.edges_epsilon, self.text_epsilon)
+        points = {f"{key}={value}": base._replace(**{key: value}) for key in self.sweep for value in self.sweep[key]}
+        return {BASE: base} | points
+
+
+class FittedVectors(Strict):
+    """Word2Vec on a network's own posts (`tasks.models.user_networks.skipgram`)."""
+
+    dimension: Annotated[int, Field(ge=1)]
+    window: Annotated[int, Field(ge=1)]
+    """Words of one post at most so far apart are near each other."""
+    negatives: Annotated[float, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0)]
+    """Of what the factorisation starts from."""
+
+
+class PublishedNetworks(_PerturbedNetworks):
+    """With the paper's noise: its top-m filter, and words replaced by the vectors that their own texts make."""
+
+    accounting: Literal["published"]
+    word_vectors: FittedVectors
+
+
+class RigorousNetworks(_PerturbedNetworks):
+    """With noise whose accounted total is the stated budget: independent cells, and GloVe's words."""
+
+    accounting: Literal["rigorous"]
+    public_words: Annotated[int, Field(ge=2)]
+    """The vocabulary: the first words of GloVe's file, the most frequent, at most so many."""
+    words_per_user: Annotated[int, Field(ge=1)]
+    """Words of a user that are released at most; the text's budget is shared by so many."""
+
+
+PerturbedNetworks = Annotated[PublishedNetworks | RigorousNetworks, Field(discriminator="accounting")]
+Perturbed = Annotated[PerturbedFeatures | PerturbedNetworks, Field(discriminator="mechanism")]

@@ -1,0 +1,128 @@
+"""What no type says about networks in params.yaml and the suites' files; `references` has all else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tasks.models import MODELS
+
+if TYPE_CHECKING:
+    from tasks.config.params import Experiment, Params, Suite
+
+LAYERS = ("embeddings", "aligned")
+"""Where only suites whose task is embedding read from."""
+BUDGETS = ("features_epsilon", "edges_epsilon", "text_epsilon")
+
+
+def network_problems(suite: Suite, params: Params) -> Iterator[str]:
+    """What is wrong with embeddings and alignments in the file of a suite."""
+    for section, entries in (("embeddings", suite.embeddings), ("aligned", suite.aligned)):
+        for name, entry in entries.items():
+            where = f"{section}.{name}"
+            if suite.task != "embedding":
+                yield f"{where}: {section} are for suites whose task is embedding"
+            for other in params.suites.values():
+                if other is not suite and name in getattr(other, section):
+                    yield f"{where}: another suite has an entry of this name"
+            yield from _data_problems(where, entry.data, params)
+    for name, one in suite.embeddings.items():
+        where = f"embeddings.{name}"
+        yield from _networks_problems(f"{where}.networks", one.networks, one.data, one.seeds, params)
+    for name, pair in suite.aligned.items():
+        where = f"aligned.{name}"
+        if pair.embeddings is None:
+            yield from _networks_problems(f"{where}.of", pair.of, pair.data, pair.seeds, params)
+            continue
+        yield from _unknown(f"{where}.of", pair.embeddings, suite.embeddings, "embeddings of this suite")
+        if pair.embeddings in suite.embeddings:
+            alone = suite.embeddings[pair.embeddings]
+            if alone.data != pair.data:
+                yield f"{where}.of: {pair.embeddings!r} embeds {alone.data!r}, not {pair.data!r}"
+            yield from _missing_seed(where, pair.seeds, alone.seeds, f"embeddings.{pair.embeddings}")
+
+
+def experiment_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+    """What is wrong with where an experiment reads networks."""
+    layer, name = experiment.features.split("/")
+    if task != "embedding":
+        if layer in LAYERS:
+            yield f"{where}.features: {layer} are for suites whose task is embedding"
+        if any(key in config for config in experiment.settings().values() for key in BUDGETS[1:]):
+            yield f"{where}.sweep: edges_epsilon and text_epsilon are for suites whose task is embedding"
+        return
+    yield from _data_problems(where, experiment.data, params)
+    alone = name
+    if layer == "embedded":
+        yield f"{where}.features: embedded data are the features of a table of users, not networks"
+        return
+    if layer in ("processed", "perturbed"):
+        seeds = experiment.seeds
+        yield from _networks_problems(f"{where}.features", experiment.features, experiment.data, seeds, params)
+        networks = experiment.features
+    else:
+        table: dict[str, Any] = params.aligned if layer == "aligned" else params.embeddings
+        if name not in table:
+            yield from _unknown(f"{where}.features", name, table, f"entry of {layer}")
+            return
+        if table[name].data != experiment.data:
+            yield f"{where}.features: {name!r} is about {table[name].data!r}, not {experiment.data!r}"
+        yield from _missing_seed(where, experiment.seeds, table[name].seeds, f"{layer}.{name}")
+        if layer == "aligned":
+            alone = params.aligned[name].embeddings or ""
+            if alone not in params.embeddings:
+                yield f"{where}.features: aligned.{name} has no embeddings to start from"
+                return
+        networks = params.embeddings[alone].networks
+    if layer == "embeddings":
+        if MODELS[experiment.model] != MODELS[params.embeddings[name].model]:
+            yield f"{where}.model: embeddings.{name} is learnt by {params.embeddings[name].model!r}"
+        if experiment.config:
+            yield f"{where}.config: must be empty; embeddings.{name} says how they are learnt"
+    if not _release_is_there(networks, params):
+        return
+    known = params.networks_settings(networks)
+    for setting, config in experiment.settings().items():
+        of_model = layer == "processed" and not set(config) & set(BUDGETS)
+        if setting not in known and not of_model:
+            yield f"{where}.sweep: {networks!r} has no setting {setting!r}; known: {', '.join(known)}"
+
+
+def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
+    yield from _unknown(f"{where}.data", data, params.processed, "processed data set")
+    if data in params.processed and (protocol := params.processed[data].protocol) != "dpcrosue":
+        yield f"{where}.data: the protocol of {data!r} is {protocol!r}, which has no networks"
+
+
+def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int], params: Params) -> Iterator[str]:
+    layer, name = networks.split("/")
+    if layer == "processed":
+        if name != data:
+            yield f"{where}: {name!r} is not the data {data!r}"
+        return
+    yield from _unknown(where, name, params.perturbed, "perturbed data")
+    if name not in params.perturbed:
+        return
+    release = params.perturbed[name]
+    if release.data != data:
+        yield f"{where}: {name!r} perturbs {release.data!r}, not {data!r}"
+    elif release.mechanism != "dpcrosue":
+        yield f"{where}: {name!r} has the features of a table of users, not networks"
+    else:
+        yield from _missing_seed(where.rpartition(".")[0], seeds, release.seeds, f"perturbed.{name}")
+
+
+def _release_is_there(networks: str, params: Params) -> bool:
+    """Whether the settings of these networks are known; what is wrong otherwise is said elsewhere."""
+    layer, name = networks.split("/")
+    return layer == "processed" or (name in params.perturbed and params.perturbed[name].mechanism == "dpcrosue")
+
+
+def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], whose: str) -> Iterator[str]:
+    if missing := set(seeds) - set(known):
+        yield f"{where}.seeds: {min(missing)} is not among the seeds of {whose}"
+
+
+def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:
+    if name not in table:
+        yield f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}"

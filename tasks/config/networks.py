@@ -1,0 +1,120 @@
+"""What a suite's own file says of networks that are embedded alone and of pairs that are aligned, as types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, distinct
+
+Networks = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
+Way = Literal["adversarial", "attributes", "attribute-start"]
+OF_ATTRIBUTES = ("attributes", "attribute-start")
+"""Ways that read attributes."""
+ROUNDING = 1e-9
+"""Of shares that add up to 1."""
+
+
+class Words(Strict):
+    """How vectors of the words of posts are learnt from the posts themselves (`Word2VecConfig`)."""
+
+    dimension: Annotated[int, Field(ge=1)]
+    window: Annotated[int, Field(ge=1)]
+    """Words of one post at most so far apart are near each other."""
+    negatives: Annotated[float, Field(ge=1)]
+
+
+class NetworkEmbeddings(Strict):
+    """Networks, each embedded alone, once per setting of their release and seed."""
+
+    suite: Name
+    """Whose file it stands in; `params.load` fills this in."""
+    data: str
+    """The processed pair; its networks with friendships are embedded."""
+    networks: Networks
+    """Where they are read: as they are, or as one release has them."""
+    model: Literal["rgcn", "deepwalk"]
+    config: dict[str, Any] = Field(default_factory=dict)
+    """The model's own configuration."""
+    reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(distinct)]
+    """The kinds of data that the model is shown."""
+    text: Words | None
+    """How words of posts become vectors; null: there are no posts, or the model is not shown them."""
+    seeds: Seeds
+    """Of a release those that it has."""
+
+    @model_validator(mode="after")
+    def _friendships_are_read(self) -> Self:
+        if "edge" not in self.reads:
+            raise ValueError("reads: without 'edge' there is nothing to learn from")
+        if self.text is not None and "text" not in self.reads:
+            raise ValueError("text: must be null where 'text' is not read")
+        return self
+
+
+class Alignment(Strict):
+    """Two networks aligned, once per setting and seed of their embeddings, in several ways."""
+
+    suite: Name
+    """Whose file it stands in; `params.load` fills this in."""
+    data: str
+    """The processed pair, which has the true anchors."""
+    of: Annotated[str, Field(pattern=r"^(processed|perturbed|embeddings)/[a-z0-9-]+$")]
+    """What is aligned: `embeddings/<name>`, or as vectors the attributes of `processed/<name>` or `perturbed/<name>`
+    that both networks have."""
+    ways: Annotated[list[Way], AfterValidator(distinct)]
+    """Without anchors: by an adversarial start, by the attributes that both networks have, by a map fitted to mutual
+    nearest neighbours by attributes."""
+    anchor_shares: Annotated[list[Share], AfterValidator(distinct)]
+    """From anchors: shares of all of them, a way each."""
+    test_share: Share
+    """Share of the anchors that all ways are judged on and none is given."""
+    split_seed: Annotated[int, Field(ge=0)]
+    anchors: Literal["adversarial", "attributes", "attribute-start", "truth"]
+    """Whose pairs are handed on; `truth`: the true anchors that no way is judged on."""
+    config: dict[str, Any]
+    """Configuration of the alignment (`tasks.models.alignment.aligner.AlignmentConfig`)."""
+    k: Annotated[Cutoffs, Field(min_length=1)]
+    seeds: Seeds
+    """Of embeddings or of a release those that they have."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.ways and not self.anchor_shares:
+            raise ValueError("ways: none, and no anchor_shares; there is nothing to do")
+        if self.anchors != "truth" and self.anchors not in self.ways:
+            raise ValueError(f"anchors: {self.anchors!r} is not among the ways")
+        if len(self.shares) < len(self.anchor_shares):
+            raise ValueError("anchor_shares: two have one name; they must differ in the first six digits")
+        if self.anchor_shares and max(self.anchor_shares) > 1 - self.test_share + ROUNDING:
+            raise ValueError(f"anchor_shares: {max(self.anchor_shares)} and test_share are more than all anchors")
+        return self
+
+    @property
+    def embeddings(self) -> str | None:
+        """The name of the embeddings; None where attributes are the vectors that are aligned."""
+        layer, _, name = self.of.partition("/")
+        return name if layer == "embeddings" else None
+
+    @property
+    def reads_attributes(self) -> bool:
+        """Whether a way does, or all do."""
+        return self.embeddings is None or any(way in OF_ATTRIBUTES for way in self.ways)
+
+    @property
+    def matches_columns(self) -> bool:
+        """Whether a way knows which attribute of one network is which of the other."""
+        start = self.config.get("adversarial", {}).get("initial")
+        by_start = self.embeddings is None and "adversarial" in self.ways and start == "identity"
+        return by_start or any(way in OF_ATTRIBUTES for way in self.ways)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Ways that are given anchors, by name: `anchors-5%` -> 0.05."""
+        return {f"anchors-{100 * share:g}%": share for share in self.anchor_shares}
+
+    @property
+    def all_ways(self) -> list[str]:
+        """Names of all ways."""
+        return [*self.ways, *self.shares]

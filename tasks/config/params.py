@@ -1,0 +1,411 @@
+"""params.yaml and the files of suites/<suite>/ as types.
+
+No field has a default but an empty one: what decides a number is written in these files and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError
+
+from tasks.config.attacks import Attack, TrainingAudit
+from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, Seeds, Strict, known
+from tasks.config.networks import Alignment, NetworkEmbeddings
+from tasks.datasets import FORMATS, SOURCES
+from tasks.errors import ConfigurationError
+from tasks.models import MODELS
+from tasks.papers import PROTOCOLS
+
+PARAMS_FILE = Path("params.yaml")
+SUITES = Path("suites")
+"""The folder of the suites' own folders, beside `PARAMS_FILE`."""
+OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
+"""Files of a suite -> the sections that stand there; all others stand in params.yaml, which most stages depend on."""
+_Entry = TypeVar("_Entry")
+_Options = TypeVar("_Options", bound=BaseModel)
+_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(multidimensional|dpcrosue(\.(published|rigorous))?)(?=\.|$)")
+
+
+class Dataset(Strict):
+    """A raw data set: the module of `tasks.datasets` that obtains it and the one that reads its format."""
+
+    source: Annotated[str, known("source", lambda: list(SOURCES))]
+    obtain: dict[str, Any]
+    """The source's own options (its `ObtainOptions`), such as the scale and seed of generated data."""
+    format: Annotated[str, known("format", lambda: list(FORMATS))]
+    read: dict[str, Any]
+    """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
+
+
+class Processed(Strict):
+    """A data set under a protocol: which rows are kept, how they are split, which user features there are."""
+
+    dataset: str
+    protocol: Annotated[str, known("protocol", lambda: list(PROTOCOLS))]
+    options: dict[str, Any]
+    """The protocol's own options (its `Options`)."""
+
+
+class Embedded(Strict):
+    """The user features of a processed data set as word vectors (DP-VAE's metadata)."""
+
+    data: str
+    vectors: Literal["glove", "hashed"]
+    """Published ones, from a file that is placed or in the mirror, or ones hashed from the words' spelling."""
+    dimension: Annotated[int, Field(ge=1, le=50)]
+    """Numbers per attribute: the size of a user's latent vector. GloVe's have 50."""
+    seed: Annotated[int, Field(ge=0)]
+    """Of hashed vectors, also those of words that GloVe's file has not."""
+
+
+class Evaluation(Strict):
+    """How rankings are scored. Where ratings are predicted nothing is ranked: no `k`, and no use of the rest."""
+
+    k: Cutoffs
+    """Cut-offs of all metrics; empty where ratings are predicted."""
+    negatives: Annotated[int, Field(ge=1)] | None
+    """Unobserved items beside each held-out one in the sampled protocol of top-k lists; null for other tasks."""
+    seed: Annotated[int, Field(ge=0)]
+    """Of those negatives and of the order of equal scores."""
+    recall: Literal["relevant", "reachable"]
+    """What the hits of a list are divided by: the held-out items, or those of them that a list so long can hold."""
+
+
+class Training(Strict):
+    """How validation ends a training run."""
+
+    patience: Annotated[int, Field(ge=1)]
+    """Epochs without a new best on validation after which training stops."""
+    validation_k: Annotated[int, Field(ge=1)] | None
+    """Cut-off of the metric that validation looks at (NDCG of lists, recall of next items); null where it has none (the
+    mean absolute error of ratings)."""
+
+
+class Tuning(Strict):
+    """What `dprec tune` tries, on validation data alone."""
+
+    seed: Annotated[int, Field(ge=0)]
+    """Seed of every trial; no experiment may use it for a result."""
+    grid: dict[
+        Annotated[str, known("model", lambda: list(MODELS))], dict[str, Annotated[list[Any], Field(min_length=1)]]
+    ]
+    """Model -> configuration key -> values; every combination is one trial."""
+
+
+class Experiment(Strict):
+    """One system on one data set; its seeds and sweep points run inside its train stage."""
+
+    suite: Name
+    """Whose file it stands in; `load` fills this in."""
+    data: str
+    features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded|embeddings|aligned)/[a-z0-9-]+$")]
+    model: Annotated[str, known("model", lambda: list(MODELS))]
+    seeds: Seeds
+    """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
+    config: dict[str, Any] = Field(default_factory=dict)
+    """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
+    their users keep to themselves."""
+    sweep: list[dict[str, Any]] = Field(default_factory=list)
+    """Settings beside the base one: each overrides some keys of `config`, or `features_epsilon`, the budget of the
+    perturbed features (by default the first one of `perturbed`); of perturbed networks also the other budgets."""
+
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`."""
+        points = {BASE: self.config}
+        for override in self.sweep:
+            points[",".join(f"{key}={value}" for key, value in override.items())] = self.config | override
+        return points
+
+
+class About(Strict):
+    """What a report says of its data beyond what is computed."""
+
+    part: str
+    """What part of the data set this is, as a sentence; empty where it is whole."""
+    limits: str
+    """What these data can and cannot show, as paragraphs with an empty line between them; empty: nothing special."""
+
+
+class Defaults(Strict):
+    """What the entries of a section have unless they say otherwise, key by key: nothing below a key is merged."""
+
+    experiments: dict[str, Any] = Field(default_factory=dict)
+    embeddings: dict[str, Any] = Field(default_factory=dict)
+    aligned: dict[str, Any] = Field(default_factory=dict)
+
+
+class Suite(Strict):
+    """One report, of a paper or of the demo: what the files of its folder say, with `defaults` filled in."""
+
+    title: str
+    paper: Name | None
+    """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
+    data/reference/paper_tables.csv); null: none."""
+    data: str
+    task: Literal["top-k", "next-item", "rating", "embedding"]
+    """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
+    embeddings tell of them."""
+    about: About
+    evaluation: Evaluation
+    training: Training
+    tuning: Tuning
+    attack: Annotated[Attack, Field(discriminator="kind")] | None
+    """What an attacker tries on everything that the suite's systems release."""
+    training_audit: TrainingAudit | None
+    """Which private training runs are audited as a whole; null for none."""
+    defaults: Defaults = Field(default_factory=Defaults)
+    embeddings: dict[Name, NetworkEmbeddings] = Field(default_factory=dict)
+    """Networks that are embedded alone, in suites whose task is embedding."""
+    aligned: dict[Name, Alignment] = Field(default_factory=dict)
+    """Pairs of networks that are aligned, there too."""
+    experiments: dict[Name, Experiment]
+    inherited: frozenset[str] = Field(default_factory=frozenset)
+    """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
+
+    def located(self, problem: str) -> str:
+        """A problem `key: what is wrong` under the key that the file has."""
+        return _located(problem, self.inherited)
+
+    def place(self, key: str) -> str:
+        """Where the file has a key of an entry: `experiments.gerai-bpr.seeds` or `defaults.experiments.seeds`."""
+        return _place(key, self.inherited)
+
+
+class Data(Strict):
+    """The root's params.yaml: data, as suites share them."""
+
+    datasets: dict[Name, Dataset]
+    processed: dict[Name, Processed]
+    perturbed: dict[Name, Perturbed]
+    embedded: dict[Name, Embedded]
+
+
+class Params(Data):
+    """The root's params.yaml and those of all suites."""
+
+    suites: dict[str, Suite]
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """Those of all suites; no two have the same name."""
+        return {name: one for suite in self.suites.values() for name, one in suite.experiments.items()}
+
+    @cached_property
+    def embeddings(self) -> dict[str, NetworkEmbeddings]:
+        """Those of all suites; no two have the same name."""
+        return {name: one for suite in self.suites.values() for name, one in suite.embeddings.items()}
+
+    @cached_property
+    def aligned(self) -> dict[str, Alignment]:
+        """Those of all suites; no two have the same name."""
+        return {name: one for suite in self.suites.values() for name, one in suite.aligned.items()}
+
+    def features_epsilon(self, experiment: Experiment, config: dict[str, Any]) -> float | None:
+        """The budget of the features that a setting reads; None for true features, as they are or in word vectors."""
+        layer, name = experiment.features.split("/")
+        if layer != "perturbed":
+            return None
+        perturbed = self.perturbed[name]
+        base = perturbed.epsilon[0] if perturbed.mechanism == "multidimensional" else perturbed.features_epsilon
+        return float(config.get("features_epsilon", base))
+
+    def networks_of(self, aligned: Alignment) -> str:
+        """Where the networks that are aligned are read: `processed/<name>` or `perturbed/<name>`."""
+        return aligned.of if aligned.embeddings is None else self.embeddings[aligned.embeddings].networks
+
+    def networks_settings(self, networks: str) -> list[str]:
+        """The settings of `processed/<name>`, which has one, or of the release `perturbed/<name>`; the first is `base`.
+
+        Raises:
+            ConfigurationError: it releases no networks.
+        """
+        layer, name = networks.split("/")
+        if layer == "processed":
+            return [BASE]
+        release = self.perturbed[name]
+        if release.mechanism != "dpcrosue":
+            raise ConfigurationError(f"perturbed.{name}: has the features of a table of users, not networks")
+        return list(release.settings())
+
+
+def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
+    """What the parameters have under a name.
+
+    Raises:
+        ConfigurationError: there is no such name.
+    """
+    if name not in table:
+        file = "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml"
+        where = f"{SUITES}: there is no {name!r}" if section == "suites" else f"{file}: {section} has no {name!r}"
+        raise ConfigurationError(f"{where}; known: {', '.join(sorted(table))}")
+    return table[name]
+
+
+_PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
+"""Kinds of values -> how they must be written."""
+
+
+class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and parses ten times as fast
+    """Refuses a key that is given twice, of which YAML would silently take the last, and what DVC reads otherwise.
+
+    DVC reads YAML 1.2, this reads 1.1: 010 is 8 or 10, `yes` is true or a text.
+    """
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        kind = node.tag.rpartition(":")[2]
+        if kind in _PLAIN and not node.style and not re.fullmatch(_PLAIN[kind], node.value):
+            raise yaml.constructor.ConstructorError(
+                None,
+                None,
+                f"{node.value!r} is not the same in all versions of YAML; quote it or write it plainly",
+                node.start_mark,
+            )
+        return super().construct_scalar(node)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def load(path: Path = PARAMS_FILE) -> Params:
+    """Read and validate params.yaml and the files of every suite: their structure.
+
+    `references.check` adds what entries say of one another, and the keys of models, data sets and protocols.
+
+    Raises:
+        ConfigurationError: one line that names the file and its first wrong key.
+    """
+    root = _validated(_parsed(path, "run this in the project's root"), Data, lambda _: path, frozenset())
+    found = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
+    return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(found)})
+
+
+def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
+    """The suite's file in which a key stands, such as `attack.k`; `path`: the root's file."""
+    section = key.partition(":")[0].partition(".")[0]
+    name = next((name for name, sections in OWN_FILES.items() if section in sections), "params.yaml")
+    return path.parent / SUITES / suite / name
+
+
+def _suite(name: str, path: Path) -> Suite:
+    """What the files of a suite's folder say."""
+    folder, raw = path.parent / SUITES / name, dict[str, Any]()
+    if not re.fullmatch(NAME, name):
+        raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
+    for file in OWN_FILES:
+        given = _parsed(folder / file, "every suite has its own")
+        if not isinstance(given, dict):
+            raise ConfigurationError(f"{folder / file}: not a table of sections")
+        for section in given:
+            if (right := own_file(name, path, str(section))) != folder / file:
+                raise ConfigurationError(f"{folder / file}: {section}: stands in {right}")
+        raw |= given
+    filled, inherited = _filled(raw, name, folder / "params.yaml")
+    suite = _validated(filled, Suite, lambda key: own_file(name, path, key), inherited)
+    return suite.model_copy(update={"inherited": inherited})
+
+
+def _parsed(path: Path, hint: str) -> Any:
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: not found; {hint}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error
+
+
+def _validated(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
+    """file: key -> where it stands."""
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        problem = first_error(error)
+        raise ConfigurationError(f"{file(problem)}: {_located(problem, inherited)}") from error
+
+
+def _filled(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
+    """A suite's file with all keys of its entries, and which of these `defaults` has.
+
+    What is no table is left for the types to refuse.
+    """
+    defaults = raw.get("defaults") if isinstance(raw, dict) else None
+    filled, inherited = raw, set[str]()
+    for section in Defaults.model_fields:
+        shared = defaults.get(section) if isinstance(defaults, dict) else None
+        shared, entries = shared if isinstance(shared, dict) else {}, isinstance(raw, dict) and raw.get(section)
+        if "suite" in shared:
+            raise ConfigurationError(f"{path}: defaults.{section}.suite: unknown key")
+        if shared and not entries:
+            raise ConfigurationError(f"{path}: defaults.{section}: there are no {section} that could have them")
+        if not isinstance(entries, dict):
+            continue
+        for name, entry in entries.items():
+            if isinstance(entry, dict):
+                if "suite" in entry:
+                    raise ConfigurationError(f"{path}: {section}.{name}.suite: unknown key")
+                inherited |= {f"{section}.{name}.{key}" for key in shared.keys() - entry.keys()}
+        full = {
+            name: {"suite": suite} | shared | entry if isinstance(entry, dict) else entry
+            for name, entry in entries.items()
+        }
+        filled = filled | {section: full}
+    return filled, frozenset(inherited)
+
+
+def _place(key: str, inherited: frozenset[str]) -> str:
+    section, *below = key.split(".")
+    return ".".join(("defaults", section, *below[1:])) if ".".join((section, *below[:2])) in inherited else key
+
+
+def _located(problem: str, inherited: frozenset[str]) -> str:
+    """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
+    key, colon, what = problem.partition(": ")
+    place = _place(key, inherited)
+    return problem if place == key else f"{place}{colon}{what} (in {key.split('.')[1]})"
+
+
+def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
+    """The options that params.yaml gives to a source, format or protocol.
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error
+
+
+def first_error(error: ValidationError) -> str:
+    """The first problem of a pydantic error as `key: what is wrong`."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    for kind in (
+        "attribute",
+        "edges",
+        "reconstruction",
+        "embeddings",
+    ):  # pydantic names the kind it checks, which is no key
+        where = where.replace(f"attack.{kind}", "attack", 1)
+    where = _PERTURBED_KIND.sub(r"\1", where)
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        message = "unknown key"
+    elif problem["type"] == "missing":
+        message = "this key is missing"
+    elif not isinstance(problem["input"], dict | list):
+        message = f"{message} (is {problem['input']!r})" if problem["type"] != "value_error" else message
+    return f"{where}: {message}" if where else message

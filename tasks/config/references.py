@@ -1,0 +1,206 @@
+"""What no type says about params.yaml and the suites' files.
+
+Which names must be known, which values must agree, and what models, data sets and protocols say of their own keys.
+`check` looks at everything before anything runs. No stage that computes imports this module: it knows all plug-ins.
+Functions that give problems give them as `key: what is wrong`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tasks.config.fields import Perturbed, model_config
+from tasks.config.network_references import experiment_problems, network_problems
+from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
+from tasks.datasets import FORMATS, SOURCES
+from tasks.errors import ConfigurationError
+from tasks.models import model_class
+from tasks.papers import PROTOCOLS, REPORTS
+
+
+def check(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Both `check_references` and `check_configs`.
+
+    Raises:
+        ConfigurationError: one line that names the file and its first wrong key.
+    """
+    check_references(params, path)
+    check_configs(params, path)
+
+
+def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Whether the entries of all files agree with one another; imports no plug-in.
+
+    Raises:
+        ConfigurationError: one line that names the file and its first wrong key.
+    """
+    for problem in root_problems(params):
+        raise ConfigurationError(f"{path}: {problem}")
+    taken: dict[str, str] = {}
+    for name, suite in params.suites.items():
+        for problem in own_problems(suite, params, taken):
+            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.located(problem)}")
+        taken |= dict.fromkeys(suite.experiments, name)
+
+
+def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
+    """Validate the options of every data set, protocol and experiment against the module that takes them.
+
+    This imports the models: seconds, not milliseconds.
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    aligner, networks = (import_module(f"tasks.models.{name}") for name in ("alignment.aligner", "user_networks.base"))
+    for name, dataset in params.datasets.items():
+        source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
+        options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
+        options(format_.ReadOptions, dataset.read, f"datasets.{name}.read", path)
+    for name, processed in params.processed.items():
+        protocol = import_module(PROTOCOLS[processed.protocol])
+        options(protocol.Options, processed.options, f"processed.{name}.options", path)
+    for name, suite in params.suites.items():
+        if suite.paper is not None:
+            for problem in _unknown("paper", suite.paper, REPORTS, "paper"):
+                raise ConfigurationError(f"{own_file(name, path)}: {problem}")
+
+    for name, alone in params.embeddings.items():
+        where = params.suites[alone.suite].place(f"embeddings.{name}.config")
+        options(model_class(alone.model).Config, alone.config, where, own_file(alone.suite, path))
+    for name, pair in params.aligned.items():
+        where = params.suites[pair.suite].place(f"aligned.{name}.config")
+        options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
+
+    for suite_name, suite in params.suites.items():
+        for name, experiment in suite.experiments.items():
+            cls, file = model_class(experiment.model), own_file(suite_name, path)
+            layer = experiment.features.partition("/")[0]
+            if issubclass(cls, networks.Embedder) != (suite.task == "embedding"):
+                what = "does not embed users"
+                if suite.task != "embedding":
+                    what = "embeds users, which is for suites whose task is embedding"
+                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {what}")
+            if suite.task == "embedding" and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
+                wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
+                raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
+            for config in experiment.settings().values():
+                if layer != "embeddings":
+                    options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
+
+
+def root_problems(params: Params) -> Iterator[str]:
+    """What is wrong with the root's params.yaml."""
+    for name, processed in params.processed.items():
+        yield from _unknown(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
+    for name, perturbed in params.perturbed.items():
+        yield from _unknown(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
+        yield from _perturbed_problems(f"perturbed.{name}", perturbed, params)
+    for name, embedded in params.embedded.items():
+        yield from _unknown(f"embedded.{name}.data", embedded.data, params.processed, "processed data set")
+
+
+def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
+    yield from _unknown("data", suite.data, params.processed, "processed data set")
+    yield from _task_problems(suite)
+    yield from network_problems(suite, params)
+    for one in suite.training_audit.experiments if suite.training_audit else ():
+        yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
+    if suite.attack is not None and suite.attack.kind == "edges":
+        for where, named in (("attack.systems", suite.attack.systems), ("attack.control", [suite.attack.control])):
+            for one in named:
+                yield from _unknown(where, one, suite.experiments, "experiment of this suite")
+    for key, experiment in suite.experiments.items():
+        where = f"experiments.{key}"
+        if key in taken:
+            yield f"{where}: the suite {taken[key]!r} has an experiment of this name"
+        yield from _unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
+        if suite.tuning.seed in experiment.seeds:
+            yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
+        if suite.task != "embedding":
+            yield from _features_problems(where, experiment, params)
+        yield from experiment_problems(where, experiment, suite.task, params)
+        yield from _ratings_problems(where, experiment, suite.task, params)
+
+
+def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Iterator[str]:
+    """Networks where a mechanism wants a table of users, or the other way round."""
+    if perturbed.data in params.processed:
+        protocol = params.processed[perturbed.data].protocol
+        if (protocol == "dpcrosue") != (perturbed.mechanism == "dpcrosue"):
+            yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
+
+
+def _task_problems(suite: Suite) -> Iterator[str]:
+    """What a suite says of rankings that its task has not."""
+    task, evaluation = suite.task, suite.evaluation
+    for key, value, wanted in (
+        ("evaluation.negatives", evaluation.negatives, task == "top-k"),
+        ("training.validation_k", suite.training.validation_k, task in ("top-k", "next-item")),
+    ):
+        if (value is not None) != wanted:
+            yield f"{key}: must {'not ' * wanted}be null in a suite whose task is {task}"
+    if bool(evaluation.k) != (task != "rating"):
+        yield f"evaluation.k: must {'not ' * (task != 'rating')}be empty in a suite whose task is {task}"
+    if task != "top-k" and evaluation.recall != "relevant":
+        yield f"evaluation.recall: must be relevant in a suite whose task is {task}"
+    for kind, of, what in (
+        ("reconstruction", "rating", "ratings to reconstruct"),
+        ("embeddings", "embedding", "embeddings to attack"),
+    ):
+        if suite.attack is not None and suite.attack.kind == kind and task != of:
+            yield f"attack.kind: there are no {what} in a suite whose task is {task}"
+
+
+def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+    """Folds and shares of sensitive ratings, of experiments that predict ratings."""
+    for setting, config in experiment.settings().items():
+        share = config.get("sensitive_share")
+        if task != "rating":
+            if share is not None:
+                yield f"{where}: sensitive_share is for suites whose task is rating (setting {setting})"
+        elif not isinstance(share, float | int) or isinstance(share, bool) or not 0 <= share <= 1:
+            yield f"{where}: sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})"
+    if task == "rating" and experiment.data in params.processed:
+        folds = params.processed[experiment.data].options.get("folds", 0)
+        if max(experiment.seeds) >= folds:
+            yield f"{where}.seeds: {max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"
+
+
+def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:
+    if name not in table:
+        yield f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}"
+
+
+def _features_problems(where: str, experiment: Experiment, params: Params) -> Iterator[str]:
+    layer, name = experiment.features.split("/")
+    if layer not in ("processed", "perturbed", "embedded"):
+        return
+    if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
+        yield f"{where}.sweep: features_epsilon is for perturbed features, not for {experiment.features!r}"
+    if layer == "processed":
+        if name != experiment.data:
+            yield f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}"
+        return
+    if layer == "embedded":
+        yield from _unknown(f"{where}.features", name, params.embedded, "embedded data")
+        if name in params.embedded and (data := params.embedded[name].data) != experiment.data:
+            yield f"{where}.features: {name!r} embeds {data!r}, not {experiment.data!r}"
+        return
+    if name not in params.perturbed:
+        yield from _unknown(f"{where}.features", name, params.perturbed, "perturbed data")
+        return
+    perturbed = params.perturbed[name]
+    if perturbed.data != experiment.data:
+        yield f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}"
+    if perturbed.mechanism != "multidimensional":
+        yield f"{where}.features: {name!r} has perturbed networks, not the features of a table of users"
+        return
+    for config in experiment.settings().values():
+        if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
+            yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"
+    if missing := set(experiment.seeds) - set(perturbed.seeds):
+        yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}"

@@ -1,0 +1,334 @@
+"""Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
+
+Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
+taste (and so do words, `tasks.datasets.writing`), so whatever a model or an attack is to find in a social network is
+there to be found.
+
+Everything is drawn in arrays: time and memory grow with people + edges, never with their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.datasets.synthetic.skew import Floats, Ints, choose, whole
+
+ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
+"""Spread (sigma of a log-normal) of how many a user follows, and by how many a user is followed: the 99th percentile
+of degrees is then more than ten times their median, as in Ciao, Epinions and Twitter."""
+BOTH_TAILS = 0.6
+"""Correlation of the two before connections are returned, on log scale."""
+LOCAL, CLOSED = 0.55, 0.2
+"""Shares of pairs that are drawn within a community, and that close a triangle; the rest joins anybody with anybody."""
+LOYALTY = 0.65
+"""How much of a user's taste is the community's; the rest is the user's own."""
+KEPT = 0.8
+"""Share of acquaintances that either of two networks shows."""
+ACQUAINTED = 0.5
+"""Share of the smaller network's pairs that are acquaintances: about half of its pairs of anchor users are then pairs
+of the other network too, as of Foursquare's in Twitter (IONE's release: 5,661 of 11,296)."""
+
+
+@dataclass(frozen=True)
+class People:
+    """n users: row i of every array is user i."""
+
+    community: Ints
+    """(n,)"""
+    activity: Floats
+    """(n,) positive; about proportional to how many the user follows."""
+    attraction: Floats
+    """(n,) positive; about proportional to how many follow the user."""
+    taste: NDArray[np.float32]
+    """(n, n_topics), rows sum to 1."""
+
+    def __len__(self) -> int:
+        return len(self.community)
+
+    def some(self, rows: Ints) -> People:
+        """The people with these row numbers, in their order."""
+        return People(self.community[rows], self.activity[rows], self.attraction[rows], self.taste[rows])
+
+
+def populate(rng: np.random.Generator, n: int, popularity: Sequence[float], *, community_size: int) -> People:
+    """n users in communities of about `community_size`, with taste for `len(popularity)` topics.
+
+    popularity: (n_topics,) positive; how common each topic is, in any unit.
+    """
+    shares = np.asarray(popularity) / np.sum(popularity)
+    n_communities = max(2, round(n / community_size))
+    sizes = rng.lognormal(0, 0.6, n_communities)
+    community = rng.permutation(np.repeat(np.arange(n_communities), rng.multinomial(n, sizes / sizes.sum())))
+    # Small gamma shapes make Dirichlet rows in which a few topics have nearly everything.
+    common = _rows_to_one(rng.standard_gamma(1.5 * shares, (n_communities, len(shares))))
+    own = _rows_to_one(rng.standard_gamma(2.5 * shares, (n, len(shares))))
+    taste = LOYALTY * common[community] + (1 - LOYALTY) * own
+    shared, apart = rng.standard_normal((2, n))
+    activity = np.exp(ACTIVITY_TAIL * shared)
+    attraction = np.exp(ATTRACTION_TAIL * (BOTH_TAILS * shared + np.sqrt(1 - BOTH_TAILS**2) * apart))
+    return People(community, np.round(activity, 6) + 1e-6, np.round(attraction, 6) + 1e-6, taste.astype(np.float32))
+
+
+def _rows_to_one(positive: Floats) -> Floats:
+    positive += 1e-9
+    positive /= positive.sum(axis=1, keepdims=True)
+    return positive
+
+
+def follow(
+    rng: np.random.Generator,
+    people: People,
+    n_edges: int,
+    *,
+    reciprocity: float,
+    start: tuple[Ints, Ints] | None = None,
+) -> tuple[Ints, Ints]:
+    """Who follows whom: source and target, (n_edges,) each, sorted by source and target, no loops, no repeats.
+
+    A graph of few users has fewer edges: half of their pairs are joined at most, though one at least.
+
+    Args:
+        reciprocity: share of edges whose reverse is an edge too.
+        start: pairs (either way round) that are joined before others are drawn.
+    """
+    n = len(people)
+    most = max(n * (n - 1) // 4, 1)
+    n_edges = min(n_edges, max(1, int(most / (1 - reciprocity / 2))))
+    n_pairs = min(max(round(n_edges * (1 - reciprocity / 2)), (n_edges + 1) // 2), most)
+    order = np.argsort(people.community, kind="stable")  # neighbours in memory are neighbours in the graph: faster
+    if start is not None:
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n)
+        start = place[start[0]], place[start[1]]
+    source, target = _pairs(rng, people.some(order), n_pairs, start)
+    n_back = min(max(n_edges - len(source), 0), len(source))
+    community = people.community[order]
+    # Neighbours return a connection more often than those far away and well known.
+    reluctance = rng.random(len(source), dtype=np.float32)
+    reluctance[community[source] == community[target]] -= 0.5
+    back = np.argpartition(reluctance, n_back - 1)[:n_back] if n_back else np.empty(0, dtype=np.int64)
+    del reluctance
+    keys = np.concatenate([order[source] * n + order[target], order[target[back]] * n + order[source[back]]])
+    keys.sort()
+    return keys // n, keys % n
+
+
+def _pairs(
+    rng: np.random.Generator, people: People, n_pairs: int, start: tuple[Ints, Ints] | None
+) -> tuple[Ints, Ints]:
+    """Distinct unordered pairs, the one who starts the connection first. People are sorted by community."""
+    n = len(people)
+    draw = _Draw(people)
+    have = np.empty(0, dtype=np.int64)
+    if start is not None:
+        have = _add(rng, have, start, n, n_pairs)
+    first = max(0, n_pairs - len(have))
+    have = _add(rng, have, draw.connections(rng, round(first * (1 - CLOSED))), n, n_pairs)
+    have = _add(rng, have, _triangles(rng, have, n, round(first * CLOSED)), n, n_pairs)
+    attempt = 0
+    while (missing := n_pairs - len(have)) > 0:
+        # Where a community is full, draws repeat what is there; after a few rounds anybody will do.
+        count = missing + missing // 5 + 16
+        new = draw.connections(rng, count) if attempt < 5 else tuple(rng.integers(0, n, (2, count)))
+        have = _add(rng, have, (new[0], new[1]), n, n_pairs)
+        attempt += 1
+    pair, swapped = have >> 1, (have & 1).astype(bool)
+    low, high = pair // n, pair % n
+    return np.where(swapped, high, low), np.where(swapped, low, high)
+
+
+class _Draw:
+    """Draws connections in proportion to activity (source) and attraction (target), near and far."""
+
+    def __init__(self, people: People) -> None:
+        self.n = len(people)
+        self.source = people.activity / people.activity.sum()
+        # Among neighbours fame counts for less.
+        self.near = np.concatenate([[0], np.cumsum(np.sqrt(people.attraction))])
+        self.far = np.concatenate([[0], np.cumsum(people.attraction)])
+        edges = np.flatnonzero(np.diff(people.community, prepend=-1, append=-1))
+        size = np.diff(edges)
+        self.first, self.last = np.repeat(edges[:-1], size), np.repeat(edges[1:], size)
+
+    def connections(self, rng: np.random.Generator, count: int) -> tuple[Ints, Ints]:
+        """About `count` of them, loops and repeats among them."""
+        count_near = round(count * LOCAL / (1 - CLOSED))
+        near = np.repeat(np.arange(self.n), rng.multinomial(count_near, self.source))
+        low, high = self.near[self.first[near]], self.near[self.last[near]]
+        at = np.searchsorted(self.near, low + rng.random(len(near)) * (high - low), side="right") - 1
+        at = np.clip(at, self.first[near], self.last[near] - 1)
+        far = np.repeat(np.arange(self.n), rng.multinomial(count - count_near, self.source))
+        to = np.searchsorted(self.far, rng.random(len(far)) * self.far[-1], side="right") - 1
+        return np.concatenate([near, far]), np.concatenate([at, np.minimum(to, self.n - 1)])
+
+
+def _triangles(rng: np.random.Generator, keys: Ints, n: int, count: int) -> tuple[Ints, Ints]:
+    """Connections between two acquaintances of one user."""
+    if not len(keys) or not count:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    low = (keys >> 1) // n
+    begins = np.flatnonzero(np.diff(low, prepend=-1))
+    size = np.diff(begins, append=len(keys))
+    group = np.repeat(np.arange(len(begins)), size)  # pairs that share their lower user lie side by side
+    one = rng.integers(0, len(keys), count)
+    group = group[one]
+    other = begins[group] + (rng.random(count) * size[group]).astype(np.int64)
+    return (keys[one] >> 1) % n, (keys[other] >> 1) % n
+
+
+def _keys(source: Ints, target: Ints, n: int) -> Ints:
+    """(lower, higher) as one number, its last bit 1 where the source is the higher."""
+    return (np.minimum(source, target) * n + np.maximum(source, target)) * 2 + (source > target)
+
+
+def _distinct(keys: Ints) -> Ints:
+    keys.sort()
+    pair = keys >> 1
+    new = np.ones(len(keys), dtype=bool)
+    new[1:] = pair[1:] != pair[:-1]
+    return keys[new]
+
+
+def _add(rng: np.random.Generator, have: Ints, new: tuple[Ints, Ints], n: int, limit: int) -> Ints:
+    """`have` and as many of the new pairs as fit into `limit`."""
+    proper = new[0] != new[1]
+    keys = _distinct(_keys(new[0][proper], new[1][proper], n))
+    if len(have):
+        at = np.minimum(np.searchsorted(have >> 1, keys >> 1), len(have) - 1)
+        keys = keys[have[at] >> 1 != keys >> 1]
+    if (surplus := len(have) + len(keys) - limit) > 0:
+        keys = np.delete(keys, rng.choice(len(keys), min(surplus, len(keys)), replace=False, shuffle=False))
+    keys = np.concatenate([have, keys])
+    keys.sort()
+    return keys
+
+
+def follow_twice(
+    rng: np.random.Generator,
+    people: People,
+    members: tuple[Ints, Ints],
+    n_edges: tuple[int, int],
+    *,
+    reciprocity: tuple[float, float],
+) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+    """Who follows whom on two networks of the same people, as `follow`.
+
+    People know one another whatever network they are on: each network shows a part of these acquaintances among its
+    members and adds connections of its own.
+
+    Args:
+        members: row numbers in `people` of either network's users, distinct; its user j is `members[k][j]`.
+    """
+    n = len(people)
+    wanted = [edges * (1 - back / 2) for edges, back in zip(n_edges, reciprocity, strict=True)]
+    both = [(len(some) / n) ** 2 for some in members]
+    needed = [ACQUAINTED * pairs / (KEPT * share) for pairs, share in zip(wanted, both, strict=True)]
+    order = np.argsort(people.community, kind="stable")
+    know = _pairs(rng, people.some(order), min(round(min(needed)), n * (n - 1) // 4), None)
+    know = order[know[0]], order[know[1]]
+    networks = []
+    for some, edges, back in zip(members, n_edges, reciprocity, strict=True):
+        number = np.full(n, -1)
+        number[some] = np.arange(len(some))
+        source, target = number[know[0]], number[know[1]]
+        shown = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
+        fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
+        here = people.some(some)
+        here = People(here.community, here.activity, fame, here.taste)
+        networks.append(follow(rng, here, edges, reciprocity=back, start=(source[shown], target[shown])))
+    return networks[0], networks[1]
+
+
+def by_taste(rng: np.random.Generator, taste: NDArray[np.float32], shares: Sequence[float], *, strength: float) -> Ints:
+    """An attribute, (n,) in 0..len(shares)-1, that depends on taste and has about these shares of users.
+
+    strength: weight of taste against chance; at 0 they are independent, at 2 taste often decides.
+    """
+    goal = np.asarray(shares) / np.sum(shares)
+    centred = (taste - taste.mean(axis=0)) / (taste.std(axis=0) + 1e-6)
+    loadings = rng.standard_normal((taste.shape[1], len(goal))) / np.sqrt(taste.shape[1])
+    chance = np.exp(strength * (centred @ loadings.astype(np.float32)))
+    for _ in range(20):  # raking: rows sum to 1, columns to their share
+        chance *= goal / chance.mean(axis=0)
+        chance /= chance.sum(axis=1, keepdims=True)
+    return choose(rng, whole(chance), np.arange(len(taste)))
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """People who are on the first of two networks, on the second, or on both."""
+
+    people: People
+    members: tuple[Ints, Ints]
+    """Row numbers of `people`: user j of network k is person `members[k][j]`. The order says nothing."""
+    gender: Ints
+    """(n,) 0 or 1."""
+    occupation: Ints
+    """(n,) the main one."""
+    occupations: NDArray[np.int8]
+    """(n, n_occupations) 0 or 1: the main one, and a second one of few people."""
+    interests: NDArray[np.int8]
+    """(n, n_topics) 0 or 1: the topics that a person likes best."""
+
+
+TASTE_IN_GENDER, TASTE_IN_OCCUPATION, TASTE_IN_INTERESTS = 1.0, 1.5, 2.0
+"""Weight of taste against chance in each."""
+HAVE_A_SECOND = 0.25
+"""Share of people with a second occupation; as in the labels of Foursquare's users, where known."""
+
+
+def gather(
+    rng: np.random.Generator,
+    users: tuple[int, int],
+    anchors: int,
+    *,
+    interests: Sequence[float],
+    occupations: Sequence[float],
+    topics: Sequence[float],
+    community_size: int,
+) -> Crowd:
+    """Two networks with so many users, of whom `anchors` are on both.
+
+    Args:
+        interests: shares of people with one interest, two, ...; no more than there are topics.
+        occupations: shares of people by main occupation.
+        topics: how common each topic is.
+    """
+    n = sum(users) - anchors
+    people = populate(rng, n, topics, community_size=community_size)
+    order = rng.permutation(n)
+    first, second = order[: users[0]], np.concatenate([order[:anchors], order[users[0] :]])
+    gender = by_taste(rng, people.taste, (1, 1), strength=TASTE_IN_GENDER)
+    main = by_taste(rng, people.taste, occupations, strength=TASTE_IN_OCCUPATION)
+    does = np.zeros((n, len(occupations)), dtype=np.int8)
+    does[np.arange(n), main] = 1
+    more = np.flatnonzero(rng.random(n) < HAVE_A_SECOND)
+    does[more, rng.integers(0, len(occupations), len(more))] = 1
+    liking = np.round(TASTE_IN_INTERESTS * np.log(people.taste + 1e-3) + rng.gumbel(size=people.taste.shape), 6)
+    rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
+    number = 1 + choose(rng, whole(np.array([interests])), np.zeros(n, dtype=np.int64))
+    likes = (rank < number[:, None]).astype(np.int8)
+    return Crowd(people, (rng.permutation(first), rng.permutation(second)), gender, main, does, likes)
+
+
+def label_table(
+    rng: np.random.Generator, users: pl.Series, kinds: Mapping[str, tuple[NDArray[np.integer], int]]
+) -> pl.DataFrame:
+    """user, and for each kind a column (or kind_0, kind_1, ...) of 0 and 1, null of users of whom it is not known.
+
+    Args:
+        kinds: values, (n_users,) or (n_users, k), and of how many users they are known.
+    """
+    columns: dict[str, pl.Series] = {}
+    for kind, (values, number) in kinds.items():
+        hidden = np.ones(len(users), dtype=bool)
+        hidden[rng.permutation(len(users))[:number]] = False
+        names = [kind] if values.ndim == 1 else [f"{kind}_{place}" for place in range(values.shape[1])]
+        for name, column in zip(names, values.reshape(len(users), -1).T, strict=True):
+            columns[name] = pl.Series(column, dtype=pl.Int8).set(pl.Series(hidden), None)
+    return pl.DataFrame({"user": users, **columns}).filter(pl.any_horizontal(pl.exclude("user").is_not_null()))

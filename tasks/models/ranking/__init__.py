@@ -1,0 +1,1 @@
+"""Recommenders of lists."""

@@ -1,0 +1,294 @@
+"""DPAE: an autoencoder recommender trained by differentially private SGD on users.
+
+Source: Liu et al., "Differentially private recommender system with autoencoders" (iThings 2019), as GERAI sums it up:
+Gaussian noise in the gradient descent of an autoencoder. The autoencoder reads a user's row of interactions, as AutoRec
+does (Sedhain et al., WWW 2015), with the multinomial likelihood of Mult-DAE (Liang et al., WWW 2018). Noise grows with
+the number of parameters, so there are few: one hidden layer, a decoder with the encoder's weights, item biases. The
+records of the SGD are users (`tasks.privacy.mechanisms.dpsgd`), and noise is calibrated to the budget of all steps
+together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, model_validator
+from torch import Tensor, nn
+
+from tasks.evaluation.ranking import Seen
+from tasks.models.base import Recommender
+from tasks.models.draws import normal
+from tasks.models.training import EpochConfig, EpochModel
+from tasks.privacy import noise
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import dpsgd
+from tasks.training_data import TrainingData
+
+PIECE = 512  # users at a time when all are encoded
+
+
+class DPAEConfig(EpochConfig):
+    """Configuration of `DPAE`. An epoch is as many steps as take every user once on average."""
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+    batch_size: int = Field(ge=1)
+    """Expected number of users in a step; the number of users, or more, puts all of them into every step."""
+    learning_rate: float
+    """Step size of SGD with momentum: noise is smaller than what is learnt only where steps do not equalise sizes."""
+    momentum: float = Field(ge=0, lt=1)
+    """Share of the last step that is taken again."""
+    dimension: int = Field(ge=1)
+    """Length of the hidden layer."""
+    init_std: float = 0.1
+    """Standard deviation of the initial weights; item biases begin at 0."""
+    epsilon: float = Field(gt=0)
+    """Budget of a user for all steps of `epochs` epochs; infinity trains without noise."""
+    delta: float = Field(gt=0, lt=1)
+    """Failure probability of the guarantee; more than one in the number of users means little."""
+    clip_norm: float = Field(gt=0)
+    """Norm that no user's gradient exceeds, all parameters together; infinity only where `epsilon` is."""
+
+    @model_validator(mode="after")
+    def _noise_is_finite(self) -> Self:
+        if math.isinf(self.clip_norm) and not math.isinf(self.epsilon):
+            raise ValueError("clip_norm must be finite where epsilon is: unbounded gradients need unbounded noise")
+        return self
+
+
+class Gradients(NamedTuple):
+    """Loss and gradients of users, whose parts multiply to a gradient per user that is never formed.
+
+    User u's gradient is inputs_u ⊗ hidden_errors_u + errors_u ⊗ hidden_u for `items` (tied: encoder's plus decoder's
+    share) and errors_u for `biases`.
+    """
+
+    losses: Tensor
+    """(n,) negative log-likelihood of each user's interactions."""
+    inputs: Tensor
+    """(n, n_items) what the encoder reads."""
+    hidden: Tensor
+    """(n, d) activations."""
+    errors: Tensor
+    """(n, n_items) derivatives by the logits."""
+    hidden_errors: Tensor
+    """(n, d) derivatives by the hidden layer before tanh."""
+
+    def squared_norms(self) -> Tensor:
+        """(n,) squared norms of the users' gradients: a norm of an outer product is a product of norms."""
+        inputs, hidden, errors, hidden_errors = (part.square().sum(1) for part in self[1:])
+        shared = (self.inputs * self.errors).sum(1) * (self.hidden_errors * self.hidden).sum(1)
+        return inputs * hidden_errors + errors * hidden + 2 * shared + errors
+
+    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Sum over users of weight × gradient: (n_items, d) for `items`, (n_items,) for `biases`."""
+        errors, hidden_errors = weights[:, None] * self.errors, weights[:, None] * self.hidden_errors
+        return self.inputs.T @ hidden_errors + errors.T @ self.hidden, errors.sum(0)
+
+    def inner(self, direction: Sequence[Tensor]) -> Tensor:
+        """(n,) inner products of the users' gradients with a direction: (n_items, d) and (n_items,), in this order."""
+        items, biases = direction
+        by_input, by_output = (self.inputs @ items) * self.hidden_errors, (self.errors @ items) * self.hidden
+        return (by_input + by_output).sum(1) + self.errors @ biases
+
+    def scaled(self, factors: Tensor) -> Gradients:
+        """Each user's gradient times its factor, (n,): a gradient is linear in the errors."""
+        errors, hidden_errors = factors[:, None] * self.errors, factors[:, None] * self.hidden_errors
+        return self._replace(errors=errors, hidden_errors=hidden_errors)
+
+
+class DPAENetwork(nn.Module):
+    """h = tanh(Wᵀ x/‖x‖), logits W h + b; the likelihood of x is multinomial.
+
+    Buffers keep the last step taken (for momentum), and what the ledger must know after a resumed run.
+    """
+
+    velocity_items: Tensor
+    velocity_biases: Tensor
+    steps: Tensor
+
+    def __init__(self, items: Tensor) -> None:
+        """items: W, (n_items, d)."""
+        super().__init__()
+        self.items = nn.Parameter(items)
+        self.biases = nn.Parameter(torch.zeros(len(items)))
+        self.register_buffer("velocity_items", torch.zeros_like(items))
+        self.register_buffer("velocity_biases", torch.zeros(len(items)))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def encode(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows of interactions (n, n_items) scaled to norm 1 (zeros stay), and their hidden layer (n, d)."""
+        inputs = rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
+        return inputs, torch.tanh(inputs @ self.items)
+
+    def gradients(self, rows: Tensor) -> Gradients:
+        """Of the loss of each user; rows: (n, n_items) of 0 and 1."""
+        inputs, hidden = self.encode(rows)
+        log_shares = torch.log_softmax(torch.addmm(self.biases, hidden, self.items.T), 1)
+        errors = log_shares.exp() * rows.sum(1, keepdim=True) - rows
+        hidden_errors = (errors @ self.items) * (1 - hidden.square())
+        return Gradients(-(rows * log_shares).sum(1), inputs, hidden, errors, hidden_errors)
+
+
+class DPAE(EpochModel, Recommender):
+    """Autoencoder recommender with user-level differential privacy."""
+
+    Config: ClassVar[type[EpochConfig]] = DPAEConfig
+    config: DPAEConfig
+    network: DPAENetwork
+    watch: Callable[[Sequence[Tensor], float], None] | None = None
+    """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
+    the probability at which a user is in it. For auditors."""
+    _multiplier: float | None = None
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """Weights N(0, init_std²), biases 0; and the noise that all epochs together may need."""
+        config = self.config
+        self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
+        self._probability = min(1.0, config.batch_size / data.n_users)
+        self._steps_per_epoch = max(1, round(1 / self._probability))
+        self._multiplier = 0.0
+        if not math.isinf(config.epsilon):
+            steps = config.epochs * self._steps_per_epoch
+            self._multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, self._probability, steps)
+        self._clipped: list[float] = []
+        weights = normal(rng, (data.n_items, config.dimension), config.init_std)
+        return DPAENetwork(torch.from_numpy(weights).float())
+
+    def train_epoch(self) -> float:
+        """One step per Poisson sample of users; returns the mean loss of a user."""
+        total = sum(self.private_step(self._sample()) for _ in range(self._steps_per_epoch))
+        return total / self._steps_per_epoch
+
+    def private_step(self, users: NDArray[np.int64]) -> float:
+        """One step on a sample of users, possibly empty; returns its summed loss over the expected batch."""
+        network, config = self.network, self.config
+        expected = self._probability * self._data.n_users
+        with torch.no_grad():
+            gradients = network.gradients(self.rows(users))
+            factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
+            released = [total + self._noise(total.shape) for total in gradients.weighted_sum(factors)]
+            if self.watch is not None:
+                self.watch(released, self._probability)
+            network.steps += 1
+            self._clipped.append(float((factors < 1).sum()) / expected)
+            parameters = (network.items, network.biases)
+            velocities = (network.velocity_items, network.velocity_biases)
+            for parameter, velocity, total in zip(parameters, velocities, released, strict=True):
+                velocity.mul_(config.momentum).add_(total / expected + 2 * config.regularization * parameter)
+                parameter.sub_(config.learning_rate * velocity)
+        return float(gradients.losses.sum()) / expected
+
+    def rows(self, users: NDArray[np.integer]) -> Tensor:
+        """Training interactions of `users`: (len(users), n_items) of 0 and 1."""
+        row, item = self._seen.pairs(users)
+        rows = torch.zeros(len(users), self._data.n_items)
+        rows[torch.from_numpy(row), torch.from_numpy(item).long()] = 1.0
+        return rows
+
+    def losses(self, rows: Tensor) -> Tensor:
+        """Of users with these rows under the present weights: (n,), from rows (n, n_items) of 0 and 1."""
+        with torch.no_grad():
+            return self.network.gradients(rows).losses
+
+    def clipped(self, rows: Tensor) -> Gradients:
+        """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
+        with torch.no_grad():
+            gradients = self.network.gradients(rows)
+            return gradients.scaled(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""
+        run = self.network.steps.clone()
+        super().load_weights(weights)
+        self.network.steps.clamp_(min=run)
+
+    def weights_changed(self) -> None:
+        """Codes are derived from the weights: drop them."""
+        self._scoring: dict[str, Tensor] | None = None
+
+    def released(self) -> dict[str, Tensor]:
+        """What scoring needs: the decoder, which may be published, and `codes`, (n_users, d), one for each user's eyes.
+
+        A code is computed from the user's own row and is not private towards whoever sees it.
+        """
+        if self._scoring is None:
+            network = self.network
+            with torch.no_grad():
+                pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
+                codes = torch.cat([network.encode(self.rows(users))[1] for users in pieces])
+            self._scoring = {
+                "codes": codes,
+                "items": network.items.detach().clone(),
+                "biases": network.biases.detach().clone(),
+            }
+        return self._scoring
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self._scoring = tensors
+
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """See `Recommender.score`: the logits."""
+        scoring = self.released()
+        return torch.addmm(scoring["biases"], scoring["codes"][torch.from_numpy(users).long()], scoring["items"].T)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Mean share of users whose gradient was clipped since the last call."""
+        clipped, self._clipped = self._clipped, []
+        return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
+
+    def ledger(self) -> list[LedgerEntry]:
+        """All steps that were run, those after the best epoch too: validation chose among their results."""
+        config = self.config
+        private = not math.isinf(config.epsilon)
+        gaps = [
+            "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does.",
+            "The numbers of users and items are taken as public.",
+            "A user's own list is computed from that user's own row and leaves out what the user has rated, so the "
+            "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
+            "Norms and noise are computed in floating point.",
+        ]
+        if self._multiplier is not None and config.delta > 1 / self._data.n_users:
+            gaps.append(
+                f"δ = {config.delta:g} is more than one in {self._data.n_users} users: publishing everything about "
+                "one random user would meet it, too."
+            )
+        events: tuple[Event, ...] = ()
+        if self._multiplier and self.network.steps:
+            events = (dpsgd.release(self._multiplier, self._probability, int(self.network.steps)),)
+        elif not private:
+            events = (Event(kind="non-private"),)
+        spent = account(events, config.delta)
+        reason = spent.reason if private else "An infinite budget trains without noise."
+        return [
+            LedgerEntry(
+                protects="interaction",
+                neighbouring="all training interactions of one user added or removed",
+                mechanism="user-level DP-SGD",
+                accounting="rigorous",
+                claimed_epsilon=config.epsilon if private else None,
+                claimed_delta=config.delta,
+                accounted_epsilon=spent.epsilon,
+                accounted_delta=config.delta,
+                reason=reason,
+                gaps=tuple(gaps),
+                events=events,
+            )
+        ]
+
+    def _sample(self) -> NDArray[np.int64]:
+        return dpsgd.poisson_sample(self._data.n_users, self._probability, self._rng)
+
+    def _noise(self, shape: torch.Size) -> Tensor:
+        """Noise on a sum of clipped gradients; zeros where there is none to draw."""
+        if not self._multiplier:
+            return torch.zeros(shape)
+        std = self._multiplier * self.config.clip_norm
+        return torch.from_numpy(noise.gaussian(self._rng, "sum of gradients", std, tuple(shape))).float()

@@ -1,0 +1,390 @@
+"""DPALS: private alternating least squares, with user-level joint differential privacy.
+
+Source: Chien, Jain, Krichene, Rendle, Song, Thakurta and Zhang, "Private alternating least squares: practical private
+matrix completion with tighter rates" (ICML 2021), Algorithm 1; weights in place of sampled items, and budgets split
+between statistics: Krichene, Jain, Song, Sundararajan, Thakurta and Zhang, "Multi-task differential privacy under
+distribution skew" (ICML 2023). The objective is that of implicit feedback (Hu, Koren and Volinsky, ICDM 2008), where α
+is `unobserved_weight` and w_u weighs a user:
+
+    Σ_u w_u [Σ_{j∈Ω_u} (1 - u·v_j)² + α Σ_j (u·v_j)²] + ridges;
+
+without `unobserved_weight` all cells weigh the same, Σ_u w_u Σ_j (r_uj - u·v_j)², and no item has a Gramian of its own.
+
+A user's vector is solved from the items' vectors, which are released, and from the user's own row; nobody else sees it.
+Items' vectors are solved from sums over users. Let û be the user's vector clipped to norm C (`clip`), x the row of what
+its items' targets are (below), and m = `contribution`. One user adds
+
+    x ⊗ û to the right-hand sides b,   w û ûᵀ to the Gramian G,   w û ûᵀ to A_j for each j in Ω_u,
+
+where the weight w ≤ 1 makes ‖x‖ ≤ √m and w² |Ω_u| ≤ m. The norms of these three are ‖x‖ ‖û‖ ≤ √m C, w ‖û‖² ≤ C² and
+w √|Ω_u| ‖û‖² ≤ √m C², with equality for a clipped user with many items. With noise of σ_b, σ_G and σ_A times those
+bounds, everything that a user changes in one iteration, in units of its noise, is a vector of norm at most
+√(σ_b⁻² + σ_G⁻² + σ_A⁻²): the iteration is as private as one Gaussian release with the inverse of that as its noise
+multiplier. Iterations, and the counts below, add σ⁻² further (the composition of Gaussian releases is exact), so that
+all of them are one Gaussian release whose multiplier is found from ε and δ. Shares of the budget are shares of its σ⁻².
+A symmetric matrix is its upper triangle with off-diagonal entries times √2, a map that keeps norms; so noise off the
+diagonal needs 1/√2 of the standard deviation. Noisy matrices are projected on the positive semi-definite cone.
+
+With `counts_share`, noisy item counts come first, Σ_u min(1, √(m/|Ω_u|)) r_uj (a user's row of norm at most √m). They
+choose the `head` items that are factorised, and are the first coordinate p of every item's vector, which stays as it
+is. The others learn what p leaves over: with a_u the user's own coefficient of p, the row x has w (r_uj - a_u p_j)
+where all cells weigh the same, otherwise w (1 - a_u p_j - α a_u p_j) in Ω_u and -w α a_u p_j elsewhere. Items outside
+the head are ranked by p alone. Popularity is the largest component by far, and where users are few the noise leaves
+only the largest ones standing. (This coordinate, scaling short vectors up, and denoising are ours.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from scipy.sparse import csr_array
+
+from tasks.evaluation.ranking import Seen
+from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.draws import normal
+from tasks.models.ranking.factors import NON_PRIVATE, FactorModel
+from tasks.privacy import noise
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import dpsgd
+from tasks.training_data import TrainingData
+
+Floats = NDArray[np.float64]
+BLOCK = 2**24
+"""Numbers in the stack of d x d matrices that are held at once."""
+TINY = 1e-100
+"""A vector no longer than this has no direction that could be scaled up."""
+
+
+class DPALSConfig(ModelConfig):
+    """Configuration of `DPALS`."""
+
+    epsilon: float = Field(gt=0)
+    """Budget of a user for everything that is released; infinity draws no noise."""
+    delta: float = Field(gt=0, lt=1)
+    """Failure probability of the guarantee; more than one in the number of users means little."""
+    dimension: int = Field(ge=1)
+    """Length of user and item vectors, the coordinate of the counts not counted."""
+    iterations: int = Field(ge=1)
+    """How often items are solved for; the budget is split equally."""
+    unobserved_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """α: weight of u·v = 0 in every cell, beside 1 for u·v = 1 in a user's own; None weighs all cells the same."""
+    user_ridge: float = Field(gt=0, allow_inf_nan=False)
+    """Weight of the squared norm of a user's vector."""
+    item_ridge: float = Field(gt=0, allow_inf_nan=False)
+    """Weight of the squared norms of items' vectors."""
+    clip: float = Field(gt=0)
+    """Norm that no user's vector exceeds in what is released; infinity only where `epsilon` is."""
+    lengthen: bool = False
+    """Whether shorter vectors are scaled up to `clip`, too: noise is not smaller for them."""
+    contribution: float = Field(gt=0)
+    """How many items a user counts for, at most: rows with more are weighed down; infinity only where `epsilon` is."""
+    denoise: bool = False
+    """Whether each principal direction of the noisy right-hand sides is shrunk by the noise it must hold."""
+    head: int | None = Field(default=None, ge=1)
+    """How many items, those with the largest noisy counts, are factorised; None for all."""
+    counts_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the budget for item counts, which become a coordinate; 0 does without."""
+    gramian_share: float = Field(default=0.05, ge=0, lt=1)
+    """Share of the budget for the Gramian of all users."""
+    local_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the budget for the items' own Gramians; the right-hand sides have what all shares leave."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        private = not math.isinf(self.epsilon)
+        for name in ("clip", "contribution"):
+            if private and math.isinf(getattr(self, name)):
+                raise ValueError(f"{name} must be finite where epsilon is: an unbounded user needs unbounded noise")
+        if self.lengthen and math.isinf(self.clip):
+            raise ValueError("lengthen needs a finite clip to scale to")
+        if self.head is not None and not self.counts_share:
+            raise ValueError("head needs a counts_share above 0: noisy counts choose the items")
+        if self.counts_share + self.gramian_share + self.local_share >= 1:
+            raise ValueError("counts_share, gramian_share and local_share must leave something of the budget (sum < 1)")
+        if private and not self.gramian_share:
+            raise ValueError("gramian_share must be above 0 where epsilon is finite: the Gramian is released")
+        if private and bool(self.local_share) != (self.unobserved_weight is not None):
+            raise ValueError(
+                "local_share must be above 0 with an unobserved_weight and 0 without, where epsilon is finite"
+            )
+        return self
+
+
+class Budget:
+    """One Gaussian release's budget, spent in shares; remembers every release as it happens."""
+
+    def __init__(self, multiplier: float) -> None:
+        """multiplier: standard deviation / L2 sensitivity of all releases together; 0 for no noise."""
+        self._multiplier = multiplier
+        self._releases: dict[float, int] = {}
+
+    def spend(self, share: float) -> float:
+        """The noise multiplier of one release of `share` of the whole; 0 for no noise."""
+        if not self._multiplier:
+            return 0.0
+        multiplier = self._multiplier / math.sqrt(share)
+        self._releases[multiplier] = self._releases.get(multiplier, 0) + 1
+        return multiplier
+
+    def events(self) -> tuple[Event, ...]:
+        """What was released until now, for ledger and accountant."""
+        if not self._multiplier:
+            return (NON_PRIVATE,)
+        return tuple(dpsgd.release(multiplier, 1.0, count) for multiplier, count in self._releases.items())
+
+
+class UserTerms(NamedTuple):
+    """What users add to the sums that items are solved from (see the module)."""
+
+    cells: csr_array
+    """(n_users, n_items) 1 where a user has an item, those of the head alone."""
+    vectors: Floats
+    """(n_users, d) û."""
+    weights: Floats
+    """(n_users,) w."""
+    popularity: Floats
+    """(n_items,) p, zeros without counts."""
+    coefficients: Floats
+    """(n_users,) a, zeros without counts."""
+    unobserved_weight: float | None
+
+    def rhs(self) -> Floats:
+        """b = Σ_u x ⊗ û: (n_items, d)."""
+        weighted = self.weights[:, None] * self.vectors
+        explained = self.coefficients[:, None] * weighted
+        taken = (self.unobserved_weight or 1.0) * explained.sum(0)
+        if self.unobserved_weight is not None:
+            taken = taken + self.cells.T @ explained
+        return self.cells.T @ weighted - self.popularity[:, None] * taken
+
+    def gramian(self) -> Floats:
+        """G = Σ_u w û ûᵀ: (d, d)."""
+        return (self.weights[:, None] * self.vectors).T @ self.vectors
+
+    def local_gramians(self, start: int, stop: int) -> Floats:
+        """A_j = Σ_{u: j∈Ω_u} w û ûᵀ of items start..stop-1: (stop - start, d, d)."""
+        return outer_sums(self.cells[:, start:stop].T.tocsr(), self.vectors, self.weights)
+
+
+class DPALS(FactorModel):
+    """Matrix factorisation by alternating least squares on noisy statistics.
+
+    Released are items' vectors; a user's own is computed from the user's row and is for that user's eyes. A user
+    without interactions in the head is offered the items by their noisy counts (without counts: scores 0).
+    """
+
+    Config: ClassVar[type[ModelConfig]] = DPALSConfig
+    config: DPALSConfig
+    _budget: Budget | None = None
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Alternate; see `Model.fit`."""
+        del progress
+        config = self.config
+        private = not math.isinf(config.epsilon)
+        multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1) if private else 0.0
+        self._budget, self._n_users = Budget(multiplier), data.n_users
+        cells = distinct_cells(data)
+        start = normal(rng, (data.n_items, config.dimension))
+        popularity = np.zeros(data.n_items)
+        head = np.arange(data.n_items)
+        if config.counts_share:
+            popularity = self._popularity(cells, rng)
+            head = np.sort(np.argsort(-popularity, kind="stable")[: config.head])
+            cells = cells[:, head]
+        items = start[head]
+        for _ in range(config.iterations):
+            items = self._solve_items(self.terms(cells, popularity[head], items), rng)
+        # From here on nothing but released counts and items and, for a user's vector, that user's own row.
+        users = self._solve_users(cells, self._with(popularity[head], items))
+        vectors = self._with(popularity, np.zeros((data.n_items, config.dimension)))
+        vectors[head, -config.dimension :] = items
+        if config.counts_share:
+            users[np.diff(cells.indptr) == 0, 0] = 1.0
+        return self._keep(users, vectors)
+
+    def terms(self, cells: csr_array, popularity: Floats, items: Floats) -> UserTerms:
+        """Users solved from items' vectors and bounded: all that is summed in one iteration.
+
+        Args:
+            cells: (n_users, n_items) of 1, no place twice.
+            popularity: (n_items,) first coordinate of items; zeros without counts.
+            items: (n_items, d) the other coordinates.
+        """
+        config = self.config
+        solved = self._solve_users(cells, self._with(popularity, items))
+        vectors = solved[:, -config.dimension :]
+        coefficients = solved[:, 0] if config.counts_share else np.zeros(len(solved))
+        if not math.isinf(config.clip):
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            factors = np.divide(config.clip, norms, out=np.ones_like(norms), where=norms > TINY)
+            vectors = vectors * (factors if config.lengthen else np.minimum(factors, 1.0))
+        # ‖x‖² of the unweighted row: a cell of the user holds 1 - a p (1 + α), or 1 - a p, any other -a p α, or -a p.
+        alpha = config.unobserved_weight
+        counts = np.diff(cells.indptr).astype(np.float64)
+        other, own = (1.0, 1.0) if alpha is None else (alpha, 1 + alpha)
+        squares = counts - 2 * own * coefficients * (cells @ popularity)
+        squares += coefficients**2 * ((own**2 - other**2) * (cells @ popularity**2) + other**2 * (popularity**2).sum())
+        bounded = np.maximum(squares, counts) if alpha is not None else squares
+        return UserTerms(cells, vectors, norm_weights(bounded, config.contribution), popularity, coefficients, alpha)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """Everything that was released about users, as it was released."""
+        config = self.config
+        private = not math.isinf(config.epsilon)
+        gaps = [
+            "The numbers of users and items are taken as public.",
+            "A user's own list is computed from that user's own row and leaves out what the user has rated, so the "
+            "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
+            "Norms and noise are computed in floating point.",
+        ]
+        if self._budget is not None and config.delta > 1 / self._n_users:
+            gaps.append(
+                f"δ = {config.delta:g} is more than one in {self._n_users} users: publishing everything about "
+                "one random user would meet it, too."
+            )
+        events = self._budget.events() if self._budget is not None else ()
+        spent = account(events, config.delta)
+        return [
+            LedgerEntry(
+                protects="interaction",
+                neighbouring="all training interactions of one user added or removed",
+                mechanism="Gaussian noise on the statistics of alternating least squares",
+                accounting="rigorous",
+                claimed_epsilon=config.epsilon if private else None,
+                claimed_delta=config.delta,
+                accounted_epsilon=spent.epsilon,
+                accounted_delta=config.delta,
+                reason=spent.reason if private else "An infinite budget draws no noise.",
+                gaps=tuple(gaps),
+                events=events,
+            )
+        ]
+
+    def _popularity(self, cells: csr_array, rng: np.random.Generator) -> Floats:
+        """Noisy counts, none below 0, as a coordinate: (n_items,) with a mean square of 1 (0 where all are 0)."""
+        config = self.config
+        weights = norm_weights(np.diff(cells.indptr).astype(np.float64), config.contribution)
+        std = self._std(config.counts_share, norm_bound(config.contribution))
+        counts = np.maximum(cells.T @ weights + gaussian("item counts", (cells.shape[1],), std, rng), 0.0)
+        length = np.sqrt(np.square(counts).mean())
+        return counts / length if length else counts
+
+    def _solve_users(self, cells: csr_array, items: Floats) -> Floats:
+        """Least squares of each user's row: (n_users, width of items)."""
+        config = self.config
+        alpha = config.unobserved_weight
+        common = (alpha or 1.0) * items.T @ items + config.user_ridge * np.eye(items.shape[1])
+        rhs = cells @ items
+        if alpha is None:
+            return np.linalg.solve(common, rhs.T).T
+        users = np.empty_like(rhs)
+        for start, stop in blocks(len(rhs), items.shape[1]):
+            curvatures = common + outer_sums(cells[start:stop], items)
+            users[start:stop] = np.linalg.solve(curvatures, rhs[start:stop, :, None])[..., 0]
+        return users
+
+    def _solve_items(self, terms: UserTerms, rng: np.random.Generator) -> Floats:
+        """Release the sums of one iteration and solve: (n_items, d)."""
+        config, alpha = self.config, terms.unobserved_weight
+        bound, clip = norm_bound(config.contribution), 0.0 if math.isinf(config.clip) else config.clip
+        steps = config.iterations
+        rest = 1 - config.counts_share - config.gramian_share - config.local_share
+        rhs, std = terms.rhs(), self._std(rest / steps, bound * clip)
+        rhs += gaussian("right-hand sides", rhs.shape, std, rng)
+        if config.denoise:
+            rhs = shrunk(rhs, std)
+        gramian = terms.gramian()
+        std = self._std(config.gramian_share / steps, clip**2)
+        gramian = positive_part(gramian + symmetric_gaussian("Gramian", gramian.shape, std, rng)) if std else gramian
+        common = (alpha or 1.0) * gramian + config.item_ridge * np.eye(len(gramian))
+        items: Floats = np.empty_like(rhs)
+        if alpha is None:
+            items[:] = np.linalg.solve(common, rhs.T).T
+            return items
+        std = self._std(config.local_share / steps, bound * clip**2)
+        for start, stop in blocks(*rhs.shape):
+            local = terms.local_gramians(start, stop)
+            local = (
+                positive_part(local + symmetric_gaussian("items' own matrices", local.shape, std, rng))
+                if std
+                else local
+            )
+            items[start:stop] = np.linalg.solve(common + local, rhs[start:stop, :, None])[..., 0]
+        return items
+
+    def _std(self, share: float, sensitivity: float) -> float:
+        assert self._budget is not None
+        return self._budget.spend(share) * sensitivity
+
+    def _with(self, popularity: Floats, items: Floats) -> Floats:
+        return np.column_stack([popularity, items]) if self.config.counts_share else items
+
+
+def distinct_cells(data: TrainingData) -> csr_array:
+    """(n_users, n_items) 1 at the interactions; a repeated one is still 1, as the sensitivity needs."""
+    seen = Seen.from_pairs(data.users, data.items, data.n_users)
+    return csr_array((np.ones(len(seen.items)), seen.items, seen.indptr), shape=(data.n_users, data.n_items))
+
+
+def norm_bound(contribution: float) -> float:
+    """√contribution; 0 for an infinite one, which comes with no noise."""
+    return 0.0 if math.isinf(contribution) else math.sqrt(contribution)
+
+
+def norm_weights(squared_norms: Floats, contribution: float) -> Floats:
+    """(n,) weights in [0, 1] that leave no squared norm above `contribution`."""
+    if math.isinf(contribution):
+        return np.ones_like(squared_norms)
+    return np.sqrt(contribution / np.maximum(squared_norms, contribution))
+
+
+def outer_sums(cells: csr_array, vectors: Floats, weights: Floats | None = None) -> Floats:
+    """Σ_k cells_ik weights_k v_k v_kᵀ for each row i: (n_rows, d, d).
+
+    Row by row of the d x d matrices: all outer products at once would be as many matrices as vectors.
+    """
+    weighted = vectors if weights is None else weights[:, None] * vectors
+    sums = np.empty((cells.shape[0], vectors.shape[1], vectors.shape[1]))
+    for row in range(vectors.shape[1]):
+        sums[:, row] = cells @ (weighted[:, row : row + 1] * vectors)
+    return sums
+
+
+def positive_part(matrices: Floats) -> Floats:
+    """The nearest positive semi-definite matrices (Frobenius norm) to symmetric ones: (..., d, d)."""
+    values, vectors = np.linalg.eigh(matrices)
+    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+
+
+def shrunk(noisy: Floats, std: float) -> Floats:
+    """(n, d) with each right singular direction of energy s² times max(0, 1 - n std²/s²), a Wiener filter.
+
+    Noise adds n std² to the expected energy of every direction; one that has no more than that holds nothing else.
+    """
+    energies, directions = np.linalg.eigh(noisy.T @ noisy)
+    noise = len(noisy) * std**2
+    kept = 1 - np.divide(noise, energies, out=np.ones_like(energies), where=energies > noise)
+    return noisy @ (directions * kept) @ directions.T
+
+
+def gaussian(release: str, shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
+    """Independent noise; zeros, and no draws, where `std` is 0."""
+    return noise.gaussian(rng, release, std, shape) if std else np.zeros(shape)
+
+
+def symmetric_gaussian(release: str, shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
+    """Symmetric noise on (..., d, d): `std` on the diagonal, std/√2 off it, as Frobenius norms need."""
+    drawn = gaussian(release, shape, std, rng)
+    return (drawn + np.swapaxes(drawn, -1, -2)) / 2
+
+
+def blocks(n: int, dim: int) -> list[tuple[int, int]]:
+    """Ranges that cover 0..n-1 such that dim x dim matrices for one of them fit into `BLOCK` numbers."""
+    size = max(1, BLOCK // dim**2)
+    return [(start, min(start + size, n)) for start in range(0, n, size)]

@@ -1,0 +1,138 @@
+"""DPMF: matrix factorisation with objective perturbation (Hua, Xia and Zhong, IJCAI 2015), for implicit feedback.
+
+A cell is 1 where a user interacted with an item and 0 elsewhere, and every cell counts. Users' vectors U come first,
+none longer than 1; items' vectors then minimise ‖R - UVᵀ‖² + ridge ‖V‖² + Σ η_jᵀv_j
+(`tasks.privacy.mechanisms.objective`). The privacy proof holds U constant, and the two accountings differ in where U
+comes from:
+
+`published`: from a truncated SVD of the same R, without noise, so that the proof does not cover what is released.
+
+`rigorous`: from public randomness. A user is put into one of `dimension` groups of equal size, and u_i is 1 in that
+group's place and 0 elsewhere. Of all vectors of length 1 these have the smallest L1 norm: a cell moves the gradient by
+2, not by 2√d, and UᵀR are counts, to which discrete Laplace noise can be added that has no low digits to leak. Only V,
+computed from those noisy counts, is released; each user then fits a vector of their own to V and to their own row of R:
+argmin Σ_j (r_ij - wᵀv_j)² + ridge ‖w - ū‖², where ū is the mean of U. Groups also add up what their members share,
+popularity first of all; in the sums of a dense Gaussian projection it cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.ranking.factors import (
+    NON_PRIVATE,
+    FactorConfig,
+    FactorModel,
+    cells,
+    published_entry,
+    unit_user_vectors,
+)
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import laplace, objective
+from tasks.training_data import TrainingData
+
+
+class DPMFConfig(FactorConfig):
+    """Configuration of `DPMF`."""
+
+    accounting: Literal["published", "rigorous"]
+    """Where user vectors come from, and so what is guaranteed. With `rigorous`, `dimension` is the number of groups and
+    `ridge` also weighs a user's own fit."""
+
+
+class DPMF(FactorModel):
+    """Matrix factorisation whose item vectors are perturbed."""
+
+    Config: ClassVar[type[ModelConfig]] = DPMFConfig
+    config: DPMFConfig
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Solve for item vectors; see `Model.fit`.
+
+        Raises:
+            ConfigurationError: published accounting, and dimension is not below the numbers of users and of items.
+        """
+        del progress
+        config, ratings = self.config, cells(data)
+        if config.accounting == "published":
+            users = unit_user_vectors(ratings, config.dimension, rng)
+            scale = objective.noise_scale(config.dimension, config.epsilon, 1.0)
+            noise = objective.draw(data.n_items, config.dimension, scale, rng)
+            return self._keep(users, objective.perturbed_least_squares(users, ratings, noise, config.ridge))
+        groups = public_groups(data.n_users, config.dimension, rng)
+        items = group_rates(data, groups, config, rng)
+        # From here on nothing but `items`, public groups and, for a user's vector, that user's own row.
+        mean = np.bincount(groups, minlength=config.dimension) / data.n_users
+        curvature = items.T @ items + config.ridge * np.eye(config.dimension)
+        users = np.linalg.solve(curvature, (ratings @ items + config.ridge * mean).T).T
+        return self._keep(users, items)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """The claim and what follows from it; see the module."""
+        return [self._rigorous() if self.config.accounting == "rigorous" else self._published()]
+
+    def _published(self) -> LedgerEntry:
+        return published_entry(
+            self.config.epsilon,
+            neighbouring="one interaction added or removed",
+            mechanism="objective perturbation of item vectors",
+            reason="The proof holds user vectors constant, but they are a truncated singular value decomposition of "
+            "the same interactions without noise, so no finite ε follows for the item vectors.",
+            gaps=(
+                "Scores are computed with every user's vector as it was fitted, without noise.",
+                "The numbers of users and items are taken as public.",
+            ),
+        )
+
+    def _rigorous(self) -> LedgerEntry:
+        epsilon = self.config.epsilon
+        noise = {"noise_parameter": epsilon, "sensitivity": 1.0}
+        infinite = math.isinf(epsilon)
+        events = (NON_PRIVATE if infinite else Event(kind="discrete-laplace", parameters=noise),)
+        accounted = account(events)
+        return LedgerEntry(
+            protects="interaction",
+            neighbouring="one interaction of one user with one item added or removed",
+            mechanism="objective perturbation of item vectors for public random user vectors",
+            accounting="rigorous",
+            claimed_epsilon=None if infinite else epsilon,
+            claimed_delta=0.0,
+            accounted_epsilon=accounted.epsilon,
+            accounted_delta=accounted.delta,
+            reason=accounted.reason,
+            gaps=(
+                "The numbers of users and items are taken as public, and so is who is in which group.",
+                "Everything that one user did is protected by ε times the number of that user's interactions (group "
+                "privacy), not by ε.",
+                "A user's own list is computed from the released item vectors and that user's own interactions, so the "
+                "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that "
+                "user's list.",
+            ),
+            events=events,
+        )
+
+
+def public_groups(n_users: int, n_groups: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A random group for every user, (n_users,) from 0, all groups of equal size up to one; reads no data."""
+    return rng.permutation(n_users) % n_groups
+
+
+def group_rates(
+    data: TrainingData, groups: NDArray[np.int64], config: FactorConfig, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Item vectors, (n_items, n_groups): the share of each group that has the item, from noisy counts and shrunk.
+
+    This is (UᵀU + ridge I)⁻¹ (UᵀR - η/2): UᵀU holds the groups' sizes, -η/2 is the discrete Laplace noise of counts.
+    """
+    pairs = data.items.astype(np.int64) * config.dimension + groups[data.users]
+    counts = np.bincount(pairs, minlength=data.n_items * config.dimension)
+    if not math.isinf(config.epsilon):
+        counts = laplace.noisy_counts(counts, config.epsilon, 1, rng)
+    sizes = np.bincount(groups, minlength=config.dimension)
+    return counts.reshape(data.n_items, config.dimension) / (sizes + config.ridge)

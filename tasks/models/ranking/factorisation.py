@@ -1,0 +1,77 @@
+"""SVD and MF: rating matrices as products of users' and items' vectors, learnt by gradient steps on users.
+
+Source: the factorisations of DP-VAE's Tables 8 and 11 (Fang, Du and Wu, 2022), which names SGD and, for SVD, rank 100,
+and no more. Here SVD has a bias for every item and MF has none. A cell without an interaction counts as a rating of 0
+with weight `unobserved`. Users' vectors stay with the users; an item's gradient is an outer product of a user's errors
+and that user's vector, so norms have a closed form (`tasks.privacy.mechanisms.ghost`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.vae.userwise import UserConfig, UserModel, UserNetwork
+from tasks.training_data import TrainingData
+
+
+class FactorisationConfig(UserConfig):
+    """Configuration of `MF` and `SVD`."""
+
+    dimension: int = Field(ge=1)
+    """Length of the vectors."""
+    unobserved: float = Field(ge=0, le=1)
+    """Weight of the squared error of a cell without an interaction; 0 learns from ratings alone."""
+    init_std: float = 0.1
+    """Standard deviation of the initial vectors."""
+
+
+class FactorisationNetwork(UserNetwork):
+    """Scores B u (+ b); the squared errors of a user's row."""
+
+    def __init__(self, n_users: int, n_items: int, dimension: int, unobserved: float, *, bias: bool) -> None:
+        super().__init__()
+        self.users = nn.Parameter(torch.empty(n_users, dimension))
+        self.items = nn.Linear(dimension, n_items, bias=bias)
+        self.unobserved = unobserved
+
+    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+        """See `UserNetwork.codes`: the users' vectors."""
+        del rng
+        return self.users[users], rows.new_zeros(len(rows))
+
+    def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
+        """(n,) sums of weighted squared errors."""
+        return (torch.where(rows > 0, 1.0, self.unobserved) * (rows - logits).square()).sum(1)
+
+    def local(self) -> list[nn.Parameter]:
+        """See `UserNetwork.local`."""
+        return [self.users]
+
+
+class MF(UserModel):
+    """Matrix factorisation without biases."""
+
+    Config: ClassVar[type[EpochConfig]] = FactorisationConfig
+    config: FactorisationConfig
+    bias: ClassVar[bool] = False
+
+    def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
+        """See `UserModel.architecture`: vectors N(0, init_std²), biases 0."""
+        config = self.config
+        network = FactorisationNetwork(data.n_users, data.n_items, config.dimension, config.unobserved, bias=self.bias)
+        draw_weights(network, rng, std=config.init_std)
+        if network.items.bias is not None:
+            nn.init.zeros_(network.items.bias)
+        return network
+
+
+class SVD(MF):
+    """Matrix factorisation with a bias for every item."""
+
+    bias: ClassVar[bool] = True

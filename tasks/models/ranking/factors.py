@@ -1,0 +1,120 @@
+"""What factorisations by perturbed least squares share: user vectors by truncated SVD, scores, the published ledger."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+
+from tasks.errors import ConfigurationError
+from tasks.models.base import ModelConfig, Recommender
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
+
+NOTHING = 1e-9
+"""A projection this short, relative to the longest, is rounding and has no direction."""
+NON_PRIVATE = Event(kind="non-private")
+
+
+class FactorConfig(ModelConfig):
+    """Configuration of a `FactorModel`."""
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")  # an infinite budget survives being saved
+
+    dimension: int = Field(ge=1)
+    """Length of user and item vectors."""
+    epsilon: float = Field(gt=0)
+    """Budget for one interaction; infinity draws no noise."""
+    ridge: float = Field(gt=0, allow_inf_nan=False)
+    """Weight of the squared norms of item vectors."""
+
+
+class FactorModel(Recommender):
+    """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32."""
+
+    Config: ClassVar[type[ModelConfig]] = FactorConfig
+    users: torch.Tensor
+    items: torch.Tensor
+
+    def _keep(self, users: NDArray[np.float64], items: NDArray[np.float64]) -> Self:
+        self.users, self.items = (torch.from_numpy(vectors.astype(np.float32)) for vectors in (users, items))
+        return self
+
+    def score(self, users: NDArray[np.int32]) -> torch.Tensor:
+        """See `Recommender.score`."""
+        return self.users[torch.from_numpy(users).long()] @ self.items.T
+
+    def released(self) -> dict[str, torch.Tensor]:
+        """See `Model.released`."""
+        return {"users": self.users, "items": self.items}
+
+    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self.users, self.items = tensors["users"], tensors["items"]
+
+
+def cells(data: TrainingData, values: NDArray[np.float64] | None = None) -> csr_array:
+    """The sparse (n_users, n_items) matrix of `values` at the interactions, 1 each by default."""
+    values = np.ones(len(data.users)) if values is None else values
+    return csr_array((values, (data.users, data.items)), shape=(data.n_users, data.n_items))
+
+
+def unit_user_vectors(matrix: csr_array, dimension: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Rows of `matrix` projected on its leading right singular vectors, each scaled to length 1.
+
+    Without the scaling these are PureSVD's user vectors (Cremonesi, Koren and Turrin, RecSys 2010). Vectors as long as
+    the unit ball allows keep the noise of `tasks.privacy.mechanisms.objective` small beside the data, and ranking items
+    for one user does not ask for its length. A row without any direction (no interactions) stays 0.
+
+    Args:
+        matrix: (n_users, n_items).
+        dimension: number of singular vectors.
+        rng: where the iterations start.
+
+    Returns:
+        (n_users, dimension) float64; of each singular vector the sign makes its largest component positive.
+
+    Raises:
+        ConfigurationError: dimension is not below both sides of the matrix.
+    """
+    if dimension >= min(matrix.shape):
+        users, items = matrix.shape
+        raise ConfigurationError(
+            f"dimension: {dimension} singular vectors need more than {dimension} users and items (there are {users} "
+            f"and {items}); set a smaller one"
+        )
+    start = rng.uniform(-1, 1, min(matrix.shape))
+    _, strengths, right = svds(matrix, k=dimension, v0=start, rng=rng)
+    right = right[np.argsort(-strengths, kind="stable")]
+    right *= np.sign(right[np.arange(dimension), np.abs(right).argmax(1)])[:, None]
+    projected = matrix @ right.T
+    lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+    directed = lengths > NOTHING * lengths.max(initial=0)
+    return np.where(directed, projected / np.where(directed, lengths, 1), 0.0)
+
+
+def published_entry(
+    epsilon: float, *, neighbouring: str, mechanism: str, reason: str, gaps: tuple[str, ...]
+) -> LedgerEntry:
+    """The ledger of a perturbed factorisation with user vectors that no noise protects: a claim, and no finite ε."""
+    infinite = math.isinf(epsilon)
+    perturbed = () if infinite else (Event(kind="laplace", parameters={"noise_multiplier": 1 / epsilon}),)
+    return LedgerEntry(
+        protects="interaction",
+        neighbouring=neighbouring,
+        mechanism=mechanism,
+        accounting="published",
+        claimed_epsilon=None if infinite else epsilon,
+        claimed_delta=0.0,
+        accounted_epsilon=None,
+        accounted_delta=0.0,
+        reason=reason,
+        gaps=gaps,
+        events=(*perturbed, NON_PRIVATE),
+    )

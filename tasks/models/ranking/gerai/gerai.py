@@ -1,0 +1,128 @@
+"""GERAI: the graph recommender of `gcn` with a perturbed loss (§4.2). GERAI-NL is the same on raw features.
+
+What is private here, compared with `GCN`: `predictive` keeps q within (0, 1) so that one triple's share of the loss
+coefficients is bounded, and `objective` is the truncated loss with Laplace noise on those coefficients. The features
+are perturbed before they come here (`tasks.privacy.mechanisms.multidimensional`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
+from tasks.models.training import EpochConfig
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import functional
+from tasks.training_data import TrainingData
+
+
+class GERAIConfig(GCNConfig):
+    """Configuration of `GERAI`. Published: epsilon 0.4, dimension 60."""
+
+    epsilon: float = Field(gt=0)
+    """ε of the loss perturbation; infinity draws no noise and leaves the truncated loss."""
+    bound: Literal["clip", "tanh"] = "clip"
+    """How q is kept within [0, 1]: the clip function of the paper's footnote 1, or tanh."""
+    ridge: float = Field(default=4.0, ge=0)
+    """Regularisation of h in standard deviations of the noise; 4 is the functional-mechanism paper's choice."""
+    redraw: Literal["run", "step"] = "run"
+    """When the noise is drawn: `step` averages it away; it is one reading of Algorithm 3, marked in the ledger."""
+
+
+class GERAINetwork(GCNNetwork):
+    """`GCNNetwork` with the noise of the run as buffers, so that checkpoints carry it."""
+
+    noise_linear: Tensor
+    noise_quadratic: Tensor
+
+
+class GERAI(GCN):
+    """Graph recommender with differentially private loss coefficients (functional mechanism, Algorithm 3)."""
+
+    Config: ClassVar[type[EpochConfig]] = GERAIConfig
+    network_class = GERAINetwork
+    config: GERAIConfig
+    network: GERAINetwork
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """The network of `GCN` at its initial weights, and the noise of this run."""
+        network = super().build(data, rng)
+        self._scale = functional.noise_scale(self.config.dimension, self.config.epsilon, len(data.users))
+        for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(rng), strict=True):
+            network.register_buffer(name, noise)
+        self._trimmed: list[int] = []
+        return network
+
+    def predictive(self, pair: Tensor) -> Tensor:
+        """q_uv within [0, 1] element-wise."""
+        return pair.clamp(0.0, 1.0) if self.config.bound == "clip" else torch.tanh(torch.relu(pair))
+
+    def objective(self, difference: Tensor) -> Tensor:
+        """log 2 + linearᵀh + hᵀ quadratic h with the noisy `coefficients`."""
+        linear, quadratic = self.coefficients(difference)
+        h = self.network.project.weight[0]
+        return math.log(2) + linear @ h + h @ quadratic @ h
+
+    def coefficients(self, difference: Tensor) -> tuple[Tensor, Tensor]:
+        """η − ½ mean q̄, (d,), and ⅛ mean(q̄ q̄ᵀ) + N, (d, d), regularised and trimmed to be bounded below in h.
+
+        As in the functional-mechanism paper (VLDB 2012, §6): `ridge` times the noise's standard deviation is added
+        to the diagonal, then directions of h with a negative eigenvalue are dropped from both terms. Which ones is a
+        constant for the gradient. Without noise nothing is added or dropped.
+        """
+        if self.config.redraw == "step":
+            self.network.noise_linear, self.network.noise_quadratic = self._draw(self._rng)
+        linear = self.network.noise_linear - 0.5 * difference.mean(0)
+        quadratic = difference.T @ difference / (8 * len(difference)) + self.network.noise_quadratic
+        quadratic = quadratic + self.config.ridge * math.sqrt(2) * self._scale * torch.eye(len(linear))
+        with torch.no_grad():
+            values, vectors = torch.linalg.eigh(quadratic)
+            rounding = torch.finfo(values.dtype).eps * len(linear) * values.abs().max()
+            kept = vectors[:, values >= -rounding]
+            self._trimmed.append(len(linear) - kept.shape[1])
+            projection = kept @ kept.T
+        return projection @ linear, projection @ quadratic @ projection
+
+    def diagnostics(self) -> dict[str, float]:
+        """Mean number of eigenvalues that were trimmed per step since the last call."""
+        trimmed, self._trimmed = self._trimmed, []
+        return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
+
+    def ledger(self) -> list[LedgerEntry]:
+        """The claim of Lemma 4.4, and why it does not hold for what is released (docs/methods.md §9)."""
+        gaps = [
+            "The noise bounds what a triple adds to the coefficients of h alone; the other parameters that make q "
+            "are trained on the same interactions without noise.",
+            "A triple's items also reach other triples through aggregation over the graph, which the sensitivity "
+            "d + d²/4 leaves out.",
+            "Validation interactions choose the epoch without noise.",
+        ]
+        if self.config.redraw == "step":
+            gaps.append("Noise is drawn anew in every step, so that it averages out over the run.")
+        infinite = math.isinf(self.config.epsilon)
+        return [
+            LedgerEntry(
+                protects="interaction",
+                neighbouring="one training triple replaced",
+                mechanism="functional mechanism on the ranking loss",
+                accounting="published",
+                claimed_epsilon=None if infinite else self.config.epsilon,
+                claimed_delta=0.0,
+                accounted_epsilon=None,
+                accounted_delta=0.0,
+                reason="Only the loss coefficients in h are protected; the released model depends on the interactions "
+                "through parameters that no noise protects, so no finite ε follows.",
+                gaps=tuple(gaps),
+                events=(Event(kind="non-private"),),
+            )
+        ]
+
+    def _draw(self, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        linear, quadratic = functional.draw(self.config.dimension, self._scale, rng)
+        return torch.from_numpy(linear).float(), torch.from_numpy(quadratic).float()

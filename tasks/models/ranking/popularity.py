@@ -1,0 +1,99 @@
+"""Most-rated items, and the same with noise: the yardsticks that every private recommender must beat."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import laplace
+from tasks.training_data import TrainingData
+
+
+class PopularityConfig(ModelConfig):
+    """`Popularity` has nothing to configure."""
+
+
+class PrivatePopularityConfig(ModelConfig):
+    """Configuration of `PrivatePopularity`."""
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    """Budget per user for the whole release (add or remove everything one user did)."""
+    contribution: int = Field(ge=1)
+    """Interactions counted per user, at most; a random choice of them where a user has more."""
+
+
+class Popularity(Recommender):
+    """Every user is offered the items with most training interactions."""
+
+    Config: ClassVar[type[ModelConfig]] = PopularityConfig
+    counts: torch.Tensor
+    """Interactions per item, noisy or not: (n_items,) float32."""
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Count; see `Model.fit`."""
+        del progress
+        self.counts = torch.from_numpy(self.count(data, rng).astype(np.float32))
+        return self
+
+    def count(self, data: TrainingData, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Interactions per item: (n_items,) int64."""
+        del rng
+        return np.bincount(data.items, minlength=data.n_items)
+
+    def score(self, users: NDArray[np.int32]) -> torch.Tensor:
+        """See `Recommender.score`: the same row for everyone."""
+        return self.counts.expand(len(users), -1)
+
+    def released(self) -> dict[str, torch.Tensor]:
+        """See `Model.released`."""
+        return {"counts": self.counts}
+
+    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self.counts = tensors["counts"]
+
+
+class PrivatePopularity(Popularity):
+    """`Popularity` on counts with noise: ε-differentially private for everything one user did (docs/methods.md §8)."""
+
+    Config: ClassVar[type[ModelConfig]] = PrivatePopularityConfig
+    config: PrivatePopularityConfig
+
+    def count(self, data: TrainingData, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Counts of at most `contribution` interactions per user, with discrete Laplace noise."""
+        kept = laplace.cap(data.users, data.items, self.config.contribution, rng)
+        counts = np.bincount(data.items[kept], minlength=data.n_items)
+        return laplace.noisy_counts(counts, self.config.epsilon, self.config.contribution, rng)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """One release of noisy counts; everything offered afterwards is post-processing."""
+        budget, contribution = self.config.epsilon, self.config.contribution
+        noise = {"noise_parameter": budget / contribution, "sensitivity": float(contribution)}
+        events = (Event(kind="discrete-laplace", parameters=noise),)
+        accounted = account(events)
+        return [
+            LedgerEntry(
+                protects="interaction",
+                neighbouring="all interactions of one user added or removed",
+                mechanism="discrete Laplace noise on item counts",
+                accounting="rigorous",
+                claimed_epsilon=budget,
+                claimed_delta=0.0,
+                accounted_epsilon=accounted.epsilon,
+                accounted_delta=accounted.delta,
+                reason=accounted.reason,
+                gaps=(
+                    "The number of items is taken as public.",
+                    "A user's own list leaves out what that user has rated, so the guarantee is towards everyone else "
+                    "(joint differential privacy), not towards somebody who sees that user's list.",
+                ),
+                events=events,
+            )
+        ]

@@ -1,0 +1,204 @@
+"""Ratings predicted by means: the yardsticks that every factorisation, private or not, must beat.
+
+Deviations from the mean μ of published ratings: an item's is the mean of r - μ over its published ratings, a user's the
+mean of r - μ - (item's) over all of the user's own. Both are damped: d + n in place of n in the denominator. A user
+computes the own deviation alone, at home, and it never leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from tasks.errors import DataError
+from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
+from tasks.models.social.ledgers import NOISY_SUMS, VALUE
+from tasks.privacy import noise
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.training_data import TrainingData
+
+OWN = (
+    "A user's own predictions contain that user's own mean, sensitive ratings included, so the guarantee is towards "
+    "everyone else (joint differential privacy)."
+)
+
+
+class RatingMeansConfig(ModelConfig):
+    """Configuration of `RatingMeans`."""
+
+    of: Literal["global", "user", "item", "bias"]
+    """μ; μ and the user's deviation; μ and the item's; μ and both."""
+    damping: float = Field(ge=0, allow_inf_nan=False)
+    """d, ratings without deviation that every user and item has besides its own."""
+    scale: tuple[float, float]
+    """Lowest and highest rating that there can be."""
+
+    @model_validator(mode="after")
+    def _scale_has_a_range(self) -> Self:
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError(f"scale: the lowest rating must be below the highest (are {list(self.scale)})")
+        return self
+
+
+class PrivateRatingMeansConfig(RatingMeansConfig):
+    """Configuration of `PrivateRatingMeans`."""
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    """Budget of one sensitive rating's value."""
+    variance: float = Field(gt=0, allow_inf_nan=False)
+    """Assumed variance of r - μ within an item, by which noisy sums are weighed against published ratings."""
+
+
+class RatingMeans(RatingPredictor):
+    """See the module.
+
+    mean: () float32 μ; user_offsets: (n_users,), item_offsets: (n_items,) float32, 0 where `of` has none.
+    """
+
+    Config: ClassVar[type[ModelConfig]] = RatingMeansConfig
+    config: RatingMeansConfig
+    mean: Tensor
+    user_offsets: Tensor
+    item_offsets: Tensor
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """See `Model.fit`.
+
+        Raises:
+            DataError: ratings or their sensitivity are missing, or a rating is outside the scale.
+        """
+        del progress
+        if data.ratings is None or data.sensitive is None:
+            raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
+        low, high = self.config.scale
+        if not ((data.ratings >= low) & (data.ratings <= high)).all():
+            raise DataError(
+                f"rating: not all ratings are in {low:g} to {high:g}; sensitivities hold on that scale alone"
+            )
+        ratings = data.ratings.astype(np.float64)
+        public = ratings[~data.sensitive]
+        mean = public.mean() if len(public) else (low + high) / 2
+        users, items = np.zeros(data.n_users), np.zeros(data.n_items)
+        if self.config.of in ("item", "bias"):
+            items = self.offsets(data, ratings - mean, mean, rng)
+        if self.config.of in ("user", "bias"):
+            left = np.bincount(data.users, ratings - mean - items[data.items], data.n_users)
+            users = _ratio(left, np.bincount(data.users, minlength=data.n_users) + self.config.damping)
+        self.mean = torch.tensor(mean, dtype=torch.float32)
+        self.user_offsets, self.item_offsets = (torch.from_numpy(part.astype(np.float32)) for part in (users, items))
+        return self
+
+    def offsets(
+        self, data: TrainingData, deviations: NDArray[np.float64], mean: float, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Items' deviations from published ratings: (n_items,).
+
+        Args:
+            deviations: (n_interactions,) r - μ.
+            mean: μ.
+        """
+        del mean, rng
+        assert data.sensitive is not None
+        public = ~data.sensitive
+        sums = np.bincount(data.items[public], deviations[public], data.n_items)
+        return _ratio(sums, np.bincount(data.items[public], minlength=data.n_items) + self.config.damping)
+
+    def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
+        """See `RatingPredictor.predict`."""
+        rows, columns = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items))
+        return self.mean + self.user_offsets[rows] + self.item_offsets[columns]
+
+    def released(self) -> dict[str, Tensor]:
+        """See `Model.released`."""
+        return {"mean": self.mean, "user_offsets": self.user_offsets, "item_offsets": self.item_offsets}
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self.mean, self.user_offsets = tensors["mean"], tensors["user_offsets"]
+        self.item_offsets = tensors["item_offsets"]
+
+    def ledger(self) -> list[LedgerEntry]:
+        """Nothing that others see depends on a sensitive rating."""
+        return [
+            LedgerEntry(
+                protects="rating",
+                neighbouring=VALUE,
+                mechanism="sensitive ratings stay with their users",
+                accounting="rigorous",
+                claimed_epsilon=None,
+                claimed_delta=0.0,
+                accounted_epsilon=0.0,
+                accounted_delta=0.0,
+                reason="Means of published ratings, which are not protected, are all that anybody else sees.",
+                gaps=(OWN,),
+            )
+        ]
+
+
+class PrivateRatingMeans(RatingMeans):
+    """`RatingMeans` whose items' deviations also use sensitive ratings, through one release of noisy sums.
+
+    An item's sum of r - μ over its sensitive ratings changes by at most Δ with the value of one rating, so Laplace
+    noise of scale Δ/ε makes it ε-differentially private; who rated what is public, and so is n_s, the number of those
+    ratings. A mean of n_s ratings of variance s² (`variance`) has variance s²/n_s, that of the noise is 2Δ²/(ε n_s)²;
+    so the noisy mean is worth 1/(1/n_s + 2Δ²/(ε n_s)²/s²) published ratings, and that is its weight beside them.
+    """
+
+    Config: ClassVar[type[ModelConfig]] = PrivateRatingMeansConfig
+    config: PrivateRatingMeansConfig
+
+    def offsets(
+        self, data: TrainingData, deviations: NDArray[np.float64], mean: float, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """See `RatingMeans.offsets`; also from noisy sums of sensitive ratings."""
+        del mean
+        assert data.sensitive is not None
+        config, sensitive = self.config, data.sensitive
+        noise_scale = (config.scale[1] - config.scale[0]) / config.epsilon
+        raters = np.bincount(data.items[sensitive], minlength=data.n_items)
+        exact = np.bincount(data.items[sensitive], deviations[sensitive], data.n_items)
+        noisy = exact + noise.laplace(rng, "sums of ratings", noise_scale, data.n_items)
+        worth = _ratio(raters**2.0, raters + 2 * noise_scale**2 / config.variance)
+        public = np.bincount(data.items[~sensitive], deviations[~sensitive], data.n_items)
+        counts = np.bincount(data.items[~sensitive], minlength=data.n_items)
+        # a mean of n_s ratings has weight `worth`: where n_s is 0, so is that
+        return _ratio(public + worth * _ratio(noisy, raters), counts + worth + config.damping)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """One release of noisy sums."""
+        events = (Event(kind="laplace", parameters={"noise_multiplier": 1 / self.config.epsilon}),)
+        accounted = account(events)
+        uses_items = self.config.of in ("item", "bias")
+        if not uses_items:
+            return super().ledger()
+        return [
+            LedgerEntry(
+                protects="rating",
+                neighbouring=VALUE,
+                mechanism=NOISY_SUMS,
+                accounting="rigorous",
+                claimed_epsilon=self.config.epsilon,
+                claimed_delta=0.0,
+                accounted_epsilon=accounted.epsilon,
+                accounted_delta=accounted.delta,
+                reason=accounted.reason,
+                gaps=(
+                    "Which items a user rated is taken as public.",
+                    "Sums are added up before anybody sees them; that is assumed.",
+                    "Noise is drawn in floating point.",
+                    OWN,
+                ),
+                events=events,
+            )
+        ]
+
+
+def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
+    """Numerator over denominator, and 0 where the latter is 0."""
+    return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0)

@@ -1,0 +1,395 @@
+"""Recommenders that learn from users' whole rows, publicly or by user-level private SGD.
+
+The networks of `tasks.models.vae` and `tasks.models.ranking.factorisation` end in one linear layer over the items.
+Training in public takes the mean gradient of a batch of users; training in private hands the users' gradients to
+`tasks.privacy.mechanisms.user_sgd` and takes what that releases: `private_step` is all the difference.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, model_validator
+from torch import Tensor, nn
+
+from tasks.errors import ConfigurationError
+from tasks.evaluation.ranking import Seen
+from tasks.models.base import SILENT, Progress, Recommender
+from tasks.models.training import EpochConfig, EpochModel
+from tasks.models.vae.userwise_ledger import entries
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
+from tasks.training_data import TrainingData
+
+PIECE = 512  # users at a time when all are encoded
+LARGE = 1e30
+"""The largest loss of a user that is shown."""
+CONTIGUOUS = torch.contiguous_format
+
+
+class UserConfig(EpochConfig):
+    """Configuration of `UserModel`. All that begins at `privacy` means nothing without privacy, but `popularity`."""
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+
+    batch_size: int = Field(ge=1)
+    """Users in a step (rigorous accounting: expected number)."""
+    optimiser: Literal["sgd", "adam"]
+    """Which kind of steps."""
+    values: Literal["binary", "ratings"]
+    """What a user's row holds: 1 for every interaction, or its rating."""
+    examples: int = Field(default=1, ge=1)
+    """J: examples of a user in a step. One is the whole row; of several, each is a random half of it."""
+    popularity: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the budget for noisy counts of the items, whose logarithms the items' biases begin at; None: 0."""
+    contribution: int = Field(default=10, ge=1)
+    """Interactions of a user in those counts, at most."""
+    privacy: Literal["none", "dpsgd", "dpsgd-optimal-clip"]
+    """`dpsgd` clips at `clip_norm`, `dpsgd-optimal-clip` where the paper's objective is smallest in each step."""
+    accounting: Literal["published", "rigorous"] = "published"
+    """The paper's noise, or noise calibrated to the total of all steps."""
+    epsilon_max: float | None = Field(default=None, gt=0)
+    """Largest budget of a user; infinity trains without noise."""
+    budgets: Literal["equal", "uniform"] | tuple[float, ...] = "equal"
+    """ε_k of all users: ε_max, drawn uniformly from (0, ε_max], or a list of one for each user."""
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    """Failure probability of the guarantee; more than one in the number of users means little."""
+    clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """S, norm that no user's gradient exceeds, all parameters together; where it starts if `quantile` moves it."""
+    quantile: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the users' gradients that shall be below S, followed with noise (rigorous only); None: S is constant."""
+
+    @model_validator(mode="after")
+    def _private_parts_fit(self) -> Self:
+        if self.privacy == "none":
+            return self
+        needed = ["epsilon_max", "delta", *(["clip_norm"] if self.privacy == "dpsgd" else [])]
+        if missing := [name for name in needed if getattr(self, name) is None]:
+            raise ValueError(f"privacy: {self.privacy} needs {' and '.join(missing)}")
+        if self.privacy == "dpsgd-optimal-clip":
+            if self.accounting == "rigorous":
+                raise ValueError(
+                    "dpsgd-optimal-clip reads gradients without noise, so it has no rigorous accounting; "
+                    "use dpsgd, with quantile for a bound that adapts"
+                )
+            if self.examples > 1:
+                raise ValueError("dpsgd-optimal-clip is for one example per user (examples: 1)")
+        if self.accounting == "published" and (self.quantile is not None or self.popularity is not None):
+            raise ValueError("quantile and popularity belong to rigorous accounting")
+        if self.popularity is not None and self.budgets != "equal":
+            raise ValueError("popularity needs equal budgets: its counts are one release for all users")
+        return self
+
+
+class UserNetwork(nn.Module, ABC):
+    """From a user's row to scores of all items; the last layer is `items`, (n_items, width)."""
+
+    items: nn.Linear | ghost.Transposed
+    private: user_sgd.UserSGD | None
+    """How its gradients are released; None in public training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_module("private", None)
+
+    @abstractmethod
+    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+        """What `items` reads, (n, width), and a term that each user's loss has besides the likelihood, (n,).
+
+        Args:
+            rows: (n, n_items) users' rows.
+            users: (n,) int64 ids.
+            rng: of what is drawn in training; None scores.
+        """
+
+    @abstractmethod
+    def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
+        """(n,) what each user's loss has for the difference between a row and its reconstruction."""
+
+    def losses(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> Tensor:
+        """(n,) the users' losses; 0 for a row of zeros, so that users without interactions teach nothing.
+
+        That is the neighbouring relation of private training: a user taken out adds nothing to any sum.
+        """
+        codes, extra = self.codes(rows, users, rng)
+        return torch.where((rows != 0).any(1), self.mismatch(rows, self.items(codes)) + extra, 0.0)
+
+    def local(self) -> list[nn.Parameter]:
+        """Parameters with a row for each user, which stay with the users: neither clipped nor noisy."""
+        return []
+
+
+class UserModel(EpochModel, Recommender):
+    """A recommender trained by steps on users' rows."""
+
+    Config: ClassVar[type[EpochConfig]] = UserConfig
+    config: UserConfig
+    network: UserNetwork
+    uses_ratings = True
+    watch: Callable[[Sequence[Tensor], float], None] | None = None
+    """Called in every private step, before weights change, with what it releases, the noisy sums of clipped gradients,
+    and with the probability at which a user is in it. The sums are as they are during the call alone. For auditors."""
+    _counts_event: tuple[Event, ...] = ()
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """See `EpochModel.fit`.
+
+        Raises:
+            ConfigurationError: a step has more users than there are, a user has no budget or a wrong one, or the data
+                have no ratings and `values` asks for them.
+        """
+        if self.config.batch_size > data.n_users:
+            raise ConfigurationError(
+                f"batch_size: {self.config.batch_size} users in a step, but there are {data.n_users}; make it smaller"
+            )
+        if self.config.values == "ratings" and data.ratings is None:
+            raise ConfigurationError("values: these data have no ratings; say binary")
+        return super().fit(data, rng=rng, progress=progress)
+
+    def reads_ratings(self) -> bool:
+        """See `Model.reads_ratings`."""
+        return self.config.values == "ratings"
+
+    @abstractmethod
+    def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
+        """The network at its initial weights, all drawn from `rng`."""
+
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
+        """See `EpochModel.build`; with privacy, also the noise that all epochs together may need."""
+        self._keep_rows(data)
+        self._budgets = self.draw_budgets(data.n_users, rng)
+        network = self.architecture(data, rng)
+        self._start_at_popularity(network, data, rng)
+        network.private = self._release(data.n_users)
+        return network
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """See `EpochModel.optimiser`."""
+        if self.config.optimiser == "adam":
+            return super().optimiser()
+        decay = 2 * self.config.regularization
+        return torch.optim.SGD(self.network.parameters(), lr=self.config.learning_rate, weight_decay=decay)
+
+    def train_epoch(self) -> float:
+        """As many steps as take every user once (rigorous: on average); returns the mean loss of a user."""
+        total, seen = 0.0, 0
+        for users in self._batches():
+            total += self.private_step(users) if self.network.private else self.public_step(users)
+            seen += len(users)
+        return total / max(seen, 1)
+
+    def public_step(self, users: NDArray[np.int64]) -> float:
+        """One step by the mean gradient of `users`; returns their summed loss."""
+        ids, rows = self._examples(users)
+        return self.step(self.network.losses(rows, ids, self._rng).mean()) * len(users)
+
+    def private_step(self, users: NDArray[np.int64]) -> float:
+        """One step by what may be released of the gradients of `users`, possibly none; returns their summed loss."""
+        self._optimiser.zero_grad()
+        losses = self._released_gradients(users)
+        self._optimiser.step()
+        # noise on weights may make a loss infinite; what is shown of it must be a number
+        return float(losses.double().nan_to_num(posinf=LARGE).clamp(max=LARGE).sum()) / self.config.examples
+
+    def _released_gradients(self, users: NDArray[np.int64]) -> Tensor:
+        """Gives every parameter its gradient of a private step; returns the losses, (n,).
+
+        A method of its own, so that rows and activations are gone when the optimiser takes memory of its own.
+        """
+        network, config = self.network, self.config
+        assert network.private is not None
+        ids, rows = self._examples(users)
+        with ghost.recorded(network) as calls:
+            losses = network.losses(rows, ids, self._rng)
+        outers, own = ghost.gradients(losses, calls, network.local())
+        losses = losses.detach()
+        calls.clear()  # they hold all outputs
+        released, divisor = network.private.release(outers, users, config.examples, self._rng)
+        if self.watch is not None:
+            self.watch(list(released.values()), config.batch_size / self._data.n_users)
+        for parameter, total in released.items():
+            parameter.grad = total.div_(divisor)
+        for parameter, gradient in zip(network.local(), own, strict=True):
+            parameter.grad = gradient / (config.batch_size * config.examples)
+        return losses
+
+    def losses(self, rows: Tensor) -> Tensor:
+        """(n,) losses of any rows, (n, n_items), under the weights as they are, with nothing drawn.
+
+        Priors of users, which no row of a stranger has, are those of user 0 for all.
+
+        Raises:
+            ConfigurationError: the model learns a vector for every user, so that a row alone has no loss.
+        """
+        self._rows_alone()
+        with torch.no_grad():
+            return self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
+
+    def clipped(self, rows: Tensor) -> ghost.Scaled:
+        """What users with these rows, (n, n_items), would add to the sums of the next private step.
+
+        As if that step had nothing to draw; see `losses`.
+        """
+        self._rows_alone()
+        private = self.network.private
+        assert private is not None
+        with ghost.recorded(self.network) as calls:
+            losses = self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
+        outers, norms = ghost.bounded(ghost.gradients(losses, calls)[0])
+        return ghost.Scaled(outers, dpsgd.clip_factors(norms.square(), private.present_bound()))
+
+    def rows(self, users: NDArray[np.integer]) -> Tensor:
+        """Training interactions of `users`: (len(users), n_items), zeros where there are none."""
+        row, item = self._seen.pairs(users)
+        rows = torch.zeros(len(users), self._data.n_items)
+        rows[torch.from_numpy(row), torch.from_numpy(item).long()] = self._values[self._seen.places(users)]
+        return rows
+
+    def draw_budgets(self, n_users: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """(n_users,) ε_k; see `UserConfig.budgets`.
+
+        Raises:
+            ConfigurationError: a user has none, or one outside (0, ε_max].
+        """
+        config = self.config
+        if config.privacy == "none":
+            return np.full(n_users, math.inf)
+        assert config.epsilon_max is not None
+        if config.budgets == "equal":
+            return np.full(n_users, config.epsilon_max)
+        if config.budgets == "uniform":
+            return config.epsilon_max * (1 - rng.random(n_users))  # (0, 1]
+        budgets = np.array(config.budgets, np.float64)
+        try:
+            user_sgd.check_budgets(budgets, n_users, config.epsilon_max)
+        except ValueError as error:
+            raise ConfigurationError(f"budgets: {error}") from error
+        return budgets
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""
+        private = self.network.private
+        spent = private.spent() if private else None
+        super().load_weights(weights)
+        if private and spent is not None:
+            private.keep(spent)
+
+    def weights_changed(self) -> None:
+        """Codes are derived from the weights: drop them."""
+        self._scoring: dict[str, Tensor] | None = None
+
+    def released(self) -> dict[str, Tensor]:
+        """What scoring needs: the last layer, which may be published, and `codes`, (n_users, width).
+
+        A code is computed from the user's own row and is not private towards whoever sees it.
+        """
+        if self._scoring is None:
+            network = self.network
+            with torch.no_grad():
+                pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
+                codes = [network.codes(self.rows(users), torch.from_numpy(users), None)[0] for users in pieces]
+            self._scoring = {
+                "codes": torch.cat(codes),
+                "items": network.items.weight.detach().clone(memory_format=CONTIGUOUS),
+            }
+            if network.items.bias is not None:
+                self._scoring["biases"] = network.items.bias.detach().clone()
+        return self._scoring
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self._scoring = tensors
+
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """See `Recommender.score`: the reconstruction before any softmax."""
+        scoring = self.released()
+        scores = scoring["codes"][torch.from_numpy(users).long()] @ scoring["items"].T
+        return scores + scoring["biases"] if "biases" in scoring else scores
+
+    def diagnostics(self) -> dict[str, float]:
+        """Mean clipping bound of the steps since the last call, and mean share of examples that it clipped."""
+        private = self.network.private
+        if private is None or not private.noted:
+            return {}
+        noted, private.noted = np.array(private.noted), []
+        return {"bound": float(noted[:, 0].mean()), "clipped": float(noted[:, 1].mean())}
+
+    def ledger(self) -> list[LedgerEntry]:
+        """All steps that were run, those after the best epoch too: validation chose among their results."""
+        if self.config.privacy == "none":
+            return []
+        private = self.network.private
+        assert private is not None
+        return entries(self.config, private, self._counts_event, self._budgets, self.metadata_in())
+
+    def metadata_in(self) -> Literal["nothing", "local", "shared"]:
+        """Where users' metadata enter: nowhere, each user's own loss alone, or also a mean over all users."""
+        return "nothing"
+
+    def _rows_alone(self) -> None:
+        if self.network.local():
+            raise ConfigurationError(
+                "this model learns a vector for every user and says nothing of other rows; audit an autoencoder"
+            )
+
+    def _keep_rows(self, data: TrainingData) -> None:
+        self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
+        values = np.ones(len(data.users), np.float32)
+        if self.config.values == "ratings":
+            assert data.ratings is not None
+            values = data.ratings[np.lexsort((data.items, data.users))]  # the order of `Seen`
+        self._values = torch.from_numpy(values)
+
+    def _batches(self) -> Iterable[NDArray[np.int64]]:
+        if self.network.private:
+            return self.network.private.batches(self._rng)
+        order = self._rng.permutation(self._data.n_users)
+        return map(np.sort, np.split(order, range(self.config.batch_size, len(order), self.config.batch_size)))
+
+    def _examples(self, users: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Ids and rows of the examples of `users`, a user's after one another."""
+        n = self.config.examples
+        ids, rows = torch.from_numpy(users.repeat(n)), self.rows(users).repeat_interleave(n, 0)
+        if n > 1:
+            rows *= torch.from_numpy(self._rng.random(rows.shape) < 0.5)
+        return ids, rows
+
+    def _start_at_popularity(self, network: UserNetwork, data: TrainingData, rng: np.random.Generator) -> None:
+        """Biases at the logarithms of the items' counts, which private training must pay for."""
+        config = self.config
+        if config.popularity is None:
+            return
+        users, items, budget = data.users, data.items, math.inf
+        if config.privacy != "none":
+            assert config.epsilon_max is not None
+            budget = config.popularity * config.epsilon_max
+            kept = laplace.cap(users, items, config.contribution, rng)
+            items = items[kept]
+        counts = np.bincount(items, minlength=data.n_items)
+        if not math.isinf(budget):
+            counts = laplace.noisy_counts(counts, budget, config.contribution, rng)
+            noise = {"noise_parameter": budget / config.contribution, "sensitivity": float(config.contribution)}
+            self._counts_event = (Event(kind="discrete-laplace", parameters=noise),)
+        logs = np.log(np.maximum(counts, 1))
+        network.items.bias.data = torch.from_numpy(logs - logs.mean()).float()
+
+    def _release(self, n_users: int) -> user_sgd.UserSGD | None:
+        config = self.config
+        if config.privacy == "none":
+            return None
+        assert config.epsilon_max is not None
+        assert config.delta is not None
+        if config.accounting == "published":
+            constant = config.clip_norm if config.privacy == "dpsgd" else None
+            return user_sgd.Published(n_users, config.batch_size, self._budgets, config.delta, constant)
+        assert config.clip_norm is not None
+        return user_sgd.Rigorous(
+            n_users, config.batch_size, config.epochs, self._budgets, config.epsilon_max, config.delta,
+            config.clip_norm, config.quantile, self._counts_event,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What an epsilon is worth: events, their accounting, the ledger. It never looks at data."""

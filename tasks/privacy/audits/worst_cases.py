@@ -1,0 +1,214 @@
+"""The neighbouring inputs that are hardest to hide, for each mechanism: samples that an audit judges.
+
+Each function runs the mechanism `n` times on either input and returns the log-likelihood ratio of every output, the
+statistic that tells the two inputs apart best. docs/methods.md §9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.contracts import Feature
+from tasks.privacy.checks import check_epsilon
+from tasks.privacy.mechanisms import edges, laplace, multidimensional, piecewise, unary, words
+from tasks.privacy.mechanisms.keyed import normals
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
+from tasks.privacy.noise import gaussian
+
+Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""(n,) statistics of outputs for input a, and (n,) for input b."""
+DRAWS = 5_000_000
+"""Most noisy counts, or components of item vectors, that one audit draws per input."""
+SUBMITTED = 30_000_000
+"""Most noisy numbers that an audit of submissions draws per input, over all iterations."""
+CROWD = 15
+"""Words at one place in the audit of their replacement, times e^(ε/2): the likelihoods differ by ε - 0.065 then."""
+ROUNDING = 1e-9
+"""Relative error, or more, of a float64 output. Without it, an input that comes out unchanged (at 1 or -1, where the
+pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
+
+
+def piecewise_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """The two ends, 1 and -1.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+
+    def outputs(x: float) -> NDArray[np.float64]:
+        perturbed = piecewise.perturb(np.full(n, x), epsilon, rng)
+        first, second = (piecewise.log_density(perturbed, end, epsilon, ROUNDING) for end in (1, -1))
+        return first - second
+
+    return outputs(1.0), outputs(-1.0)
+
+
+def unary_samples(epsilon: float, n_categories: int, n: int, rng: np.random.Generator) -> Samples:
+    """Two different categories out of `n_categories`.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+
+    def outputs(category: int) -> NDArray[np.float64]:
+        onehot = np.zeros((n, n_categories), dtype=np.float32)
+        onehot[:, category] = 1
+        perturbed = unary.perturb(onehot, epsilon, rng)
+        return unary.log_probability(perturbed, 0, epsilon) - unary.log_probability(perturbed, 1, epsilon)
+
+    return outputs(0), outputs(1)
+
+
+def multidimensional_samples(features: Sequence[Feature], epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """Two users who differ in every feature: numbers at opposite ends, first against last category.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+    ends = []
+    for number, category in ((1, 0), (-1, -1)):
+        user: list[float] = []
+        for feature in features:
+            block = [float(number)] if feature.kind == "numeric" else [0.0] * len(feature.columns)
+            if feature.kind == "categorical":
+                block[category] = 1.0
+            user += block
+        ends.append(np.array(user, dtype=np.float32))
+
+    def outputs(user: NDArray[np.float32]) -> NDArray[np.float64]:
+        perturbed = multidimensional.perturb(np.broadcast_to(user, (n, len(user))), features, epsilon, rng)
+        return multidimensional.log_likelihood_ratio(perturbed, ends[0], ends[1], features, epsilon)
+
+    return outputs(ends[0]), outputs(ends[1])
+
+
+def counts_samples(epsilon: float, contribution: int, n: int, rng: np.random.Generator) -> Samples:
+    """One user present, with an interaction in `contribution` counts, or absent. All other counts are the same.
+
+    At most `DRAWS` / contribution samples are drawn, if that is fewer than n.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number, or contribution is below 1.
+    """
+    n = max(4, min(n, DRAWS // contribution))
+
+    def outputs(present: int) -> NDArray[np.float64]:
+        counts = np.full((n, contribution), present, dtype=np.int64)
+        noisy = laplace.noisy_counts(counts, epsilon, contribution, rng)
+        # log P[k | 1] - log P[k | 0] = (|k| - |k - 1|) ε/contribution, that is plus or minus ε/contribution
+        return (2.0 * (noisy >= 1).sum(axis=1) - contribution) * (epsilon / contribution)  # type: ignore[no-any-return]  # numpy's types say Any here
+
+    return outputs(1), outputs(0)
+
+
+def aggregates_samples(noise_ratio: float, releases: int, n: int, rng: np.random.Generator) -> Samples:
+    """Noisy aggregates of a sequence a, b, a, and of one without its middle visit, whose node stays.
+
+    The states of a and b are C and -C, one coordinate being enough: then both matrices together move by √10 C, as far
+    as one visit can move them (`tasks.privacy.mechanisms.aggregation`).
+
+    Args:
+        noise_ratio: σ / C.
+        releases: with independent noise of the same aggregates.
+    """
+    key = int(rng.integers(2**62))
+
+    def outputs(world: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = np.zeros(n)
+        for release in range(releases):
+            drawn = normals((key, world, release), np.arange(n), len(means))
+            sums += ((means / noise_ratio + drawn) * direction).sum(1)
+        return sums
+
+    # Rows of A_out H for a's first visit, b, and a's last visit, then of A_in H; once with b, once without.
+    with_visit, without = np.array([-1.0, 1.0, 0.0, 0.0, 1.0, -1.0]), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    direction = (with_visit - without) / noise_ratio
+    return outputs(0, with_visit), outputs(1, without)
+
+
+def matrices_samples(sigma: float, n: int, rng: np.random.Generator) -> Samples:
+    """Noisy adjacency matrices, successors and predecessors, of a, b, c, and of a, c: three entries of each differ."""
+    key = int(rng.integers(2**62))
+    entries = np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0]) / sigma
+    drawn = [normals((key, world), np.arange(n), len(entries)) for world in range(2)]
+    return (drawn[0] + entries) @ entries, drawn[1] @ entries
+
+
+def submissions_samples(
+    noise: SharedNoise, moved: float, dimension: int, iterations: int, n: int, rng: np.random.Generator, *, drew_h: bool
+) -> Samples:
+    """What one sender submits in all iterations, and the same with every component moved as far as it can be.
+
+    Of PrivSR: the item has no other sensitive rating, and the user's vector u, of length 1 with equal components, never
+    changes, so that 2 (uᵀv - r) u moves by 2Δu, 2Δ/√K in each of K components. At most `SUBMITTED` / (dimension x
+    iterations) samples are drawn, if that is fewer than n.
+
+    Args:
+        noise: of a submission of this one sender.
+        moved: by how much, per component.
+        drew_h: whether the observer drew the noise's h and so knows it, as the recommender does.
+    """
+    n = max(4, min(n, SUBMITTED // (dimension * iterations)))
+
+    def outputs(mean: float) -> NDArray[np.float64]:
+        ratios = np.zeros(n)
+        for _ in range(iterations):
+            spread = np.asarray(noise.spread(noise.mixing((n, dimension), rng)), np.float64)
+            submitted = mean + gaussian(rng, "submissions", spread, (n, dimension))
+            if noise.law == "laplace" and not drew_h:
+                ratios += (np.abs(submitted) - np.abs(submitted - moved)).sum(1) / noise.scale
+            else:
+                ratios += ((submitted - moved / 2) * moved / spread**2).sum(1)
+        # As above: where noise is larger than what is hidden, the ratio is at its end but for its low digits.
+        return np.round(ratios / ROUNDING) * ROUNDING
+
+    return outputs(moved), outputs(0.0)
+
+
+def cells_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """A cell of a graph that is an edge, and one that is none, through the top-m filter towards a public number.
+
+    The graph is so sparse that the threshold is 1 or more, where the likelihoods differ most. Cells pass or not by
+    themselves, so one release has many samples: n edges, and n cells without one.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number, or so large that no graph of 64-bit pairs is sparse enough.
+    """
+    check_epsilon(epsilon)
+    n_nodes = int(np.ceil(np.sqrt(2 * n * (np.exp(epsilon) + 2)))) + 1
+    step, first = np.divmod(np.arange(2 * n, dtype=np.int64), n_nodes)
+    second = (first + step + 1) % n_nodes
+    cells = np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
+    true, others = cells[:n], cells[n:]
+    released = edges.filter_towards(true, n_nodes, n, epsilon, rng, "rigorous")
+    theta = edges.threshold(n, edges.n_cells(n_nodes), epsilon)
+    passes, false = edges.pass_probabilities(theta, epsilon)
+    ratio = np.log([(1 - passes) / (1 - false), passes / false])
+    keys = released @ np.array([n_nodes, 1])
+    passed, added = (np.isin(asked @ np.array([n_nodes, 1]), keys).astype(np.int64) for asked in (true, others))
+    return ratio[passed], ratio[added]
+
+
+def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+    """Two words at a distance of 1, all others of the vocabulary being where the first one is.
+
+    So the first is hardly ever replaced by the second, and the second keeps close company with itself: with many others
+    the likelihoods differ by nearly ε, with none by half of it.
+
+    Raises:
+        ValueError: epsilon is not a positive finite number.
+    """
+    check_epsilon(epsilon)
+    apart = int(np.ceil(CROWD * np.exp(epsilon / 2)))
+    vectors = np.zeros((apart + 1, 1))
+    vectors[apart] = 1.0
+    law = np.log(words.probabilities(np.array([0, apart]), vectors, epsilon))
+
+    def outputs(word: int) -> NDArray[np.float64]:
+        replaced = words.substitute(np.full(n, word), vectors, epsilon, rng)
+        return law[1, replaced] - law[0, replaced]  # type: ignore[no-any-return]  # numpy's types say Any here
+
+    return outputs(apart), outputs(0)

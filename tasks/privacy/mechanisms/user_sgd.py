@@ -1,0 +1,290 @@
+"""User-level private SGD: who is in a step, and how the gradients of its users become one that may be released.
+
+Two ways, for the same gradients (`tasks.privacy.mechanisms.ghost`):
+
+`Published` is Algorithm 3 of DP-VAE (Fang, Du and Wu, 2022): every epoch deals all users out into batches; each user's
+gradient gets noise of the user's own budget ε_k, calibrated for one step; the bound S is a constant, or chosen from the
+gradients of the step (`tasks.privacy.mechanisms.optimal_clip`).
+
+`Rigorous` spends ε_max on all steps together: Poisson samples of users, noise calibrated by the accountant
+(`tasks.privacy.mechanisms.dpsgd`), and S a public constant or a quantile of the norms that is itself estimated with
+noise (Andrew et al., "Differentially private learning with adaptive clipping", NeurIPS 2021). A user with a smaller
+budget ε_k is clipped to a smaller bound: the noise is the same for all, so a user who moves the sum less is hidden
+better (Boenisch et al., "Have it your way", NeurIPS 2023: the variant they call Scale).
+
+Both are modules whose buffers record what was run, so that a resumed run still knows all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tasks.privacy import noise
+from tasks.privacy.accounting.ledger import Event
+from tasks.privacy.mechanisms import dpsgd, ghost, optimal_clip
+
+LEVELS = 8
+"""Smaller budgets are rounded down to so many equal steps of ε_max; below the first one a user is left out."""
+QUANTILE_RATE = 0.2
+"""How fast an adaptive bound follows its quantile (Andrew et al., section 3)."""
+PIECE = 1 << 16
+"""So many numbers get noise at a time."""
+Gradient = dict[nn.Parameter, Tensor]
+
+
+class UserSGD(nn.Module, ABC):
+    """What both ways have in common. `steps` is the number of steps run."""
+
+    steps: Tensor
+
+    def __init__(self, n_users: int, batch_size: int) -> None:
+        super().__init__()
+        self.n_users = n_users
+        self.batch_size = batch_size
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.noted: list[tuple[float, float]] = []
+        """Of every step since somebody last looked: the bound, and the share of examples that it clipped."""
+
+    @abstractmethod
+    def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """The users of every step of an epoch; a step may have none."""
+
+    @abstractmethod
+    def release(
+        self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
+    ) -> tuple[Gradient, float]:
+        """What a step releases: for every trained parameter a noisy sum of clipped gradients; and what to divide it by.
+
+        Args:
+            outers: gradients of len(users) × `examples` examples, a user's after one another.
+            users: (n,) ids of the users in the step.
+            examples: J, examples of each user; a user's clipped gradients are averaged.
+        """
+
+    @abstractmethod
+    def events(self) -> tuple[Event, ...]:
+        """What the steps run so far released about any one user, for the accountant; empty before the first step."""
+
+    def spent(self) -> Tensor:
+        """The record that `keep` takes back."""
+        return self.steps.clone()
+
+    def keep(self, spent: Tensor) -> None:
+        """What was run stays run, also where weights of an earlier step are taken back."""
+        self.steps.clamp_(min=spent)
+
+    @abstractmethod
+    def present_bound(self) -> float:
+        """S of the next step."""
+
+    def _sums(self, outers: Sequence[ghost.Outers], factors: Tensor, std: float, rng: np.random.Generator) -> Gradient:
+        """Σ factor × gradient + N(0, std²), for every parameter."""
+        sums = ghost.weighted_sums(outers, factors)
+        for total in sums.values():
+            _add_noise(total, std, rng)
+        return sums
+
+    def _note(self, bound: float, norms: Tensor) -> None:
+        self.noted.append((bound, float((norms > bound).float().mean()) if len(norms) else 0.0))
+
+
+class Published(UserSGD):
+    """Algorithm 3 of DP-VAE. Buffer `least`: the least noise of a step, per unit of its bound."""
+
+    least: Tensor
+
+    def __init__(
+        self, n_users: int, batch_size: int, budgets: NDArray[np.float64], delta: float, clip_norm: float | None
+    ) -> None:
+        """budgets: (n_users,) ε_k; clip_norm: S, or None to choose it in every step."""
+        super().__init__(n_users, batch_size)
+        self.clip_norm = clip_norm
+        self.sigmas = optimal_clip.sigma(budgets, delta)
+        self.register_buffer("least", torch.tensor(math.inf, dtype=torch.float64))
+
+    def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """See `UserSGD.batches`: every user once."""
+        order = noise.order(rng, "who is in the step", self.n_users)
+        for start in range(0, self.n_users, self.batch_size):
+            yield np.sort(order[start : start + self.batch_size])
+
+    def release(
+        self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
+    ) -> tuple[Gradient, float]:
+        """See `UserSGD.release`. The users' own noise adds up to one draw, whose variance is the sum of theirs."""
+        sigmas = self.sigmas[users]
+        outers, norms = ghost.bounded(outers)
+        bound = self.clip_norm
+        if bound is None:
+            n_parameters = sum(parameter.numel() for outer in outers for parameter in outer.parameters())
+            cost = optimal_clip.noise_cost(sigmas, n_parameters)
+            finite = (norms > 0).numpy()
+            l1_norms = ghost.l1_norms(outers).double().numpy()[finite]
+            bound = optimal_clip.optimal_clip(norms.double().numpy()[finite], l1_norms, cost) if finite.any() else 0.0
+        own = float(np.sqrt((sigmas**2).sum()))
+        self.steps += 1
+        self.least.clamp_(max=own)
+        self._note(bound, norms)
+        factors = dpsgd.clip_factors(norms.square(), bound) / examples if bound else torch.zeros_like(norms)
+        return self._sums(outers, factors, bound * own, rng), len(users)
+
+    def present_bound(self) -> float:
+        """See `UserSGD.present_bound`: that of the last step where every step chooses its own."""
+        return self.clip_norm if self.clip_norm is not None else self.noted[-1][0] if self.noted else math.inf
+
+    def events(self) -> tuple[Event, ...]:
+        """See `UserSGD.events`. A constant bound only: a chosen one is read off the gradients without noise.
+
+        A user is in one step of every epoch, and the noise of all users of that step covers each of them.
+        """
+        if not self.steps:
+            return ()
+        if self.clip_norm is None or not self.least:
+            return (Event(kind="non-private"),)
+        epochs = math.ceil(int(self.steps) / math.ceil(self.n_users / self.batch_size))
+        return (Event(kind="gaussian", parameters={"noise_multiplier": float(self.least)}, count=epochs),)
+
+    def spent(self) -> Tensor:
+        """See `UserSGD.spent`."""
+        return torch.stack([self.steps.double(), self.least])
+
+    def keep(self, spent: Tensor) -> None:
+        """See `UserSGD.keep`."""
+        self.steps.clamp_(min=int(spent[0]))
+        self.least.clamp_(max=float(spent[1]))
+
+
+class Rigorous(UserSGD):
+    """DP-SGD whose steps together stay within the budget. Buffer `bound`: the clipping bound S."""
+
+    bound: Tensor
+
+    def __init__(
+        self,
+        n_users: int,
+        batch_size: int,
+        epochs: int,
+        budgets: NDArray[np.float64],
+        epsilon_max: float,
+        delta: float,
+        clip_norm: float,
+        quantile: float | None = None,
+        beside: tuple[Event, ...] = (),
+    ) -> None:
+        """Calibrate the noise to ε_max; a user of a smaller budget is clipped at a share of S.
+
+        Args:
+            batch_size: expected number of users in a step.
+            epochs: at most so many times n_users/batch_size steps will be run.
+            budgets: (n_users,) ε_k.
+            epsilon_max: the budget that noise is calibrated to; infinity for no noise.
+            clip_norm: S, or where it starts.
+            quantile: share of the users whose norm shall be below S; None for a constant S.
+            beside: what else is released about the same users within the same budget; budgets must then be equal.
+        """
+        super().__init__(n_users, batch_size)
+        self.probability = min(1.0, batch_size / n_users)
+        self.steps_per_epoch = max(1, round(1 / self.probability))
+        self.quantile = quantile
+        self.register_buffer("bound", torch.tensor(float(clip_norm), dtype=torch.float64))
+        self.multiplier = 0.0
+        self.shares = np.ones(n_users)
+        """(n_users,) each user's bound as a share of S."""
+        if not math.isinf(epsilon_max):
+            steps = epochs * self.steps_per_epoch
+            others = tuple(event.model_dump_json() for event in beside)
+            self.multiplier = _multiplier(epsilon_max, delta, self.probability, steps, others)
+            self.shares = self._shares(budgets, epsilon_max, delta, steps)
+        # Noise on the count of users below S: at least the multiplier, so that it never takes most of the budget.
+        self.count_noise = max(self.probability * n_users / 20, self.multiplier) if self.multiplier else 0.0
+        self.gradient_multiplier = self.multiplier
+        if quantile is not None and self.multiplier:
+            self.gradient_multiplier = (self.multiplier**-2 - (2 * self.count_noise) ** -2) ** -0.5
+
+    def _shares(
+        self, budgets: NDArray[np.float64], epsilon_max: float, delta: float, steps: int
+    ) -> NDArray[np.float64]:
+        levels = np.floor(budgets / epsilon_max * LEVELS + 1e-12).astype(np.int64)
+        shares = np.zeros(LEVELS + 1)
+        for level in np.unique(levels[(levels > 0) & (levels < LEVELS)]):
+            own = _multiplier(epsilon_max * level / LEVELS, delta, self.probability, steps, ())
+            shares[level] = self.multiplier / own
+        shares[LEVELS] = 1.0
+        return shares[levels]
+
+    def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """See `UserSGD.batches`: a Poisson sample in every step."""
+        for _ in range(self.steps_per_epoch):
+            yield dpsgd.poisson_sample(self.n_users, self.probability, rng)
+
+    def release(
+        self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
+    ) -> tuple[Gradient, float]:
+        """See `UserSGD.release`. Divided by the expected number of users: the actual one is nobody's business."""
+        (outers, norms), bound = ghost.bounded(outers), float(self.bound)
+        shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms.dtype)
+        expected = self.probability * self.n_users
+        self.steps += 1
+        self._note(bound, norms)
+        factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples
+        released = self._sums(outers, factors, self.gradient_multiplier * bound, rng)
+        if self.quantile is not None:
+            below = shares * ((norms <= bound).to(norms.dtype) - 0.5) / examples
+            count = float(below.sum()) + float(noise.gaussian(rng, "count of small norms", self.count_noise, ()))
+            self.bound *= math.exp(-QUANTILE_RATE * (count / expected + 0.5 - self.quantile))
+        return released, expected
+
+    def present_bound(self) -> float:
+        """See `UserSGD.present_bound`."""
+        return float(self.bound)
+
+    def events(self) -> tuple[Event, ...]:
+        """See `UserSGD.events`, for a user of the largest budget. The count of norms is part of each step."""
+        if not self.steps:
+            return ()
+        if not self.multiplier:
+            return (Event(kind="non-private"),)
+        return (dpsgd.release(self.multiplier, self.probability, int(self.steps)),)
+
+
+@cache
+def _multiplier(epsilon: float, delta: float, probability: float, steps: int, beside: tuple[str, ...]) -> float:
+    """`dpsgd.noise_multiplier`, remembered: the seeds of an experiment ask for the same. beside: events as JSON."""
+    events = [Event.model_validate_json(event) for event in beside]
+    return dpsgd.noise_multiplier(epsilon, delta, probability, steps, events)
+
+
+def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
+    """Add N(0, std²) to every number, in place and a piece at a time.
+
+    Noise of a whole layer, in double precision and then in single, would need more memory than the step itself.
+    """
+    if not std:
+        return
+    for piece in total.view(-1).split(PIECE):  # type: ignore[no-untyped-call]  # torch has no types here
+        piece += torch.from_numpy(noise.gaussian(rng, "sum of gradients", std, len(piece))).to(total.dtype)
+
+
+def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:
+    """Every user has a budget of their own in (0, ε_max].
+
+    Raises:
+        ValueError: names the first user without one, or with one out of range.
+    """
+    if len(budgets) != n_users:
+        raise ValueError(f"{len(budgets)} budgets for {n_users} users: every user needs one")
+    wrong = ~((budgets > 0) & (budgets <= epsilon_max))
+    if wrong.any():
+        user = int(wrong.argmax())
+        raise ValueError(
+            f"user {user} has a budget of {budgets[user]:g}, outside (0, {epsilon_max:g}] "
+            f"({int(wrong.sum())} such users)"
+        )

@@ -1,0 +1,1 @@
+"""Results and their files, tables, charts and claims: what sections are made of."""

@@ -1,0 +1,257 @@
+"""Kinds of published claims, and the comparisons of our numbers that test them; `claims` judges them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.reporting.core.layout import joined, number
+from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.core.sweeps import NAMES, along, located, swept
+
+Verdict = Literal["supported", "contradicted", "not decided", "not run"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published claim and what our numbers say to it."""
+
+    artefact: str
+    """The table or figure it is about: its key in `published`."""
+    claim: str
+    verdict: Verdict
+    evidence: str
+
+    @property
+    def kind(self) -> str:
+        """CSS class of the verdict."""
+        return self.verdict.replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity, averaged over cut-offs. `factor` scales the right side of a comparison."""
+
+    name: str
+    metric: str
+    ks: tuple[int, ...]
+    better: Literal["higher", "lower"]
+    factor: float = 1.0
+    digits: int = 3
+    """Decimals that are told."""
+
+    @property
+    def sign(self) -> float:
+        """+1 where higher is better."""
+        return 1.0 if self.better == "higher" else -1.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """A method by the paper's name (or a model's own), at setting `base` or at a value of a swept key."""
+
+    method: str
+    key: str = ""
+    value: float = 0.0
+    setting: str = ""
+    """Values of its configuration, as `Results.resolved` reads them, where they are no value of a swept key alone."""
+    version: str | None = ""
+    """What that setting is called; None where the method alone is told."""
+    at: tuple[tuple[str, float], ...] = ()
+    """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
+
+    @property
+    def name(self) -> str:
+        """As it is told."""
+        if self.version is not None and (self.setting or self.at):
+            return f"{self.method} ({self.version or self.setting})"
+        return f"{self.method} ({NAMES.get(self.key, self.key)} = {self.value:g})" if self.key else self.method
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Claimed is left > right. left, right: (n_seeds,) float64; `group` is the case it belongs to."""
+
+    group: str
+    text: str
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+
+class Spec(Protocol):
+    """A claim before it is tested."""
+
+    @property
+    def artefact(self) -> str:
+        """Table or figure of the paper that it is drawn from."""
+        ...
+
+    @property
+    def claim(self) -> str:
+        """What the paper says, in a sentence."""
+        ...
+
+    @property
+    def most(self) -> bool:
+        """Whether it is enough that most of its groups hold; otherwise all must."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Claims of one family are corrected together."""
+        ...
+
+    def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
+        """The comparisons that can be made, and what was not run."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """In each pair the first is better than the second, on every measure (`most`: on most of them)."""
+
+    artefact: str
+    claim: str
+    pairs: tuple[tuple[Side, Side], ...]
+    measures: tuple[Measure, ...]
+    most: bool = False
+    apart: bool = False
+    """Whether each pair is a case of its own, not each measure."""
+
+    @property
+    def family(self) -> str:
+        """What is corrected together: this claim."""
+        return f"{self.artefact}: {self.claim}"
+
+    def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
+        """One per pair and measure."""
+        found, absent = [], []
+        for measure in self.measures:
+            for first, second in self.pairs:
+                one, other = (by_seed(results, side, measure) for side in (first, second))
+                absent += [side.name for side, values in ((first, one), (second, other)) if not values]
+                if seeds := sorted(one.keys() & other.keys()):
+                    left, right = np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
+                    means = (number(side.mean(), measure.digits) for side in (left, right))
+                    text = f"{measure.name}: {first.name} {next(means)}, {second.name} {next(means)}"
+                    group = text if self.apart else measure.name
+                    found.append(Comparison(group, text, measure.sign * left, measure.sign * measure.factor * right))
+        return found, unique(absent)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A measure rises (or falls) with a swept key, or with the cut-off where `key` is "K".
+
+    Per seed: the least-squares slope over the ranks of the values, of the mean over `methods` (where `below` is named,
+    of how far they stay below that method).
+    """
+
+    artefact: str
+    claim: str
+    key: str
+    methods: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    rises: bool
+    below: str = ""
+    most: bool = False
+    values: tuple[float, ...] = ()
+    """Values of the key that count; empty for all that were run."""
+    at: tuple[tuple[str, float], ...] = ()
+    """What other keys are held at, where not at setting `base`."""
+    minus: tuple[tuple[str, float], ...] = ()
+    """What is taken off: the same with other keys held at these; empty for nothing."""
+
+    @property
+    def family(self) -> str:
+        """What is corrected together: the trends of one table or figure."""
+        return f"{self.artefact}: trends"
+
+    def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
+        """One per measure: the slopes against zero."""
+        found, absent = [], []
+        for measure in self.measures:
+            curves: list[dict[int, NDArray[np.float64]]] = []
+            for method in self.methods:
+                curve, xs = self._curve(results, method, measure)
+                absent += [] if curve else [f"{method} at three values of {NAMES.get(self.key, self.key)}"]
+                curves += [curve] if curve else []
+            if self.below and curves:
+                top, xs = self._curve(results, self.below, measure)
+                absent += [] if top else [self.below]
+                curves = [{seed: top[seed] - curve[seed] for seed in curve.keys() & top.keys()} for curve in curves]
+            if self.minus and curves:
+                whole = replace(self, at=self.minus, minus=())
+                less = [whole._curve(results, method, measure) for method in self.methods]
+                if len(less) != len(curves) or any(other != xs for _, other in less):
+                    absent.append(f"{joined(self.methods)} at the same values")
+                    continue
+                curves = [
+                    {seed: curve[seed] - off[seed] for seed in curve.keys() & off.keys()}
+                    for curve, (off, _) in zip(curves, less, strict=True)
+                ]
+            seeds = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
+            if not seeds:
+                continue
+            values = np.mean([[curve[seed] for seed in seeds] for curve in curves], axis=0)  # (n_seeds, n_x)
+            slopes = np.polyfit(np.arange(values.shape[1]), values.T, 1)[0]
+            ends = values.mean(axis=0)
+            name = NAMES.get(self.key, self.key)
+            what = f"{self.below} minus the other, {measure.name}" if self.below else measure.name
+            what = f"difference of {what}" if self.minus else what
+            first, last = (number(end, measure.digits) for end in (ends[0], ends[-1]))
+            text = f"{what}: {first} at {name} = {xs[0]:g}, {last} at {xs[-1]:g}"
+            found.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
+        return found, unique(absent)
+
+    def _curve(
+        self, results: Results, method: str, measure: Measure
+    ) -> tuple[dict[int, NDArray[np.float64]], list[float]]:
+        """Seed -> (n_x,) values, and the x; empty where fewer than three values were run."""
+        if self.key == "K":
+            xs = [float(k) for k in measure.ks]
+            columns = [
+                by_seed(results, Side(method), Measure(measure.name, measure.metric, (k,), measure.better))
+                for k in measure.ks
+            ]
+        else:
+            system = system_of(results, method)
+            if system is None:
+                found = {}
+            else:
+                found = (
+                    along(results, system, self.key, dict(self.at))
+                    if self.at
+                    else swept(results, system).get(self.key, {})
+                )
+            xs = [x for x in found if not self.values or x in self.values]
+            columns = [by_seed(results, Side(method, setting=found[x]), measure) for x in xs]
+        if len(xs) < 3 or not all(columns):
+            return {}, xs
+        seeds = sorted(set.intersection(*(set(column) for column in columns)))
+        return {seed: np.array([column[seed] for column in columns]) for seed in seeds}, xs
+
+
+def system_of(results: Results, method: str) -> System | None:
+    """The system that answers to a method's name in the paper."""
+    return results.named(results.layout.methods.get(method, method))
+
+
+def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
+    """Seed -> mean over the cut-offs; empty where the system, the setting or a cut-off was not run."""
+    system = system_of(results, side.method)
+    if system is None:
+        return {}
+    setting: str | None
+    if side.at:
+        setting = located(results, system, dict(side.at))
+    else:
+        found = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
+        setting = None if found is None else results.resolved(system, found)
+    if setting is None:
+        return {}
+    columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]
+    seeds = set.intersection(*(set(column) for column in columns))
+    return {seed: float(np.mean([column[seed] for column in columns])) for seed in sorted(seeds)}

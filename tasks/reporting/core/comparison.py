@@ -1,0 +1,189 @@
+"""Each printed number beside ours: the entries behind the tables of the report and behind `comparison.csv`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.reporting.core import published
+from tasks.reporting.core.results import BASE, Results, System, unique
+
+COLUMNS = (
+    "paper",
+    "artefact",
+    "dataset",
+    "method",
+    "setting",
+    "metric",
+    "published",
+    "ours_mean",
+    "ours_std",
+    "seeds",
+    "protocol",
+)
+STATISTICS = "statistics"
+"""`method` of printed statistics of a data set."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of a published table: the paper's name and our system, None where it has not been run."""
+
+    name: str
+    system: System | None
+    setting: str = BASE
+    """Of our system."""
+    version: published.Version | None = None
+    """What it is a version of, in a table of versions."""
+
+    def printed_as(self, column: published.Column) -> tuple[str, str]:
+        """`method` and `setting` in paper_tables.csv."""
+        return (self.name, column.setting) if self.version is None else (self.version.method, self.version.setting)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One quantity of one method: printed (None where the paper has no such number) and ours (empty if not run)."""
+
+    table: published.Table
+    column: published.Column
+    method: Method
+    printed: float | None
+    ours: NDArray[np.float64]
+    """(n_seeds,) values in order of seed."""
+
+
+def is_printed(results: Results, paper: published.Paper) -> bool:
+    """Whether the paper prints anything about the suite's data set."""
+    return bool(printed(results, paper))
+
+
+def methods(results: Results, table: published.Table) -> list[Method]:
+    """Rows of a table: the paper's methods in its order, then ours alone, popularity among them.
+
+    Methods that have not been run have a row only where the paper prints their numbers.
+    """
+    layout, compared = results.layout, results.reproduced is not None
+    if table.versions:
+        return [*_versions(results, table), *(Method(system.label, system) for system in results.yardsticks)]
+    rows = []
+    for name in table.methods:
+        system = results.named(layout.methods[name])
+        if system is not None:
+            rows.append(Method(name if compared else system.label, system))
+        elif compared and table.comparable:
+            rows.append(Method(name, None))
+    if not table.alone:
+        return rows
+    names = table.methods if table.everyone else layout.methods
+    known = [results.named(layout.methods[name]) for name in names]
+    return rows + [Method(system.label, system) for system in results.compared if system not in known]
+
+
+def has(results: Results, table: published.Table) -> bool:
+    """Whether a table stands in the report of such data."""
+    return not table.data or any(name in results.dataset for name in table.data)
+
+
+def entries(results: Results) -> list[Entry]:
+    """Every quantity of every table, table by table, part by part, method by method."""
+    paper, here = results.reproduced, [table for table in results.layout.tables if has(results, table)]
+    parts = {column.data for table in here for part in table.parts for column in part.columns}
+    found = {data: {} if paper is None else printed(results, paper, data) for data in parts}
+    return [
+        Entry(
+            table,
+            column,
+            method,
+            found[column.data].get((table.key, *method.printed_as(column), column.published))
+            if table.comparable
+            else None,
+            measured(results, method, column),
+        )
+        for table in here
+        for part in table.parts
+        for method in methods(results, table)
+        for column in part.columns
+    ]
+
+
+def measured(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
+    """Our values of one quantity of one method: (n_seeds,), empty where it was not run or the ratio is to nothing."""
+    if method.system is None:
+        return np.empty(0)
+    if not column.ratio_to:
+        return results.values(method.system, column.metric, column.k, method.setting)
+    found = [
+        results.by_seed(method.system, name, column.k, method.setting) for name in (column.metric, *column.ratio_to)
+    ]
+    seeds = sorted(set.intersection(*(set(one) for one in found)))
+    values = np.array([[one[seed] for seed in seeds] for one in found])
+    total = values[1:].sum(axis=0)
+    return values[0] / total if len(seeds) and (total > 0).all() else np.empty(0)
+
+
+def frame(results: Results) -> pl.DataFrame:
+    """`comparison.csv`: one row per quantity that was printed or measured, sorted.
+
+    Columns `COLUMNS`: `published`, `ours_mean` and `ours_std` (sample standard deviation, from two seeds on) are
+    text in a fixed format, empty where there is no such number; `seeds` counts the runs behind `ours_mean`.
+    """
+    paper = results.reproduced
+    rows = []
+    for entry in entries(results):
+        if entry.printed is None and not len(entry.ours):
+            continue
+        column = entry.column
+        metric, _, k = column.published.partition("@")
+        method, setting = entry.method.printed_as(column)
+        key = (entry.table.key, column.protocol, method, setting, metric, int(k or 0), column.data)
+        values = (
+            paper.key if paper else "",
+            entry.table.key,
+            column.data or results.dataset,
+            method,
+            setting,
+            column.published,
+            "" if entry.printed is None else f"{entry.printed:g}",
+            f"{entry.ours.mean():.6f}" if len(entry.ours) else "",
+            f"{entry.ours.std(ddof=1):.6f}" if len(entry.ours) > 1 else "",
+            len(entry.ours),
+            column.protocol,
+        )
+        rows.append((key, values))
+    rows.sort(key=lambda row: row[0])
+    types = {name: pl.Int64 if name == "seeds" else pl.String for name in COLUMNS}
+    return pl.DataFrame([values for _, values in rows], schema=types, orient="row")
+
+
+def _versions(results: Results, table: published.Table) -> list[Method]:
+    """Those that were run, and where the suite is set beside the paper also those that it prints."""
+    compared = results.reproduced is not None
+    rows = []
+    for version in table.versions:
+        system = results.named(version.system)
+        setting = None if system is None else results.resolved(system, version.ours)
+        if system is not None and setting is not None:
+            name = version.name if compared else ", ".join(unique([system.label, version.kind or system.label]))
+            rows.append(Method(name, system, setting, version))
+        elif compared and table.comparable:
+            rows.append(Method(version.name, None, version.ours, version))
+    return rows
+
+
+def printed(results: Results, paper: published.Paper, data: str = "") -> dict[tuple[str, str, str, str], float]:
+    """(artefact, method, setting, metric) -> what the paper prints of the suite's data set, in our unit of metrics.
+
+    Statistics of data sets are counts and stay as they are.
+
+    data: a part of the data, such as one network of a pair, instead of the whole.
+    """
+    rows = results.published.filter((pl.col("paper") == paper.key) & (pl.col("dataset") == (data or results.origin)))
+    return {
+        (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]
+        * (1.0 if row["method"] == STATISTICS else paper.unit)
+        for row in rows.iter_rows(named=True)
+    }

@@ -1,0 +1,200 @@
+"""The figures of a report, from results to charts; those of the published tables are in `table_figures`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tasks.evaluation.statistics import summary
+from tasks.reporting.core import findings
+from tasks.reporting.core.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.layout import number
+from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.core.sweeps import NAMES, as_number, swept
+from tasks.reporting.sections import ledger
+
+
+def charts(results: Results, k: int) -> list[Chart]:
+    """The figures that stand beside no table: privacy and utility, sweeps that no paper draws, training."""
+    drawn = [tradeoff(results, k), sweeps(results, k), training(results)]
+    return [chart for chart in drawn if chart.panels]
+
+
+def tradeoff(results: Results, k: int) -> Chart:
+    """Ranking quality against what the neural attacker gains, per attribute, and against the accounted budget."""
+    utility = results.layout.utility
+    levels = yardstick_levels(results, k)
+    panels = []
+    for attribute in results.attributes():
+        series = [
+            series_of(results, system, [point], line=False)
+            for system in results.compared
+            if (point := _crossed(results, system, attribute, k))
+        ]
+        label = f"gain of the neural attacker at K = {k}"
+        title = f"{utility.at(k)}, {utility.spoken}"
+        panels.append(Panel(f"Attribute: {attribute}", label, title, series, levels, named=True))
+    panels += _budget_panel(results, k, levels)
+    gain = (
+        "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and seeds; "
+        "that of ranking is over seeds."
+    )
+    words = results.layout.words
+    over_seeds = f"Bars: 95 % intervals over {words.run}s."
+    return Chart(
+        "tradeoff",
+        "Privacy and utility",
+        f"{words.direction}; left is safer. {gain if results.attributes() else over_seeds} {words.verdict}",
+        panels,
+    )
+
+
+def sweeps(results: Results, k: int) -> Chart:
+    """What changes with one key of a configuration, for every system whose sweep is not a figure of the paper."""
+    drawn = swept_in_figures(results)
+    utility = results.layout.utility
+    measured = [(utility.metric, f"{utility.at(k)}, {utility.spoken}")]
+    measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
+    panels = []
+    systems = [system for system in results.compared if system not in drawn]
+    for key in unique([key for system in systems for key in swept(results, system)]):
+        values = unique(sorted(value for system in systems for value in swept(results, system).get(key, {})))
+        ticks, place = axis(key, values)
+        for metric, title in measured:
+            series = []
+            for system in systems:
+                settings = swept(results, system).get(key, {})
+                points = [
+                    point_of(results, system, metric, k, place(value), setting) for value, setting in settings.items()
+                ]
+                series.append(series_of(results, system, [point for point in points if point]))
+            series = [line for line in series if line.points]
+            if series:
+                panels.append(Panel(title, name_of(key), title.partition(",")[0], series, (), ticks, size=SMALL))
+    return Chart(
+        "sweeps", "Other sweeps", "One key of the configuration varies, all others stay as in the setting base.", panels
+    )
+
+
+def training(results: Results) -> Chart:
+    """Loss and validation metric by epoch: one panel of each per system, one line per seed."""
+    validation = f"validation {results.validation or results.layout.validation}"
+    run = results.layout.words.run
+    panels = []
+    for system in results.systems:
+        history = {int(seed): epochs for seed, epochs in (system.history or {}).get(BASE, {}).items() if epochs}
+        for key, title in (("loss", "training loss"), ("valid", validation)):
+            series = [
+                Series(f"{run} {seed}", style, _epochs(history[seed], key), markers=False)
+                for style, seed in enumerate(sorted(history))
+            ]
+            series = [line for line in series if line.points]
+            if series:
+                panels.append(Panel(f"{results.told(system)}: {title}", "epoch", title, series))
+    return Chart("training-curves", "Training", f"One line per {run}, setting base.", panels, folded=True)
+
+
+def swept_in_figures(results: Results) -> list[System]:
+    """The systems whose sweeps a figure of the paper shows."""
+    layout = results.layout
+    varying = [figure for figure in layout.figures if not figure.by_length]
+    found = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
+    found += [results.named(ladder.system) for ladder in layout.ladders]
+    return [system for system in found if system is not None]
+
+
+def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:
+    """The points of a system in its colour and marker, the same in every figure."""
+    if len(results.compared) <= N_COLOURS:
+        return Series(system.label, results.compared.index(system), points, line=line)
+    named = [results.named(name) for name in results.layout.emphasis]
+    first = [one for one in named if one is not None][:N_COLOURS]
+    order = [*first, *(one for one in results.compared if one not in first)]
+    return Series(system.label, order.index(system), points, line=line, muted=system not in first)
+
+
+def yardstick_levels(results: Results, k: int) -> list[Level]:
+    """How well the popularity lists rank."""
+    layout = results.layout
+    metric = layout.utility.metric
+    named = [system for name in layout.floor if (system := results.named(name)) is not None]
+    return [
+        Level(f"level of {system.label}", float(values.mean()), kind)
+        for system, kind in zip(named or results.yardsticks, ("dashed", "dotted"), strict=False)
+        if len(values := results.values(system, metric, k))
+    ]
+
+
+def crossing_levels(results: Results, k: int) -> list[Level]:
+    """How well the systems do that a budget is measured by."""
+    layout = results.layout
+    return [
+        Level(f"level of {system.label}", float(values.mean()), kind)
+        for name, kind in zip(layout.levels, ("dashed", "dashdot", "dotted"), strict=False)
+        if (system := results.named(name)) is not None
+        and len(values := results.values(system, layout.utility.metric, k))
+    ]
+
+
+def axis(key: str, values: list[float]) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
+    """Ticks of the x axis at the values of a swept key, and where a value stands: budgets on a log scale."""
+    place = math.log10 if key.endswith(("epsilon", "epsilon_max")) and all(value > 0 for value in values) else float
+    return [(place(value), f"{value:g}") for value in values], place
+
+
+def name_of(key: str) -> str:
+    """A swept key as the label of an axis."""
+    return NAMES.get(key, key)
+
+
+def point_of(
+    results: Results, system: System, metric: str, k: int, x: float, setting: str = BASE, digits: int = 3
+) -> Point | None:
+    """Mean over seeds with its interval; None where it was not measured."""
+    values = results.values(system, metric, k, setting)
+    if not len(values):
+        return None
+    y = findings.interval(results, values)
+    mean, low, high = (number(value, digits) for value in (y.mean, y.low, y.high))
+    cutoff = f", K = {k}" if k else ""
+    text = f"{system.label}, {setting}{cutoff}: {mean} (95 % {low} to {high})"
+    return Point(x, y.mean, text, y_interval=(y.low, y.high))
+
+
+def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
+    utility = results.layout.utility
+    gain, ys = results.gain(system, attribute, "neural", k, "majority"), results.values(system, utility.metric, k)
+    if gain is None or not len(ys):
+        return None
+    y = summary(ys)
+    text = f"{system.label}: gain {number(gain.mean)}, {utility.at(k)} {number(y.mean)}"
+    return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high))
+
+
+def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
+    """Ranking by the largest accounted epsilon; systems without a finite one stand at the right end."""
+    budgets = {system.experiment: ledger.total_epsilon(results, system) for system in results.compared}
+    places = {name: math.log10(max(epsilon, 1e-3)) for name, epsilon in budgets.items() if epsilon is not None}
+    decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
+    end = max([*places.values(), 0.0]) + 1.0
+    utility = results.layout.utility
+    series = []
+    for system in results.compared:
+        ys = results.values(system, utility.metric, k)
+        if not len(ys):
+            continue
+        y, epsilon = findings.interval(results, ys), budgets[system.experiment]
+        text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {utility.at(k)} {number(y.mean, utility.digits)}"
+        x = places.get(system.experiment, end)
+        series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
+    if not series:
+        return []
+    x_ticks = [(float(decade), f"{10.0**decade:g}") for decade in decades if decade < end] + [(end, "none")]
+    title, label = "Accounted budget", "largest accounted ε of one run"
+    return [Panel(title, label, f"{utility.at(k)}, {utility.spoken}", series, levels, x_ticks, named=True)]
+
+
+def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:
+    points = [(float(record["epoch"]), as_number(record.get(key))) for record in records]
+    return [Point(x, y, f"epoch {x:g}: {number(y, 4)}") for x, y in points if y is not None]

@@ -1,0 +1,135 @@
+"""What the numbers say: differences between systems, and between attacks and their controls, with their intervals.
+
+Two rules. A system is said to rank better than another only if the paired test over seeds stays significant after
+Holm's correction for all comparisons of that kind. An attack is said to gain only if it beats a control: if the 95 %
+interval over attacked users and seeds lies above zero, uncorrected, because missing a leak is worse than naming one
+too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tasks.evaluation import statistics
+from tasks.evaluation.gains import CONTROLS, Gain
+from tasks.reporting.core.results import BASE, Results, System
+
+SIGNIFICANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`system` minus something else, with its 95 % interval."""
+
+    system: System
+    other: str
+    mean: float
+    low: float
+    high: float
+    found: bool
+    """Whether the rule for such differences calls it a difference."""
+    lower: bool = False
+    """Whether less is better."""
+
+    @property
+    def better(self) -> bool:
+        """A found difference above zero, or below where less is better."""
+        return self.found and (self.mean < 0 if self.lower else self.mean > 0)
+
+    @property
+    def worse(self) -> bool:
+        """A found difference below zero, or above where less is better."""
+        return self.found and (self.mean > 0 if self.lower else self.mean < 0)
+
+
+def paired_tests(
+    results: Results, claims: Mapping[str, tuple[ArrayLike, ArrayLike]]
+) -> dict[str, statistics.PairedTest]:
+    """Paired tests over the suite's seeds, or over its folds with the correction for their overlap."""
+    return statistics.paired_tests(claims, overlap=results.layout.overlap)
+
+
+def interval(results: Results, values: NDArray[np.float64]) -> Gain:
+    """Mean of (n,) values with its 95 % interval: bootstrapped over seeds, by the corrected t-test over folds.
+
+    A bootstrap takes values for independent, which those of folds are not.
+    """
+    if results.layout.overlap is None or len(values) < 2:
+        found = statistics.summary(values)
+        return Gain(found.mean, found.low, found.high)
+    test = paired_tests(results, {"": (values, np.zeros(len(values)))})[""]
+    return Gain(test.difference, test.low, test.high)
+
+
+def beside_yardsticks(results: Results, metric: str, k: int, *, lower: bool = False) -> list[Difference]:
+    """Every other system minus each yardstick (popularity and dp-popularity; of ratings, their means).
+
+    For each pair both claims, that one beats the other and the reverse, are tested; all are corrected together. With
+    a single seed nothing can be tested and no difference is found. Intervals are bootstrapped over seeds; over folds
+    they are those of the test, since a bootstrap takes folds for independent.
+
+    lower: whether less of the metric is better.
+    """
+    pairs = [
+        (system, yardstick, *results.paired(system, metric, k, yardstick, metric, k))
+        for yardstick in results.yardsticks
+        for system in results.compared
+        if not system.is_yardstick
+    ]
+    pairs = [pair for pair in pairs if len(pair[2])]
+    claims = {}
+    for number, (_, _, left, right) in enumerate(pairs):
+        if len(left) > 1:
+            claims[f"{number} above"], claims[f"{number} below"] = (left, right), (right, left)
+    tests = paired_tests(results, claims)
+    found = []
+    for number, (system, yardstick, left, right) in enumerate(pairs):
+        shown = any(
+            tests[claim].p_holm < SIGNIFICANCE for claim in (f"{number} above", f"{number} below") if claim in tests
+        )
+        gain = interval(results, left - right)
+        found.append(Difference(system, yardstick.label, gain.mean, gain.low, gain.high, shown, lower))
+    return found
+
+
+def above_chance(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
+    """The attack minus the majority guess, for every system."""
+    return _above(results, attribute, attacker, k, "majority")
+
+
+def above_ratings(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
+    """The attack minus the same attacker that sees the ratings alone, for every system."""
+    return _above(results, attribute, attacker, k, "ratings")
+
+
+def above_random(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
+    """The attack minus the same attacker on shuffled attributes, for every system."""
+    return _above(results, attribute, attacker, k, "random")
+
+
+def controls(results: Results, system: System, attribute: str, attacker: str, k: int) -> dict[str, Gain]:
+    """Control -> what the attack gains over it, for the controls that were measured."""
+    found = {control: results.gain(system, attribute, attacker, k, control) for control in CONTROLS}
+    return {control: gain for control, gain in found.items() if gain is not None}
+
+
+def beats(gain: Gain) -> bool:
+    """The rule: an attack beats a control if its whole interval lies above zero."""
+    return gain.low > 0
+
+
+def claims_privacy(system: System) -> bool:
+    """Whether the ledger of setting `base` claims a finite budget for anything."""
+    return any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
+
+
+def _above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
+    return [
+        Difference(system, control, gain.mean, gain.low, gain.high, beats(gain))
+        for system in results.compared
+        if (gain := results.gain(system, attribute, attacker, k, control)) is not None
+    ]

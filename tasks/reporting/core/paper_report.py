@@ -1,0 +1,44 @@
+"""What a paper's reports are made of: one entry per paper, in `tasks.papers.<paper>.report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tasks.reporting.core import comparison, layout
+from tasks.reporting.core.chart import Chart
+from tasks.reporting.core.claim_specs import Claim, Spec
+from tasks.reporting.core.published import Figure, Table
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import data_statistics
+
+
+@dataclass(frozen=True)
+class PaperReport:
+    """What a paper's report needs beside its description."""
+
+    tables: dict[str, Callable[[Results, Table, int], Chart]]
+    """Anchor of a table -> what draws it, at a cut-off where the paper names none."""
+    figures: dict[str, Callable[[Results, Figure, int], Chart]]
+    """Key of a figure -> what draws it."""
+    claims: Callable[[Results, int], tuple[list[Spec], list[Claim]]]
+    """The claims that tests decide, and those already judged."""
+    elsewhere: bool = False
+    """Whether claims are also tested on data of which the paper prints nothing."""
+    statistics: Callable[[Results], layout.Table | None] = data_statistics.table
+    """The paper's statistics of the data."""
+    settings: Callable[[Results], layout.Table | None] | None = None
+    """The settings of its method; None where they are not shown."""
+    lacking: Callable[[Results], dict[str, list[str]]] | None = None
+    """Key of a table or figure -> why these data cannot give it, or a part of it; None where they all can."""
+
+    def charts(self, results: Results, k: int) -> dict[str, Chart]:
+        """Anchor of a table, or key of a figure -> its chart, where there is anything to draw.
+
+        Args:
+            k: the cut-off of a figure for which the paper names none.
+        """
+        here = [table for table in results.layout.tables if comparison.has(results, table)]
+        drawn = {table.anchor: self.tables[table.anchor](results, table, k) for table in here}
+        drawn |= {figure.key: self.figures[figure.key](results, figure, k) for figure in results.layout.figures}
+        return {key: chart for key, chart in drawn.items() if chart.panels}

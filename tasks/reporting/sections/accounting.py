@@ -1,0 +1,88 @@
+"""Published and rigorous accounting of one method side by side: what it claims, what follows, and what it is worth."""
+
+from __future__ import annotations
+
+from tasks.evaluation.statistics import summary
+from tasks.reporting.core.chart import Chart, Panel, Series
+from tasks.reporting.core.figures import point_of, yardstick_levels
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.published import Mode
+from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.sections import ledger
+
+
+def table(results: Results, k: int) -> Table | None:
+    """Ranking, claimed and accounted budget of every mode; None where the paper's entry names none or none was run."""
+    qualities = results.layout.qualities
+    rows = []
+    for mode, system in _run(results):
+        cells = []
+        for quality in qualities:
+            values = results.values(system, quality.metric, quality.cutoff(k), mode.setting)
+            found = summary(values) if len(values) else None
+            spread = () if found is None or found.n < 2 else (f"± {number(found.std, quality.digits)}",)
+            cells.append(missing("not run") if found is None else Cell(number(found.mean, quality.digits), spread))
+        setting = "" if mode.setting == BASE else f", {mode.setting}"
+        rows.append(
+            Row(mode.name, [Cell(f"{system.label}{setting}", kind=""), *cells, *_budgets(results, mode, system)])
+        )
+    if not rows:
+        return None
+    headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
+    run = results.layout.words.run
+    return Table(
+        f"Published and rigorous accounting: mean ± standard deviation over {run}s, and ε of one run",
+        [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def chart(results: Results, k: int) -> Chart:
+    """The utility of every mode beside the popularity lists."""
+    utility = results.layout.utility
+    found = _run(results)
+    ticks = [(float(place), mode.name) for place, (mode, _) in enumerate(found)]
+    series = [
+        Series(mode.name, place, [point], line=False)
+        for place, (mode, system) in enumerate(found)
+        if (point := point_of(results, system, utility.metric, k, float(place), mode.setting, utility.digits))
+    ]
+    panel = Panel(
+        f"{utility.at(k)}, {utility.spoken}",
+        "",
+        utility.at(k),
+        series,
+        yardstick_levels(results, k),
+        [(place, "") for place, _ in ticks],
+    )
+    return Chart(
+        "chart-accounting",
+        "What each mode of accounting costs",
+        f"In the order of the table. Bars: 95 % intervals over {results.layout.words.run}s.",
+        [panel] if series else [],
+    )
+
+
+def _run(results: Results) -> list[tuple[Mode, System]]:
+    """The modes whose system and setting were run."""
+    return [
+        (mode, system)
+        for mode in results.layout.modes
+        if (system := results.named(mode.system)) is not None and mode.setting in results.settings(system)
+    ]
+
+
+def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
+    """Claimed and accounted, one line per protected thing, and why there is none."""
+    lines = [line for line in ledger.lines_of(results, system) if line.setting == mode.setting]
+    if not lines:
+        return [missing("no entry")] * 3
+    told = ledger.told(lines)
+    claimed = unique([f"{one.what}: {one.claimed}" for one in told])
+    accounted = unique([f"{one.what}: {one.accounted}" for one in told])
+    why: dict[str, list[str]] = {}
+    for one in lines:
+        if one.entry.reason:
+            why.setdefault(one.entry.reason, []).append(one.protects)
+    reasons = [f"{joined(unique(protected))}: {reason}" for reason, protected in why.items()]
+    return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "reasons")]

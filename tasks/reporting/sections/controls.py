@@ -1,0 +1,246 @@
+"""What embeddings say of users beside what no embedding says: interests as utility, gender and occupation as risk.
+
+Two rules. Interests are predicted better or worse than by a control only where the paired test over seeds stays
+significant at 5 % after Holm's correction for all comparisons of that network and score. An attack is said to gain over
+a control where the 95 % interval of the difference over seeds (of the paired t-test) lies above zero, uncorrected,
+because missing a leak is worse than naming one too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.evaluation.statistics import PairedTest
+from tasks.reporting.core import comparison, findings
+from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
+from tasks.reporting.core.results import Network, Results, System
+
+RANDOM, ATTRIBUTE_FREE = "random", "rgcn-attribute-free"
+"""Labels of the systems that know nothing, and no attributes."""
+NOT_RUN = "not run"
+NAMED = 6
+"""Up to so many systems are named, more are counted."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A system minus one control."""
+
+    system: System
+    control: str
+    mean: float
+    low: float
+    high: float
+    better: bool
+    """Significantly above it, after Holm's correction."""
+    worse: bool
+    """Significantly below it."""
+
+    @property
+    def gains(self) -> bool:
+        """Whether the whole interval lies above zero."""
+        return self.low > 0
+
+    @property
+    def verdict(self) -> str:
+        """For a prediction of interests."""
+        return "better" if self.better else "worse" if self.worse else "undecided"
+
+
+def against(
+    results: Results,
+    metric: str,
+    *,
+    own: Mapping[str, str] | None = None,
+    systems: Iterable[str] = (),
+) -> dict[tuple[str, str], Against]:
+    """(experiment, control) -> every system minus every control, paired by seed; all tests are corrected together.
+
+    Args:
+        results: what the suite's runs produced.
+        metric: what is compared, without a cut-off.
+        own: control -> its metric, where it was measured of the same system.
+        systems: labels of systems that are controls; none is compared with itself.
+    """
+    pairs: list[tuple[System, str, dict[int, float], dict[int, float]]] = []
+    others = [of for name in systems if (of := results.named(name)) is not None and of.label == name]
+    for system in results.compared:
+        mine = results.by_seed(system, metric, 0)
+        pairs += [(system, name, mine, results.by_seed(system, its, 0)) for name, its in (own or {}).items()]
+        pairs += [(system, of.label, mine, results.by_seed(of, metric, 0)) for of in others if of is not system]
+    tests, known = {}, {}
+    for system, control, left, right in pairs:
+        seeds = sorted(left.keys() & right.keys())
+        if not seeds:
+            continue
+        one, other = (np.array([values[seed] for seed in seeds]) for values in (left, right))
+        key = (system.experiment, control)
+        known[key] = (system, control, float((one - other).mean()))
+        if len(seeds) > 1:
+            tests[f"{key} above"], tests[f"{key} below"] = (one, other), (other, one)
+    found = findings.paired_tests(results, tests)
+    return {key: _against(*about, found.get(f"{key} above"), found.get(f"{key} below")) for key, about in known.items()}
+
+
+def sentences(results: Results) -> list[str]:
+    """How interests stand beside giving everybody every interest, and attacks beside random vectors."""
+    parts = []
+    for network in _labelled(results):
+        metric, everything = interests(network.name), f"{network.name}/interests/{EVERYTHING}/precision"
+        known = level(results, everything)
+        if known is None:
+            continue
+        beside = list(against(results, metric, own={EVERYTHING: everything}).values())
+        groups = [
+            f"{verdict} in precision: {named([one.system.label for one in same], len(beside))}"
+            for verdict in ("better", "worse", "undecided")
+            if (same := [one for one in beside if one.verdict == verdict])
+        ]
+        parts.append(
+            f"Interests on {network.title}: every interest for everybody has precision {number(known)} and recall 1; "
+            f"{'; '.join(groups)}.{_printed(results, network)}"
+        )
+    for network, attribute in _attacked(results):
+        beside = [one for one in _inferred(results, network, attribute).values() if one.control == RANDOM]
+        if beside:
+            leaking = [one.system.label for one in beside if one.gains]
+            what = f"{attribute.capitalize()} on {network.title} is told better than by random vectors"
+            parts.append(f"{what} by those of {named(leaking, len(beside))}." if leaking else f"{what} by no system's.")
+    return parts
+
+
+def utility(results: Results) -> list[Table]:
+    """Per network: every system's interests under all scores, beside its controls."""
+    shown = []
+    for network in _labelled(results):
+        found = {
+            score: against(
+                results,
+                interests(network.name, score),
+                own={name: f"{network.name}/interests/{name}/{score}" for name in (MAJORITY, EVERYTHING)},
+                systems=(RANDOM,),
+            )
+            for score in SCORES
+        }
+        controls = (MAJORITY, EVERYTHING, RANDOM)
+        rows = [
+            Row(name, [_plain(level(results, f"{network.name}/interests/{name}/{score}")) for score in SCORES],
+                "reference")
+            for name in (MAJORITY, EVERYTHING)
+        ]  # fmt: skip
+        for system in results.compared:
+            cells = [
+                _cell(results, system, interests(network.name, score), [
+                    f"{one.control} {signed(one.mean)} ({number(one.low)} to {number(one.high)}), {one.verdict}"
+                    for control in controls if (one := found[score].get((system.experiment, control)))
+                ])
+                for score in SCORES
+            ]  # fmt: skip
+            if any(cell.lines for cell in cells):
+                rows.append(Row(system.label, cells))
+        shown.append(
+            Table(
+                f"Interests on {network.title}: mean over seeds, and difference from each control with its 95 % "
+                "interval",
+                [Heading("System", ""), *(Heading(label) for label in SCORES.values())],
+                rows,
+            )
+        )
+    return shown
+
+
+def attacks(results: Results) -> list[Table]:
+    """Per network: every system's attacks on gender and occupation beside their controls."""
+    shown = [_attack(results, network) for network in results.networks if network.friendships and network.sensitive]
+    return [table for table in shown if len(table.rows) > 1]
+
+
+def _attack(results: Results, of: Network) -> Table:
+    columns = [(network, attribute) for network, attribute in _attacked(results) if network == of]
+    found = [_inferred(results, network, attribute) for network, attribute in columns]
+    rows = [
+        Row(
+            "majority guess",
+            [_plain(level(results, inference(one.name, f"{name}/{MAJORITY}"))) for one, name in columns],
+            "reference",
+        )
+    ]
+    for system in results.compared:
+        cells = []
+        for (network, attribute), beside in zip(columns, found, strict=True):
+            mine = [one for (experiment, _), one in beside.items() if experiment == system.experiment]
+            lines = [
+                f"{one.control} {signed(one.mean)} ({number(one.low)} to {number(one.high)}){' ✓' * one.gains}"
+                for one in mine
+            ]
+            leaks = any(one.gains and one.control == RANDOM for one in mine)
+            cells.append(_cell(results, system, inference(network.name, attribute), lines, bold=leaks))
+        if any(cell.lines for cell in cells):
+            rows.append(Row(system.label, cells))
+    return Table(
+        f"Attacks on {of.title}: precision (mean over classes), mean over seeds, and gain over each control with its "
+        "95 % interval; ✓ marks a gain, bold one over random",
+        [Heading("System", ""), *(Heading(attribute) for _, attribute in columns)],
+        rows,
+    )
+
+
+def _inferred(results: Results, network: Network, attribute: str) -> dict[tuple[str, str], Against]:
+    return against(
+        results,
+        inference(network.name, attribute),
+        own={MAJORITY: inference(network.name, f"{attribute}/{MAJORITY}")},
+        systems=(RANDOM, ATTRIBUTE_FREE),
+    )
+
+
+def _printed(results: Results, network: Network) -> str:
+    """How every interest for everybody stands beside the best micro-F1 that the paper prints of the network."""
+    paper, ours = results.reproduced, level(results, f"{network.name}/interests/{EVERYTHING}/micro-f1")
+    found = [] if paper is None else comparison.printed(results, paper, network.name).items()
+    best = max((value for (*_, metric), value in found if metric == "interest_micro_f1"), default=None)
+    if best is None or ours is None:
+        return ""
+    beside = "above" if ours > best else "not above"
+    return f" Its micro-F1 is {number(ours)}, {beside} every method's that the paper prints (at most {number(best)})."
+
+
+def _labelled(results: Results) -> list[Network]:
+    return [one for one in results.networks if one.friendships and one.labelled]
+
+
+def _attacked(results: Results) -> list[tuple[Network, str]]:
+    return [(one, name) for one in results.networks if one.friendships for name in one.sensitive]
+
+
+def _against(system: System, control: str, mean: float, above: PairedTest | None, below: PairedTest | None) -> Against:
+    if above is None or below is None:
+        return Against(system, control, mean, float("-inf"), float("inf"), False, False)
+    better, worse = (test.p_holm < findings.SIGNIFICANCE for test in (above, below))
+    return Against(system, control, mean, above.low, above.high, better, worse)
+
+
+def level(results: Results, metric: str) -> float | None:
+    """A control's value, averaged over systems and seeds."""
+    values = [float(value) for system in results.compared for value in results.values(system, metric, 0)]
+    return sum(values) / len(values) if values else None
+
+
+def _cell(results: Results, system: System, metric: str, lines: Sequence[str], *, bold: bool = False) -> Cell:
+    values = results.values(system, metric, 0)
+    if not len(values):
+        return missing(NOT_RUN)
+    return Cell(number(float(values.mean())), tuple(lines), "number found" if bold else "number")
+
+
+def _plain(value: float | None) -> Cell:
+    return missing() if value is None else Cell(number(value))
+
+
+def named(labels: Sequence[str], of: int) -> str:
+    """Systems by name, or how many of how many where they are too many."""
+    return joined(labels) if len(labels) <= NAMED else f"{len(labels)} of {of} systems"

@@ -1,0 +1,136 @@
+"""Table 1 of a paper: what the protocol left of the suite's data, beside what the paper prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.reporting.core import comparison
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.core.results import Processed, Results
+from tasks.reporting.sections import networks
+
+STATISTICS = {
+    "users": "Users",
+    "items": "Items",
+    "interactions": "Interactions",
+    "avg_length": "Average length",
+    "user_features": "User features",
+}
+"""`metric` in paper_tables.csv -> how it is shown."""
+
+
+def table(results: Results) -> Table | None:
+    """Users, items, interactions, average length and user features; None where the paper prints none of any data."""
+    if results.processed is None or not results.layout.statistics:
+        return None
+    paper = results.reproduced
+    printed = {} if paper is None else comparison.printed(results, paper)
+    ours = statistics(results.processed)
+    found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in STATISTICS}
+    beside = any(value is not None for value in found.values())
+    rows = []
+    for name, label in STATISTICS.items():
+        value, theirs = ours[name], found[name]
+        digits = 2 if name == "avg_length" else 0
+        cells = [Cell(_whole(value, digits))]
+        if beside:
+            cells += (
+                [missing(), missing()]
+                if theirs is None
+                else [Cell(_whole(theirs, digits)), Cell(signed(value - theirs, digits))]
+            )
+        rows.append(Row(label, cells))
+    headings = ["", "ours", *(["paper", "difference"] if beside else [])]
+    return Table(
+        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def network(results: Results) -> Table | None:
+    """Users, items, ratings and relationships, the last as links that are left; None where they were not counted."""
+    if results.processed is None:
+        return None
+    paper = results.reproduced
+    printed = {} if paper is None else comparison.printed(results, paper)
+    last = results.processed.counts[-1]
+    linked = [count for count in results.processed.counts if "links" in count]
+    ours = {name: last[key] for name, key in (("users", "users"), ("items", "items"), ("ratings", "interactions"))}
+    ours |= {"relationships": linked[-1]["links"]} if linked else {}
+    found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in ours}
+    beside = any(value is not None for value in found.values())
+    rows = []
+    for name, value in ours.items():
+        theirs, cells = found[name], [Cell(f"{value:,}")]
+        if theirs is not None:
+            share = f"{signed(100 * (value / theirs - 1), 1)} %"
+            cells += [Cell(f"{theirs:,.0f}"), Cell(f"{value - theirs:+,.0f}".replace("-", "−"), (share,))]
+        elif beside:
+            cells += [missing(), missing()]
+        rows.append(Row(name.capitalize(), cells))
+    headings = ["", "ours", *(["paper", "difference"] if beside else [])]
+    return Table(
+        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def steps(results: Results) -> Table | None:
+    """What each step of the protocol left; None where the paper prints none of any data."""
+    if results.networks:
+        return networks.steps(results)
+    if results.processed is None or not results.layout.statistics:
+        return None
+    linked = any("links" in count for count in results.processed.counts)
+    rows = [
+        Row(
+            count["step"],
+            [
+                *(Cell(f"{count[name]:,}") for name in ("users", "items", "interactions")),
+                Cell(number(count["interactions"] / count["users"], 2)),
+                *([Cell(f"{count['links']:,}") if "links" in count else missing()] if linked else []),
+            ],
+        )
+        for count in results.processed.counts
+        if count["users"]
+    ]
+    headings = ["Left after", "users", "items", "interactions", "interactions per user"] + ["links"] * linked
+    return Table(
+        "What each step of the protocol left",
+        [Heading(text, NUMBER if n else "") for n, text in enumerate(headings)],
+        rows,
+    )
+
+
+def note(results: Results) -> str:
+    """What to know when the printed statistics are set beside ours; empty where nothing is."""
+    paper = results.reproduced
+    return "" if paper is None else paper.statistics.get(results.origin, "")
+
+
+def statistics(processed: Processed) -> dict[str, float]:
+    """What the paper's table counts: everything after the cut of sequences, but their length before it.
+
+    That is how its printed numbers are explained (docs/methods.md §10): where a protocol does not cut sequences, both
+    are what its last step left.
+    """
+    after = _last(processed, lambda step: step.startswith("last "))
+    before = _last(processed, lambda step: step.endswith("-core"))
+    return {
+        "users": after["users"],
+        "items": after["items"],
+        "interactions": after["interactions"],
+        "avg_length": before["interactions"] / before["users"],
+        "user_features": processed.features,
+    }
+
+
+def _last(processed: Processed, which: Any) -> dict[str, Any]:
+    found = [count for count in processed.counts if which(count["step"])]
+    return (found or list(processed.counts))[-1]
+
+
+def _whole(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}"

@@ -1,0 +1,211 @@
+"""The tables behind the results: privacy ledger, audits, data quality, provenance."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, words
+from tasks.reporting.core.results import BASE, Results, unique
+from tasks.reporting.sections import ledger
+
+SHORT_REVISION = 10
+NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
+
+NATURE = {
+    "optimised unary encoding": (
+        "Optimised unary encoding keeps a user's true category with probability one half at any budget; a larger "
+        "budget only adds fewer false ones."
+    )
+}
+"""Part of a mechanism's name -> what its budget does not tell (Wang et al., USENIX Security 2017, section 4)."""
+
+
+def ledger_table(results: Results) -> Table:
+    """Claimed, accounted and audited budgets of every system and setting, with the reasons and the gaps."""
+    rows = []
+    for line in ledger.lines(results):
+        entry, audit = line.entry, line.audit
+        setting = "" if line.setting == BASE else f", {line.setting}"
+        rows.append(
+            Row(
+                f"{results.told(line.system)}{setting}",
+                [
+                    Cell(line.protects, (entry.neighbouring,), "wide short"),
+                    Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
+                    Cell(ledger.shown(entry.claimed_epsilon, entry.claimed_delta), (line.claimed_note,), "budget"),
+                    Cell(
+                        ledger.shown(entry.accounted_epsilon, entry.accounted_delta),
+                        (entry.reason or NOISE[entry.accounting],),
+                        "budget",
+                    ),
+                    Cell(ledger.shown(audit["audited_epsilon"]) if audit else "none", (line.audited_note,), "budget"),
+                    Cell(ledger.shown(audit["provable"])) if audit else missing(),
+                ],
+            )
+        )
+    headings = [
+        "System",
+        "Protects, neighbouring inputs",
+        "Mechanism",
+        "claimed",
+        "accounted",
+        "audited",
+        "largest provable",
+    ]
+    return Table(
+        "Privacy ledger: ε of one run. Audited is a lower bound, and nothing above the largest provable could be shown",
+        [Heading(text, "number" if text == "largest provable" else "") for text in headings],
+        rows,
+        groups=[("", 2), ("ε", 4)],
+    )
+
+
+def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
+    """Known gaps between guarantee and run, each set of them once, headed by the systems it concerns."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
+    for line in ledger.lines(results):
+        if line.entry.gaps:
+            key = (line.entry.protects, line.entry.mechanism, line.entry.gaps)
+            found.setdefault(key, []).append((line.system.label, line.network))
+    return [
+        (f"{_whose(concerned)}: {protects}s, {mechanism}", named)
+        for (protects, mechanism, named), concerned in found.items()
+    ]
+
+
+def _whose(concerned: list[tuple[str, str]]) -> str:
+    """Systems, and the networks that it is true of where there are two."""
+    networks = unique([network for _, network in concerned if network])
+    where = f" on {joined(networks)}" if networks else ""
+    return f"{joined(unique([system for system, _ in concerned]))}{where}"
+
+
+def notes(results: Results) -> list[str]:
+    """What a reader should know of a mechanism beyond its budget, for the mechanisms that this suite used."""
+    used = {spent.entry.mechanism for system in results.systems for spent in system.spent}
+    return [note for part, note in NATURE.items() if any(part in mechanism for mechanism in used)]
+
+
+def audit_table(results: Results) -> Table | None:
+    """Every audited mechanism; None where nothing was audited."""
+    rows = [
+        Row(
+            record["mechanism"],
+            [
+                Cell(record["protects"], (record["neighbouring"],), "wide short"),
+                Cell(ledger.shown(record["epsilon_claimed"])),
+                Cell(ledger.shown(record["audited_epsilon"])),
+                Cell(ledger.shown(record["provable"])),
+                Cell(f"{100 * record['confidence']:g} %", (f"{record['samples']} samples",)),
+                Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
+            ],
+        )
+        for record in results.audit or ()
+    ]
+    if not rows:
+        return None
+    headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "confidence", "verdict"]
+    return Table(
+        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not",
+        [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
+        rows,
+    )
+
+
+def quality_table(results: Results, docs: str) -> Table | None:
+    """Every check that the runs of this suite passed; None where it was not recorded.
+
+    docs: where the data docs lie, seen from the page.
+    """
+    if results.checks is None:
+        return None
+    rows = []
+    for check in results.checks:
+        contract, name = check["contract"], check["name"]
+        link = f"{docs}/{quote(contract, safe='')}/{quote(name, safe='')}/index.html"
+        rows.append(
+            Row(
+                contract,
+                [
+                    Cell(name, kind=""),
+                    Cell("passed" if check["success"] else "failed", kind="" if check["success"] else "bad"),
+                    Cell(str(check["evaluated"])),
+                    Cell(str(check["failed"])),
+                    Cell("data docs", kind="", href=link),
+                ],
+            )
+        )
+    headings = ["Contract", "Data", "Result", "expectations", "failed", "Details"]
+    return Table(
+        "Checks that these results passed",
+        [Heading(text, "number" if text in ("expectations", "failed") else "") for text in headings],
+        rows,
+    )
+
+
+def runs_table(results: Results) -> Table | None:
+    """Revision, processor, time and memory of every stage; None where none was recorded."""
+    if not results.runs:
+        return None
+    known = {system.experiment: system for system in results.systems}
+    rows = []
+    for run in results.runs:
+        system = known.get(run.name)
+        rows.append(
+            Row(
+                f"{results.told(system) if system else run.name}, {run.stage}",
+                [
+                    Cell(short(run.revision), kind="code"),
+                    Cell(_seeds(system.seeds) if system else "", kind=""),
+                    Cell(run.started, kind=""),
+                    Cell(f"{run.processor}, {run.cores} cores", kind=""),
+                    Cell(f"{run.seconds:.0f}"),
+                    Cell(f"{run.peak_memory_mb}"),
+                ],
+            )
+        )
+    headings = ["Run", "revision", "seeds", "started", "processor", "seconds", "peak memory (MB)"]
+    return Table(
+        "Runs. Finished seeds are kept, so the time of a run that was resumed is that of its last part",
+        [Heading(text, "number" if index > 4 else "") for index, text in enumerate(headings)],
+        rows,
+    )
+
+
+def packages_table(results: Results) -> Table | None:
+    """Versions of the packages that the runs used, more than one where runs differ; None where none was recorded."""
+    versions: dict[str, set[str]] = {}
+    for run in results.runs or ():
+        for package, version in run.packages.items():
+            versions.setdefault(package, set()).add(version)
+    if not versions:
+        return None
+    rows = [Row(package, [words(", ".join(sorted(found)))]) for package, found in sorted(versions.items())]
+    return Table("Packages", [Heading("Package", ""), Heading("version", "")], rows)
+
+
+def revisions(results: Results) -> list[str]:
+    """Distinct git revisions of the runs, shortened; empty where none was recorded."""
+    return sorted({short(run.revision) for run in results.runs or ()})
+
+
+def parameters(results: Results) -> list[tuple[str, str]]:
+    """What decided each run, as readable JSON."""
+    told = [(results.told(system), system.parameters) for system in results.systems]
+    told += [("attack", results.attack)] if results.attack is not None else []
+    return [(name, json.dumps(one, indent=2, sort_keys=True, ensure_ascii=False)) for name, one in told]
+
+
+def short(revision: str) -> str:
+    """A revision by its first digits; the mark of uncommitted changes stays."""
+    commit, mark, changes = revision.partition("+")
+    return commit[:SHORT_REVISION] + mark + changes
+
+
+def _seeds(seeds: Any) -> str:
+    seeds = sorted(seeds)
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return ("seed " if len(seeds) == 1 else "seeds ") + ", ".join(str(seed) for seed in seeds)

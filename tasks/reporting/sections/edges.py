@@ -1,0 +1,189 @@
+"""The attack on single interactions: whether somebody who sees noisy releases can tell that one edge is there.
+
+Advantage is the attacker's true positive rate minus its false positive rate: 0 is chance and 1 is certainty. The other
+world lacks one interaction ("removed"), or has it and the next one in the opposite order ("swapped"). Theory is the
+advantage of the best attacker there is, where it is known in closed form. Settings that vary the budget alone belong to
+setting `base`: their budget is told beside them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from tasks.errors import DataError
+from tasks.reporting.core.chart import Chart, Level, Panel, Point, Series
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.results import BASE, Results, System, unique
+
+COLUMNS: dict[str, type[pl.DataType]] = {
+    "system": pl.String,  # experiment, or its label
+    "setting": pl.String,
+    "target": pl.String,  # a key of SEEN
+    "world": pl.String,  # a key of WORLDS
+    "epsilon": pl.Float64,  # null: no noise
+    "advantage": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "theory": pl.Float64,  # null: nothing is known
+    "targets": pl.Int64,
+    "trials": pl.Int64,
+}
+"""Columns of `edges.parquet`, of one row per attack."""
+SEEN = {"aggregates": "noisy aggregates", "recommendations": "recommendations"}
+WORLDS = {"removed": "one interaction is removed", "swapped": "two are in the opposite order"}
+KEYS = ("system", "setting", "target", "world", "epsilon")
+
+
+def checked(found: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the columns of the contract, their integers and floats widened.
+
+    Raises:
+        DataError: a column is not there or does not fit, a value is unknown, or an attack is given twice.
+    """
+    absent = [name for name in COLUMNS if name not in found.columns]
+    if absent:
+        raise DataError(f"edges.parquet: no column {', '.join(absent)}; run the attack on interactions again")
+    try:
+        rows = found.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+    except pl.exceptions.PolarsError as error:
+        problem = " ".join(str(error).split())
+        raise DataError(f"edges.parquet: columns of other types ({problem}); run the attack again") from error
+    for column, known in (("target", SEEN), ("world", WORLDS)):
+        if strange := set(rows[column].to_list()) - set(known):
+            raise DataError(f"edges.parquet: {column} is one of {', '.join(known)}, not {sorted(map(str, strange))}")
+    if rows.select(KEYS).is_duplicated().any():
+        raise DataError("edges.parquet: an attack is given twice; run the attack on interactions again")
+    return rows
+
+
+def table(results: Results) -> Table | None:
+    """Every attack beside its control without noise and beside chance; None where nothing was attacked."""
+    rows = _rows(results)
+    if not rows:
+        return None
+    control = {tuple(row[key] for key in KEYS[:-1]): row for row in rows if row["epsilon"] is None}
+    shown = []
+    for row in rows:
+        if row["epsilon"] is None and any(one["epsilon"] is not None and _same(one, row) for one in rows):
+            continue  # it stands beside the others
+        without = control.get(tuple(row[key] for key in KEYS[:-1]))
+        shown.append(
+            Row(
+                row["system"] if row["setting"] == BASE else f"{row['system']}, {row['setting']}",
+                [
+                    Cell(SEEN[row["target"]], kind=""),
+                    Cell(WORLDS[row["world"]], kind=""),
+                    Cell("no noise" if row["epsilon"] is None else f"{row['epsilon']:g}"),
+                    _advantage(row),
+                    missing("not run") if without is None else _advantage(without),
+                    Cell(number(0.0)),
+                    missing("none") if row["theory"] is None else Cell(number(row["theory"])),
+                    Cell(f"{row['targets']:,}", (f"{row['trials']:,} trials",)),
+                ],
+            )
+        )
+    headings = [
+        "System",
+        "attacker sees",
+        "other world",
+        "ε",
+        "advantage",
+        "without noise",
+        "chance",
+        "theory",
+        "targets",
+    ]
+    return Table(
+        "Attack on single interactions: advantage, its 95 % interval, and the best attacker where that is known",
+        [Heading(text, NUMBER if index > 2 else "") for index, text in enumerate(headings)],
+        shown,
+    )
+
+
+def chart(results: Results) -> Chart:
+    """Advantage against the budget, a panel per thing seen and other world; no noise stands at the right end."""
+    rows = _rows(results)
+    budgets = sorted({row["epsilon"] for row in rows if row["epsilon"] is not None})
+    places = {epsilon: math.log10(epsilon) for epsilon in budgets if epsilon > 0}
+    end = max(places.values(), default=0.0) + 0.3
+    ticks = [(place, f"{epsilon:g}") for epsilon, place in places.items()] + [(end, "none")]
+    names = unique([(row["system"], row["setting"]) for row in rows])
+    panels = []
+    for target in SEEN:
+        for world in WORLDS:
+            here = [row for row in rows if (row["target"], row["world"]) == (target, world)]
+            series = []
+            for style, (system, setting) in enumerate(names):
+                name = system if setting == BASE else f"{system}, {setting}"
+                mine = [row for row in here if (row["system"], row["setting"]) == (system, setting)]
+                points = [_point(name, row, places, end) for row in mine]
+                series.append(Series(name, style, sorted((one for one in points if one), key=lambda one: one.x)))
+                predicted = [
+                    Point(places[row["epsilon"]], row["theory"], f"{name}, theory: {number(row['theory'])}")
+                    for row in mine
+                    if row["theory"] is not None and row["epsilon"] in places
+                ]
+                predicted.sort(key=lambda one: one.x)
+                series.append(Series(f"{name}, theory", len(names) + style, predicted, muted=True))
+            series = [one for one in series if one.points]
+            if series:
+                title = f"{SEEN[target].capitalize()}; {WORLDS[world]}"
+                panels.append(Panel(title, "ε", "advantage", series, [Level("chance", 0.0, "dashed")], ticks))
+    return Chart(
+        "chart-edges",
+        "Can one interaction be told?",
+        "0 is chance, 1 is certainty; the mark at “none” is the control without noise, which shows what the attack can "
+        "do at all. Bars: 95 % intervals over targets and trials.",
+        panels,
+    )
+
+
+def _rows(results: Results) -> list[dict]:
+    """The attacks with systems by their labels, in the order of the suite's systems."""
+    if results.edges is None:
+        return []
+    known: dict[str, System] = {one.experiment: one for one in results.systems}
+    known |= {one.label: one for one in results.systems}
+    rows = [dict(row) for row in checked(results.edges).iter_rows(named=True)]
+    for row in rows:
+        if row["system"] not in known:
+            raise DataError(f"edges.parquet: {row['system']} is no experiment of suite {results.suite}; run it again")
+        row["system"] = known[row["system"]].label
+        if row["setting"].startswith("epsilon=") and "," not in row["setting"]:
+            row["setting"] = BASE
+    order = [one.label for one in results.systems]
+    rows.sort(
+        key=lambda row: (
+            order.index(row["system"]),
+            row["setting"] != BASE,
+            row["setting"],
+            list(SEEN).index(row["target"]),
+            list(WORLDS).index(row["world"]),
+            math.inf if row["epsilon"] is None else row["epsilon"],
+        )
+    )
+    return rows
+
+
+def _same(one: dict, other: dict) -> bool:
+    return all(one[key] == other[key] for key in KEYS[:-1])
+
+
+def _advantage(row: dict) -> Cell:
+    found = row["low"] > 0
+    return Cell(
+        number(row["advantage"]),
+        (f"{number(row['low'])} to {number(row['high'])}",),
+        f"{NUMBER} found" if found else NUMBER,
+    )
+
+
+def _point(name: str, row: dict, places: dict[float, float], end: float) -> Point | None:
+    x = end if row["epsilon"] is None else places.get(row["epsilon"])
+    if x is None:
+        return None
+    budget = "no noise" if row["epsilon"] is None else f"ε = {row['epsilon']:g}"
+    text = f"{name}, {budget}: {number(row['advantage'])} (95 % {number(row['low'])} to {number(row['high'])})"
+    return Point(x, row["advantage"], text, y_interval=(row["low"], row["high"]))

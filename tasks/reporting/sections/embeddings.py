@@ -1,0 +1,55 @@
+"""Which word vectors DP-VAE's priors are made from, and how many words and users have a stand-in instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, joined
+from tasks.reporting.core.results import Results
+
+FIELDS = ("vectors", "dimension", "vocabulary", "n_users", "attributes", "words", "origins")
+"""What is read of data/embedded/<name>/words.json."""
+CALLED = {
+    "vocabulary": "in the vocabulary",
+    "sub-words": "put together from parts",
+    "hashed": "hashed: random numbers fixed by the word",
+}
+
+
+def told(results: Results) -> list[str]:
+    """One sentence per set of embeddings."""
+    return [_sentence(one) for one in results.words]
+
+
+def table(results: Results) -> Table | None:
+    """How many words have a vector of their own and how many users a stand-in touches; None without embeddings."""
+    rows = []
+    for one in results.words:
+        for how, found in one["origins"].items():
+            names = [word for word, record in one["words"].items() if record["how"] == how]
+            lines = (", ".join(names),) if how != "vocabulary" and names else ()
+            rows.append(
+                Row(
+                    f"{one['name']}: {CALLED.get(how, how)}",
+                    [Cell(str(found["words"])), Cell(f"{found['users']:,} of {one['n_users']:,}"), Cell("", lines, "")],
+                )
+            )
+    if not rows:
+        return None
+    headings = [("Vectors", ""), ("words", "number"), ("users with such a word", "number"), ("which", "")]
+    return Table("Words of users' metadata", [Heading(*one) for one in headings], rows)
+
+
+def _sentence(one: dict[str, Any]) -> str:
+    size = f"{one['dimension']} numbers per word"
+    about = f"{joined(list(one['attributes']))} in {count(len(one['words']), 'word')}"
+    if one["vectors"] == "hashed":
+        return f"{one['name']}: {about}; no GloVe, but hashed vectors ({size}), which carry no meaning of the words."
+    source = one["vocabulary"]
+    kept = f"{100 * source['variance_kept']:.0f} % of their variance" if source.get("variance_kept") is not None else ""
+    known = f"{source['name']} ({source['words']:,} words), reduced to {size}" + (
+        f", which keep {kept}" if kept else ""
+    )
+    absent = sum(found["words"] for how, found in one["origins"].items() if how != "vocabulary")
+    fallback = "every word has its own vector" if not absent else f"{count(absent, 'word')} not in it"
+    return f"{one['name']}: {about}; {known}; {fallback}."

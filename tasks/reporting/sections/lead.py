@@ -1,0 +1,147 @@
+"""The first paragraph of a report: what a reader may conclude, in few words."""
+
+from __future__ import annotations
+
+from tasks.reporting.core import findings
+from tasks.reporting.core.findings import Difference
+from tasks.reporting.core.layout import count, joined, number, signed
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.sections import alignment, ledger, means, reconstruction
+
+FEW_SEEDS = 3
+"""Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
+ONE_SIDED = 0.025
+"""Share of attacks whose 95 % interval lies above zero although nothing is gained."""
+
+
+def lead(results: Results, k: int) -> str:
+    """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
+    seeds = sorted({len(system.seeds) for system in results.compared})
+    run = results.layout.words.run
+    runs = count(seeds[0], run) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} {run}s"
+    kind = "synthetic data set" if results.synthetic else "data set"
+    parts = [f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
+    if seeds[0] < FEW_SEEDS:
+        parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
+    protecting = _protecting(results)
+    parts += [means.lead(results, k), *_attacked(results, protecting, k), reconstruction.lead(results)]
+    parts += [alignment.lead(results)] if results.networks else []
+    parts += [_cost(results, protecting, k), _yardstick(results, protecting, k)]
+    if results.synthetic:
+        parts.append("The data were generated: this says nothing about real people or about a published table.")
+    return " ".join(part for part in parts if part)
+
+
+def _protecting(results: Results) -> list[System]:
+    """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
+    layout = results.layout
+    named = [results.named(layout.methods[name]) for name in layout.protecting]
+    return [
+        system
+        for system in results.compared
+        if system in named or (not system.is_yardstick and ledger.total_epsilon(results, system) is not None)
+    ]
+
+
+def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
+    attributes = results.attributes()
+    if not attributes:
+        return []
+    tried = [
+        (attribute, one)
+        for attribute in attributes
+        for attacker in results.attackers(attribute)
+        for one in findings.above_ratings(results, attribute, attacker, k)
+    ]
+    found = [(attribute, one) for attribute, one in tried if one.found]
+    if not found:
+        text = (
+            f"No attacker is shown to guess {joined(attributes)} better from a user's ratings and top {k} "
+            "recommendations than from the ratings alone, protected system or not"
+        )
+        return [f"{text}: so no protection can be shown to help." if protecting else f"{text}."]
+    told = []
+    for attribute in attributes:
+        here = [one for name, one in found if name == attribute]
+        if here:
+            most = max(here, key=lambda one: one.mean)
+            models = len({one.system.experiment for one in here})
+            told.append(f"on {attribute} against {models} of {len(results.compared)} ({_told(most)} the most)")
+    by_chance = round(ONE_SIDED * len(tried))
+    sentences = [
+        f"The top {k} recommendations tell an attacker more than the ratings alone {joined(told)}: {len(found)} of "
+        f"{count(len(tried), 'attack')}, where chance would give about {by_chance}."
+    ]
+    resisting = [
+        system.label for system in protecting if all(one.system.experiment != system.experiment for _, one in found)
+    ]
+    if protecting:
+        sentences.append(f"Protected systems with which none of them gains: {joined(resisting) or 'none'}.")
+    return sentences
+
+
+def _cost(results: Results, protecting: list[System], k: int) -> str:
+    """Ranking of every protected system minus that of the better of the systems without protection."""
+    layout = results.layout
+    metric, digits, sign = layout.utility.metric, layout.utility.digits, layout.utility.sign
+    known = [
+        (float(values.mean()), system)
+        for system in map(results.named, layout.open)
+        if system is not None and len(values := results.values(system, metric, k))
+    ]
+    if not known:
+        return ""
+    level, reference = max(known, key=lambda one: sign * one[0])
+    told = []
+    for system in protecting:
+        left, right = results.paired(system, metric, k, reference, metric, k)
+        if len(left):
+            gap = findings.interval(results, left - right)
+            low, high = number(gap.low, digits), number(gap.high, digits)
+            told.append(f"{system.label} {signed(gap.mean, digits)} ({low} to {high})")
+    if not told:
+        return ""
+    name = f"{layout.utility.at(k)} ({layout.utility.spoken})"
+    return f"{name} beside {reference.label} ({number(level, digits)}), which protects nobody: {joined(told)}."
+
+
+def _yardstick(results: Results, protecting: list[System], k: int) -> str:
+    """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
+    layout = results.layout
+    yardstick, words = results.named(layout.private_yardstick), layout.words
+    if yardstick is None:
+        return ""
+    beside = [
+        one
+        for one in findings.beside_yardsticks(results, layout.utility.metric, k, lower=layout.utility.lower)
+        if one.other == yardstick.label and one.system in protecting
+    ]
+    told = [
+        f"{verb}: {joined([one.system.label for one in group])}"
+        for verb, group in (
+            (words.beside[0], [one for one in beside if one.better]),
+            (words.beside[1], [one for one in beside if one.worse]),
+            ("undecided", [one for one in beside if not one.found]),
+        )
+        if group
+    ]
+    if not told:
+        return ""
+    own = ledger.shown(ledger.total_epsilon(results, yardstick))
+    finite = [
+        f"{one.system.label} {ledger.shown(budget)}"
+        for one in beside
+        if (budget := ledger.total_epsilon(results, one.system)) is not None
+    ]
+    budgets = (
+        f"Accounted ε for all they learn from: {joined(finite)}; the others have no finite one."
+        if 0 < len(finite) < len(beside)
+        else f"Accounted ε: {joined(finite)}."
+        if finite
+        else "No finite accounted ε covers all they learn from."
+    )
+    return f"Beside {yardstick.label}, {words.yardstick} (accounted ε {own}), {'; '.join(told)}. {budgets}"
+
+
+def _told(one: Difference) -> str:
+    return f"{one.system.label} {signed(one.mean)}, {number(one.low)} to {number(one.high)},"

@@ -1,0 +1,277 @@
+"""The privacy ledger of a suite: claimed, accounted and audited budgets side by side, and why one is missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import polars as pl
+
+from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
+from tasks.reporting.core.layout import joined
+from tasks.reporting.core.results import BASE, Results, System, unique
+
+NO_MECHANISM = "none"
+"""`mechanism` of an entry that says that nothing protects this."""
+
+COLUMNS = (
+    "suite",
+    "data",  # real or synthetic
+    "experiment",
+    "model",
+    "setting",
+    "seeds",
+    "protects",
+    "neighbouring",
+    "mechanism",
+    "accounting",
+    "claimed_epsilon",
+    "claimed_delta",
+    "accounted_epsilon",
+    "accounted_delta",
+    "audited_epsilon",
+    "audited_confidence",
+    "largest_provable_epsilon",
+    "verdict",
+    "claimed_note",
+    "accounted_note",
+    "audited_note",
+    "gaps",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One protected thing of one system at one setting; seeds that spent the same share a line."""
+
+    system: System
+    setting: str
+    seeds: tuple[int, ...]
+    entry: LedgerEntry
+    audit: dict[str, Any] | None
+    """The audit of this mechanism at this budget, if there was one."""
+    network: str = ""
+    """Whose users it was spent on, of a pair of networks."""
+
+    @property
+    def protects(self) -> str:
+        """What is protected, with its network where there are two."""
+        return f"{self.network}: {self.entry.protects}" if self.network else self.entry.protects
+
+    @property
+    def claimed_note(self) -> str:
+        """Why no budget is claimed; empty where one is."""
+        if self.entry.claimed_epsilon is not None:
+            return ""
+        if self.entry.mechanism == NO_MECHANISM:
+            return "No mechanism protects this, and no guarantee is claimed for it."
+        return "No budget is claimed for this setting."
+
+    @property
+    def audited_note(self) -> str:
+        """What the audit means, or why there is none."""
+        if self.audit is None:
+            if self.entry.mechanism == NO_MECHANISM:
+                return "There is no mechanism to audit."
+            return "This mechanism was not audited at this budget."
+        return (
+            f"{100 * self.audit['confidence']:g} % confidence, {self.audit['samples']} samples; {self.audit['verdict']}"
+        )
+
+
+def lines(results: Results) -> list[Line]:
+    """All entries in order of system, setting (`base` first) and first seed."""
+    return [line for system in results.systems for line in lines_of(results, system)]
+
+
+def lines_of(results: Results, system: System) -> list[Line]:
+    """The entries of one system in order of setting (`base` first) and first seed."""
+    grouped: dict[tuple[str, str, str], tuple[LedgerEntry, list[int]]] = {}
+    for spent in system.spent:
+        key = (spent.setting, spent.network, spent.entry.model_dump_json())
+        grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
+    found = [
+        Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry), network)
+        for (setting, network, _), (entry, seeds) in grouped.items()
+    ]
+    return sorted(
+        found, key=lambda line: (line.setting != BASE, line.setting, line.network, line.entry.protects, line.seeds)
+    )
+
+
+def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
+    """The audit of an entry: same protected thing and claimed budget, and same mechanism or neighbouring relation."""
+    if entry.claimed_epsilon is None:
+        return None
+    for record in results.audit or ():
+        if (
+            record["protects"] == entry.protects
+            and math.isclose(record["epsilon_claimed"], entry.claimed_epsilon)
+            and (record["mechanism"] == entry.mechanism or record["neighbouring"] == entry.neighbouring)
+        ):
+            return record
+    return None
+
+
+def base_lines(results: Results, system: System) -> list[Line]:
+    """The lines of a system at setting `base`."""
+    return [line for line in lines_of(results, system) if line.setting == BASE]
+
+
+def total_epsilon(results: Results, system: System) -> float | None:
+    """The accounted budget of everything the system learns from, per run: budgets of different things add up.
+
+    What was spent on features and on interactions was spent on the same users (basic composition), and somebody may be
+    in both networks of a pair and then pays in both, but entries of the
+    same releases under the same neighbouring relation are one guarantee, for both together. Where observers differ in
+    what they see, it is the budget towards the one who sees most. The largest of all seeds. None where some part has no
+    finite guarantee, or where the ledger names nothing that is protected.
+    """
+    budgets: dict[tuple[int, str], dict[tuple[str, str], float]] = {}
+    observers = {line.entry.observer for line in base_lines(results, system)}
+    for line in base_lines(results, system):
+        entry = line.entry
+        if entry.accounted_epsilon is None:
+            return None
+        releases = releases_of(entry)
+        towards = [entry.observer] if entry.observer else observers
+        for seed, observer in product(line.seeds, towards):
+            budgets.setdefault((seed, observer), {})[line.network, releases] = entry.accounted_epsilon
+    return max(sum(of_seed.values()) for of_seed in budgets.values()) if budgets else None
+
+
+def releases_of(entry: LedgerEntry) -> str:
+    """What an entry was spent on: the same for entries of the same releases under the same neighbouring relation."""
+    return entry.model_dump_json(include={"neighbouring", "events"} if entry.events else {"protects"})
+
+
+def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
+    """What one of `lines` protects, and whatever else the same finite guarantee covers: it is for all of it together.
+
+    plural: what every name ends with.
+    """
+    covered = [
+        other.entry.protects
+        for other in lines
+        if line.entry.accounted_epsilon is not None
+        and (other.setting, other.network, other.entry.accounted_epsilon, other.entry.observer)
+        == (line.setting, line.network, line.entry.accounted_epsilon, line.entry.observer)
+        and not set(other.seeds).isdisjoint(line.seeds)
+        and releases_of(other.entry) == releases_of(line.entry)
+    ]
+    names = unique([f"{name}{plural}" for name in covered or [line.entry.protects]])
+    what = f"{joined(names)} together" if len(names) > 1 else names[0]
+    return f"{line.network}: {what}" if line.network else what
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a system spent on one protected thing towards one observer, as text; runs that spent unequally together."""
+
+    what: str
+    claimed: str
+    accounted: str
+    audited: str
+
+
+def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
+    """Each of `lines`, those that differ in nothing but the accounted budget as one: from the smallest to the largest.
+
+    plural: what the name of every protected thing ends with.
+    """
+    grouped: dict[tuple[str, ...], list[Line]] = {}
+    for line in lines:
+        if line.network and _told_elsewhere(line, lines):
+            continue
+        entry = line.entry
+        what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
+        claimed = shown(entry.claimed_epsilon, entry.claimed_delta)
+        audited = shown(line.audit["audited_epsilon"]) if line.audit else ""
+        key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason)
+        grouped.setdefault(key, []).append(line)
+    return unique(
+        [Told(key[0], key[1], _range([line.entry for line in same]), key[2]) for key, same in grouped.items()]
+    )
+
+
+def _told_elsewhere(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether neither a claim nor a guarantee is in a line, and another about the same thing has either.
+
+    Words are counted under several neighbouring relations; the ledger's own table has them all.
+    """
+
+    def budgeted(one: Line) -> bool:
+        return one.entry.claimed_epsilon is not None or one.entry.accounted_epsilon is not None
+
+    about = (line.setting, line.network, line.entry.protects, line.entry.observer)
+    return not budgeted(line) and any(
+        budgeted(one) for one in lines if (one.setting, one.network, one.entry.protects, one.entry.observer) == about
+    )
+
+
+def _range(entries: Sequence[LedgerEntry]) -> str:
+    """Their accounted budgets: one, or the smallest and the largest."""
+    found = sorted(
+        {(one.accounted_epsilon, one.accounted_delta) for one in entries if one.accounted_epsilon is not None}
+    )
+    if not found:
+        return shown(None)
+    (low, _), (high, delta) = found[0], found[-1]
+    first, last = shown(low), shown(high, delta)
+    return last if last.startswith(first) else f"{first} to {last}"
+
+
+def shown(epsilon: float | None, delta: float = 0.0) -> str:
+    """A budget as text: "20", "1.5, δ = 1e-05", or "none"."""
+    text = show_epsilon(epsilon)
+    return f"{text}, δ = {delta:g}" if epsilon is not None and delta > 0 else text
+
+
+def frame(results: Results) -> pl.DataFrame:
+    """`ledger.csv` with `COLUMNS`, all as text; "none" where there is no budget, with the reason in the note.
+
+    `gaps` counts the known gaps; what they are, ledger.json says.
+
+    Of a pair of networks each line says its network, in a column `network` after `protects`.
+    """
+    rows = []
+    named = any(line.network for line in lines(results))
+    place = COLUMNS.index("neighbouring")
+    columns = (*COLUMNS[:place], *(["network"] if named else []), *COLUMNS[place:])
+    for line in lines(results):
+        entry, audit = line.entry, line.audit
+        rows.append(
+            (
+                results.suite,
+                "synthetic" if results.synthetic else "real",
+                line.system.experiment,
+                line.system.model,
+                line.setting,
+                " ".join(str(seed) for seed in line.seeds),
+                entry.protects,
+                *([line.network] if named else []),
+                entry.neighbouring,
+                entry.mechanism,
+                entry.accounting,
+                _fixed(entry.claimed_epsilon),
+                "" if entry.claimed_epsilon is None else f"{entry.claimed_delta:g}",
+                _fixed(entry.accounted_epsilon),
+                "" if entry.accounted_epsilon is None else f"{entry.accounted_delta:g}",
+                _fixed(audit["audited_epsilon"] if audit else None),
+                f"{audit['confidence']:g}" if audit else "",
+                _fixed(audit["provable"]) if audit else "",
+                audit["verdict"] if audit else "",
+                line.claimed_note,
+                entry.reason,
+                line.audited_note,
+                str(len(entry.gaps)),
+            )
+        )
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row").sort(columns)
+
+
+def _fixed(epsilon: float | None) -> str:
+    return "none" if epsilon is None else f"{epsilon:.6f}"

@@ -1,0 +1,142 @@
+"""Link stealing: whether two vectors tell that their users are friends (He et al., USENIX Security 2021).
+
+The attacker scores pairs of users by cosine or dot product of their vectors, or by a classifier of the product number
+by number (hadamard) that knows some of the friendships. Chance has an AUC of 0.5, and a true positive rate of 0.01 at a
+false positive rate of 1 %. Controls see no friendships, or only how many somebody has.
+"""
+
+from __future__ import annotations
+
+from tasks.reporting.core.chart import Chart, Level, Panel
+from tasks.reporting.core.figures import point_of, series_of
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.core.results import Network, Results, System
+from tasks.reporting.sections import controls
+from tasks.reporting.sections.controls import RANDOM, against
+
+SCORERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "hadamard, learnt"}
+CONTROLS = ("attributes", "degree", RANDOM)
+"""Labels of the systems that are its controls."""
+CHANCE = {"auc": 0.5, "tpr": 0.01}
+SPREAD = 0.7
+"""Share of the room of a scorer over which the systems are spread."""
+SIZE = (620.0, 380.0)
+
+
+def metric(network: Network, scorer: str, score: str = "auc") -> str:
+    """Its score, in METRICS."""
+    return f"{network.name}/links/{scorer}/{score}"
+
+
+def sentences(results: Results) -> list[str]:
+    """From which systems' vectors friendships are told better than from each control."""
+    parts = []
+    for network in attacked(results):
+        known = [system for system in results.compared if system.label not in CONTROLS]
+        best = {system.label: one for system in known if (one := _best(results, system, network))}
+        if not best:
+            continue
+        name, (level, scorer) = max(best.items(), key=lambda named: named[1][0])
+        found = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
+        beaten = [
+            system.label for system in known if any(_beats_all(results, found[scorer], system) for scorer in SCORERS)
+        ]
+        parts.append(
+            f"Friendships on {network.title} are told from strangers with an AUC of up to {number(level)} ({name}, "
+            f"{scorer}); better than by every control from the vectors of "
+            f"{controls.named(beaten, len(known)) or 'no system'}."
+        )
+    return parts
+
+
+def table(results: Results) -> list[Table]:
+    """Per network: AUC and true positive rate of every scorer on every system, beside chance and the controls."""
+    shown = []
+    for network in attacked(results):
+        found = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
+        chance = [Cell(number(CHANCE[score], 2)) for score in CHANCE for _ in SCORERS]
+        rows = [Row("chance", chance, "reference")]
+        controlled = [one for one in results.compared if one.label in CONTROLS]
+        for system in (*controlled, *(one for one in results.compared if one.label not in CONTROLS)):
+            cells = [_cell(results, system, network, scorer, found[scorer]) for scorer in SCORERS]
+            rates = [results.values(system, metric(network, scorer, "tpr"), 0) for scorer in SCORERS]
+            cells += [Cell(number(float(one.mean()))) if len(one) else missing(controls.NOT_RUN) for one in rates]
+            kind = "reference" if system in controlled else ""
+            name = f"{system.label} (control)" if system in controlled else system.label
+            if any(cell.kind != "missing number" for cell in cells):
+                rows.append(Row(name, cells, kind))
+        headings = [*SCORERS.values()] * 2
+        shown.append(
+            Table(
+                f"Link stealing on {network.title}: mean over seeds; below the AUC its gain over each control with its "
+                "95 % interval; ✓ marks a gain, bold one over all controls",
+                [Heading("System", ""), *map(Heading, headings)],
+                rows,
+                groups=[("AUC", len(SCORERS)), ("True positive rate at 1 % false ones", len(SCORERS))],
+            )
+        )
+    return shown
+
+
+def chart(results: Results) -> Chart:
+    """AUC of every system by scorer, one panel per network."""
+    panels = []
+    for network in attacked(results):
+        ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(SCORERS.values())), (len(SCORERS) - 0.5, "")]
+        series = []
+        for place, system in enumerate(results.compared):
+            shift = SPREAD * ((place + 0.5) / len(results.compared) - 0.5)
+            points = [point_of(results, system, metric(network, name), 0, x + shift) for x, name in enumerate(SCORERS)]
+            series.append(series_of(results, system, [point for point in points if point], line=False))
+        series = [one for one in series if one.points]
+        level = [Level("chance", CHANCE["auc"], "dashed")]
+        panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=SIZE))
+    return Chart(
+        "chart-links",
+        "Friendships told from vectors",
+        "Higher: the attacker succeeds. Systems in the order of the table of all systems; point at a mark for its "
+        "name. Bars: 95 % intervals over seeds.",
+        panels,
+    )
+
+
+def attacked(results: Results) -> list[Network]:
+    """Networks whose friendships were attacked."""
+    return [
+        network
+        for network in results.networks
+        if any(len(results.values(one, metric(network, name), 0)) for one in results.compared for name in SCORERS)
+    ]
+
+
+def _best(results: Results, system: System, network: Network) -> tuple[float, str] | None:
+    found = [
+        (float(values.mean()), name)
+        for name in SCORERS
+        if len(values := results.values(system, metric(network, name), 0))
+    ]
+    return max(found) if found else None
+
+
+def _beats_all(results: Results, found: dict[tuple[str, str], controls.Against], system: System) -> bool:
+    names = [name for name in CONTROLS if (one := results.named(name)) is not None and one.label == name]
+    mine = [found.get((system.experiment, name)) for name in names]
+    return bool(mine) and all(one is not None and one.gains for one in mine)
+
+
+def _cell(
+    results: Results,
+    system: System,
+    network: Network,
+    scorer: str,
+    found: dict[tuple[str, str], controls.Against],
+) -> Cell:
+    values = results.values(system, metric(network, scorer), 0)
+    if not len(values):
+        return missing(controls.NOT_RUN)
+    mine = [one for name in CONTROLS if (one := found.get((system.experiment, name)))]
+    lines = () if system.label in CONTROLS else tuple(
+        f"{one.control} {signed(one.mean)} ({number(one.low)} to {number(one.high)}){' ✓' * one.gains}" for one in mine
+    )  # fmt: skip
+    bold = system.label not in CONTROLS and _beats_all(results, found, system)
+    return Cell(number(float(values.mean())), lines, "number found" if bold else "number")

@@ -1,0 +1,127 @@
+"""A pair of networks: its statistics beside the paper's Table 1, and what of the paper it cannot give."""
+
+from __future__ import annotations
+
+from tasks.reporting.core import comparison
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, signed
+from tasks.reporting.core.results import Results
+
+PAIRS: dict[tuple[str, ...], str] = {
+    ("foursquare", "twitter"): "foursquare-twitter",
+    ("weibo1", "weibo2"): "weibo",
+}
+"""Networks -> `dataset` in paper_tables.csv of what both have in common."""
+STATISTICS = {"users": "users", "posts": "posts", "friendships": "friendships"}
+"""Our counts -> the paper's."""
+CROSS = ("DP-CroSUE", "CroSUE", "CroGCN-NH", "CroGCN-NA", "CroGCN")
+"""Methods that need both networks."""
+WORDS = "SANTEXT"
+"""The method that replaces words."""
+
+
+def statistics(results: Results) -> Table | None:
+    """Table 1: users, posts and friendships of both networks, and anchors; None where the data are no pair."""
+    if not results.networks:
+        return None
+    paper = results.reproduced
+    compared = paper is not None and comparison.is_printed(results, paper)
+    rows = []
+    for network in results.networks:
+        printed = comparison.printed(results, paper, network.name) if paper is not None and compared else {}
+        for name, metric in STATISTICS.items():
+            theirs = printed.get((paper.data_table if paper else "", comparison.STATISTICS, "", metric))
+            rows.append(_row(f"{network.title}: {name}", getattr(network, name), theirs, compared))
+    both = PAIRS.get(tuple(network.name for network in results.networks), "")
+    printed = comparison.printed(results, paper, both) if paper is not None and compared and both else {}
+    theirs = printed.get((paper.data_table if paper else "", comparison.STATISTICS, "", "anchor_users"))
+    rows.append(_row("Anchors", results.anchors, theirs, compared))
+    headings = ["", "ours", *(["paper", "difference"] if compared else [])]
+    return Table(
+        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin}; a post is also a write relation",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def steps(results: Results) -> Table | None:
+    """What is published of each network; None where the data are no pair."""
+    if not results.networks:
+        return None
+    rows = [
+        Row(
+            network.title,
+            [
+                _known(bool(network.friendships)),
+                _known(network.attributed),
+                Cell({"posts": "posts", "vectors": "one vector for each user", "none": "no"}[network.texts], kind=""),
+                _known(network.labelled),
+                Cell(joined(network.sensitive) or "none", kind=""),
+            ],
+        )
+        for network in results.networks
+    ]
+    headings = ["Network", "friendships", "attributes", "texts", "interests", "sensitive attributes"]
+    return Table("What is known of the users of each network", [Heading(text, "") for text in headings], rows)
+
+
+def lacking(results: Results) -> dict[str, list[str]]:
+    """Key of a table or figure -> why these data cannot give it, or a part of it; nothing on generated data."""
+    paper = results.reproduced
+    if paper is None or not results.networks:
+        return {}
+    found: dict[str, list[str]] = {}
+    for table in paper.tables:
+        needs = {"table2": "both", "table3": "interests", "table4": "attributes", "table5": "interests"}[table.key]
+        found[table.key] = [*_networks(results, needs), *_methods(results, table.methods, table.key)]
+    for figure in paper.figures:
+        found[figure.key] = [*_networks(results, "interests"), *_methods(results, figure.drawn, figure.key)]
+    return {key: reasons for key, reasons in found.items() if reasons}
+
+
+def _networks(results: Results, needs: str) -> list[str]:
+    """Per network without a part in the table: what is not published of it."""
+    reasons = []
+    for network in results.networks:
+        without = []
+        if not network.friendships:
+            without.append("friendships (without which nothing is embedded)")
+        if needs in ("interests", "both") and not network.labelled:
+            without.append("interests")
+        if needs in ("attributes", "both") and not network.sensitive:
+            without.append("gender and occupation")
+        if without:
+            reasons.append(f"{network.title}, because the data lack its users' {joined(without)}.")
+    return reasons
+
+
+def _methods(results: Results, methods: tuple[str, ...], artefact: str) -> list[str]:
+    """Methods of a table that the data cannot give, where some network has a part in it."""
+    able = [one for one in results.networks if one.friendships and one.labelled]
+    if not able:
+        return []
+    names, layout = [one for one in methods if one in CROSS], results.layout
+    reasons = []
+    if names and not any(results.named(layout.methods[name]) for name in names) and len(able) < 2:
+        reasons.append(
+            f"{joined(names)}, because {'it embeds' if len(names) == 1 else 'they embed'} both networks and the data "
+            f"have friendships of {joined([one.title for one in results.networks if one.friendships])} alone."
+        )
+    if all(one.texts != "posts" for one in able) and (WORDS in methods or artefact == "figure3"):
+        what = "ε_t" if artefact == "figure3" else WORDS
+        had = "one vector for each user" if any(one.texts == "vectors" for one in able) else "nothing"
+        reasons.append(f"{what}, because the data have of texts {had} and no words that could be replaced.")
+    return reasons
+
+
+def _known(there: bool) -> Cell:
+    return Cell("yes" if there else "no", kind="")
+
+
+def _row(name: str, ours: int, theirs: float | None, compared: bool) -> Row:
+    cells = [Cell(f"{ours:,}")]
+    if theirs is not None:
+        share = f"{signed(100 * (ours / theirs - 1), 1)} %"
+        cells += [Cell(f"{theirs:,.0f}"), Cell(f"{ours - theirs:+,.0f}".replace("-", "−"), (share,))]
+    elif compared:
+        cells += [missing(), missing()]
+    return Row(name, cells)

@@ -1,0 +1,189 @@
+"""The attacks that reconstruct sensitive ratings, beside what published ratings alone tell of them.
+
+An attack is said to succeed only where its error is below that of the control: where the 95 % interval of the
+difference over folds lies below zero, uncorrected, because missing a leak is worse than naming one too many. An attack
+that fails against the system without noise, too, shows nothing by failing.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tasks.evaluation.gains import Gain
+from tasks.reporting.core import findings
+from tasks.reporting.core.chart import Chart, Level, Panel
+from tasks.reporting.core.figures import point_of, series_of
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
+from tasks.reporting.core.results import BASE, Results, System
+
+CONTROL = "public"
+ATTACKERS = {
+    "published": "fits users to item vectors and published ratings, the paper's Eq. 10",
+    "tuned": "the same, with the ridge and the share of the control that suit published ratings best",
+    "averaged": "also averages what a user submits over all iterations",
+    "weighted": "also weighs iterations by the noise, of which the recommender drew a part itself",
+    "friend": "knows what tuned does, and averages what one friend gets",
+}
+"""Attackers in the order of their tables -> what they do."""
+ALONE = "tuned"
+"""Knows the released item vectors, and no message."""
+LISTENING = ("averaged", "weighted", "friend")
+"""Know what it does, and messages."""
+UNPROTECTED = "nonoise"
+"""Label of the paper's method without its noise: what an attack can do at all."""
+SPREAD = 0.7
+"""Share of the room of an attacker over which the systems are spread."""
+SIZE = (560.0, 360.0)
+COLUMNS = ("experiment", "setting", "attacker", "seeds", "mae", "control", "difference", "low", "high")
+
+
+def metric(attacker: str) -> str:
+    """Its error on sensitive ratings, in METRICS."""
+    return f"reconstruction/{attacker}/mae"
+
+
+def gain(results: Results, system: System, attacker: str, setting: str = BASE) -> Gain | None:
+    """The attacker's error minus the control's, same folds; None where either was not measured."""
+    own, control = results.paired(system, metric(attacker), 0, system, metric(CONTROL), 0, setting)
+    return findings.interval(results, own - control) if len(own) else None
+
+
+def added(results: Results, system: System, attacker: str) -> Gain | None:
+    """The error of an attacker that listens minus that of the one that has item vectors alone."""
+    if attacker not in LISTENING:
+        return None
+    own, alone = results.paired(system, metric(attacker), 0, system, metric(ALONE), 0)
+    return findings.interval(results, own - alone) if len(own) else None
+
+
+def beats(one: Gain) -> bool:
+    """The rule: an attack succeeds if the whole interval lies below zero."""
+    return one.high < 0
+
+
+def lead(results: Results) -> str:
+    """Which attackers reconstruct what of the systems that protect, and what they do without noise."""
+    attacked = _attacked(results)
+    if not attacked:
+        return ""
+    layout = results.layout
+    protecting = [results.named(layout.methods[name]) for name in layout.protecting]
+    protecting += [results.named(mode.system) for mode in layout.modes]
+    told = []
+    for system in attacked:
+        if system in protecting and system.label != UNPROTECTED:
+            won = _won(results, system)
+            told.append(f"{system.label} by {joined(won)}" if won else f"{system.label} by none")
+    without = next((system for system in attacked if system.label == UNPROTECTED), None)
+    parts = [f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(told)}."]
+    if without is not None:
+        parts.append(f"Without noise: by {joined(_won(results, without)) or 'none'}.")
+    return " ".join(parts) if told else ""
+
+
+def sentences(results: Results) -> list[str]:
+    """Per attacker: against which systems it beats the control, and what its failures are worth."""
+    found = []
+    for attacker, does in ATTACKERS.items():
+        tried = [(system, one) for system in _attacked(results) if (one := gain(results, system, attacker))]
+        if not tried:
+            continue
+        won = [f"{system.label} ({signed(one.mean)})" for system, one in tried if beats(one)]
+        lost = [system.label for system, one in tried if not beats(one)]
+        parts = [f"beats the control against {joined(won)}" if won else "beats the control against no system"]
+        if won and lost:
+            parts.append(f"does not beat it against {joined(lost)}")
+        if UNPROTECTED in lost:
+            parts.append("fails without noise, too, so its failures elsewhere show no protection")
+        compared = [(system, more) for system, _ in tried if (more := added(results, system, attacker))]
+        told = [f"{system.label} ({signed(more.mean)})" for system, more in compared if beats(more)]
+        if compared:
+            parts.append(f"messages add to what {ALONE} knows against {joined(told) or 'no system'}")
+        found.append(f"{attacker.capitalize()} ({does}): {'; '.join(parts)}.")
+    return found
+
+
+def table(results: Results) -> Table | None:
+    """Every system's attackers beside the control; None where nothing was reconstructed."""
+    attacked = _attacked(results)
+    if not attacked:
+        return None
+    run = results.layout.words.run
+    attackers = [name for name in ATTACKERS if any(gain(results, system, name) for system in attacked)]
+    rows = []
+    for system in attacked:
+        control = results.values(system, metric(CONTROL), 0)
+        cells = [Cell(number(float(control.mean()))) if len(control) else missing()]
+        cells += [_cell(results, system, attacker) for attacker in attackers]
+        name = f"{system.label} (positive control)" if system.label == UNPROTECTED else system.label
+        rows.append(Row(name, cells, "reference" if system.label == UNPROTECTED else ""))
+    return Table(
+        f"Error on sensitive ratings: mean over {run}s, and difference from the control with its 95 % interval; bold: "
+        "below the control",
+        [Heading("System", ""), Heading("control"), *map(Heading, attackers)],
+        rows,
+    )
+
+
+def chart(results: Results) -> Chart:
+    """Errors of all attackers on all systems beside the control."""
+    attacked, run = _attacked(results), results.layout.words.run
+    names = [name for name in ATTACKERS if any(gain(results, system, name) for system in attacked)]
+    series = []
+    for place, system in enumerate(attacked):
+        shift = SPREAD * ((place + 0.5) / len(attacked) - 0.5)
+        points = [point_of(results, system, metric(name), 0, x + shift) for x, name in enumerate(names)]
+        series.append(series_of(results, system, [point for point in points if point], line=False))
+    ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(names)), (len(names) - 0.5, "")]
+    panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), ticks, size=SIZE)
+    return Chart(
+        "chart-reconstruction",
+        "Attackers beside the control",
+        f"Lower: the attacker succeeds. Bars: 95 % intervals over {run}s.",
+        [panel] if names else [],
+    )
+
+
+def control_levels(results: Results) -> list[Level]:
+    """The error of published ratings alone, averaged over systems; empty where it was not measured."""
+    known = [values for system in results.compared if len(values := results.values(system, metric(CONTROL), 0))]
+    level = sum(float(values.mean()) for values in known) / len(known) if known else 0.0
+    return [Level("published ratings alone (control)", level, "dashdot")] if known else []
+
+
+def frame(results: Results) -> pl.DataFrame:
+    """`attacks.csv` of such a suite, with `COLUMNS`: every attacker on every system and setting, sorted."""
+    rows = []
+    for system in results.compared:
+        for setting in results.settings(system):
+            control = results.values(system, metric(CONTROL), 0, setting)
+            for attacker in ATTACKERS:
+                found = gain(results, system, attacker, setting)
+                own = results.values(system, metric(attacker), 0, setting)
+                if found is not None:
+                    about = (system.experiment, setting, attacker, len(own), float(own.mean()), float(control.mean()))
+                    rows.append((*about, found.mean, found.low, found.high))
+    types = [pl.String] * 3 + [pl.Int64] + [pl.Float64] * 5
+    return pl.DataFrame(rows, schema=dict(zip(COLUMNS, types, strict=True)), orient="row").sort(COLUMNS[:3])
+
+
+def _attacked(results: Results) -> list[System]:
+    """Systems with any attacker beside the control, the one without noise first."""
+    found = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
+    return sorted(found, key=lambda system: system.label != UNPROTECTED)
+
+
+def _won(results: Results, system: System) -> list[str]:
+    return [
+        f"{name} ({signed(one.mean)})"
+        for name in ATTACKERS
+        if (one := gain(results, system, name)) is not None and beats(one)
+    ]
+
+
+def _cell(results: Results, system: System, attacker: str) -> Cell:
+    values, one = results.values(system, metric(attacker), 0), gain(results, system, attacker)
+    if one is None:
+        return missing()
+    lines = (f"{signed(one.mean)} ({number(one.low)} to {number(one.high)})",)
+    return Cell(number(float(values.mean())), lines, "number found" if beats(one) else "number")

@@ -1,0 +1,258 @@
+"""The result tables of a report: headline, sweep points, and every published table beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.evaluation.statistics import ordering_agreement
+from tasks.reporting.core import comparison, findings, published
+from tasks.reporting.core.comparison import Entry
+from tasks.reporting.core.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, count, missing, number, signed
+from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.sections import ledger
+
+NOT_RUN = "not run"
+
+
+def headline(results: Results, k: int) -> Table:
+    """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets.
+
+    Those on other data than the suite's stand below the others, with their data named.
+    """
+    attributes, layout = results.attributes(), results.layout
+    blank, budgets = [missing()] * len(layout.qualities), [missing()] * 3
+    rows = []
+    if attributes:
+        chance = [_plain(results.majority(attribute)) for attribute in attributes]
+        alone = [_plain(_mean_over_systems(results, _advantage(attribute), 0)) for attribute in attributes]
+        rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
+        rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
+    groups_measured = [(name, group) for name, group in layout.measured if _any_measured(results, group)]
+    for system in (*results.compared, *results.elsewhere):
+        measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
+        cells = _measured(results, system, BASE, k) + measured + _budgets(results, system)
+        rows.append(Row(results.told(system), cells))
+    ranked = _ranked(results, k)
+    further = [quality.label for _, group in groups_measured for quality in group]
+    headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
+    groups = [(layout.words.quality, len(ranked)), ("Advantage of the neural attacker", len(attributes))]
+    groups += [*((name, len(group)) for name, group in groups_measured), ("ε of one run", 3)]
+    return Table(
+        caption=f"Every system: mean ± standard deviation over {layout.words.run}s{_cutoff(results, k)}",
+        headings=[Heading(text, NUMBER if 0 < n < len(headings) - 3 else "") for n, text in enumerate(headings)],
+        rows=rows,
+        groups=[group for group in groups if group[1]],
+    )
+
+
+def sweep_points(results: Results, k: int) -> Table | None:
+    """All settings beside `base`, in the columns of the headline table; None where there is none."""
+    attributes = results.attributes()
+    rows = [
+        Row(f"{results.told(system)}, {setting}", _measured(results, system, setting, k))
+        for system in results.systems
+        for setting in results.settings(system)
+        if setting != BASE
+    ]
+    if not rows:
+        return None
+    headings = [
+        "System and setting",
+        *_ranked(results, k),
+        *(f"advantage {a}" for a in attributes),
+    ]
+    return Table(
+        f"Sweep points: mean ± standard deviation over {results.layout.words.run}s{_cutoff(results, k)}",
+        [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
+        rows,
+    )
+
+
+def beside_published(results: Results) -> list[tuple[published.Table, list[Table]]]:
+    """Every table of the layout with the parts that have anything to show."""
+    entries = comparison.entries(results)
+    shown: list[tuple[published.Table, list[Table]]] = []
+    for table in results.layout.tables:
+        if not comparison.has(results, table):
+            shown += [(table, [])] if results.reproduced else []
+            continue
+        parts = []
+        for part in table.parts:
+            of_part = [entry for entry in entries if entry.table == table and entry.column in part.columns]
+            if any(len(entry.ours) or entry.printed is not None for entry in of_part):
+                parts.append(_part(results, table, part, of_part))
+        if parts or (not table.parts and results.reproduced):
+            shown.append((table, parts))
+    return shown
+
+
+def _part(results: Results, table: published.Table, part: published.Part, entries: Sequence[Entry]) -> Table:
+    by_place = {(entry.method.name, entry.column): entry for entry in entries}
+    filled = {entry.column for entry in entries if entry.printed is not None or len(entry.ours)}
+    columns = [column for column in part.columns if column in filled]
+    rows = _references(results, columns)
+    marks = _best(entries) if table.marked else {}
+    for method in comparison.methods(results, table):
+        cells = [by_place[method.name, column] for column in columns]
+        rows.append(Row(method.name, [_beside(entry, marks.get((method.name, entry.column), "")) for entry in cells]))
+    name, what = "", "mean ± standard deviation over seeds"
+    if results.reproduced:
+        name = f"{table.name}, "
+    if any(entry.printed is not None for entry in entries):
+        what = "ours, mean ± standard deviation; below it the paper's figure, and ours minus the paper's"
+        rows.append(Row("ordering agreement", [_agreement(entries, column) for column in columns], "foot"))
+    return Table(
+        caption=f"{name}{part.title} ({what})",
+        headings=[Heading("Method", ""), *(Heading(column.label) for column in columns)],
+        rows=rows,
+    )
+
+
+def _references(results: Results, columns: Sequence[published.Column]) -> list[Row]:
+    """Chance level and ratings-only attacker, for the columns that an attacker fills."""
+    if any(column.controls for column in columns):
+        return _controls(results, columns)
+    attacked = [column.metric.split("/") if column.metric.startswith("attribute/") else None for column in columns]
+    if not any(attacked):
+        return []
+    majority = [_plain(results.majority(parts[1]) if parts else None) for parts in attacked]
+    alone = []
+    for parts in attacked:
+        metric = "/".join(parts) if parts else ""
+        alone.append(_plain(_mean_over_systems(results, metric, 0)))
+    return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
+
+
+def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row]:
+    """What needs no method, for the columns that have such controls."""
+    names = unique([name for column in columns for name, _ in column.controls])
+    rows = []
+    for name in names:
+        metrics = [dict(column.controls).get(name, "") for column in columns]
+        rows.append(Row(name, [_plain(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
+    return rows
+
+
+def _beside(entry: Entry, mark: str = "") -> Cell:
+    digits = entry.column.digits
+    paper: tuple[str, ...] = () if entry.printed is None else (f"paper {number(entry.printed, digits)}",)
+    if not len(entry.ours):
+        return Cell(NOT_RUN, paper, MISSING)
+    if entry.printed is not None:
+        paper += (f"difference {signed(float(entry.ours.mean()) - entry.printed, digits)}",)
+    return Cell(
+        _mean_std(entry.ours, digits), (*paper, *([mark] if mark else [])), f"{NUMBER} found" if mark else NUMBER
+    )
+
+
+def _best(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
+    """(method, column) -> its mark, for the best of those that claim a budget and the best of the others."""
+    marks = {}
+    for column in unique([entry.column for entry in entries]):
+        sign = 1.0 if column.better == "higher" else -1.0
+        for private, mark in ((True, "best private"), (False, "best public")):
+            found = [
+                entry
+                for entry in entries
+                if entry.column == column
+                and len(entry.ours)
+                and entry.method.system is not None
+                and findings.claims_privacy(entry.method.system) == private
+            ]
+            if found:
+                best = max(found, key=lambda entry: sign * float(entry.ours.mean()))
+                marks[best.method.name, column] = mark
+    return marks
+
+
+def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
+    pairs = [
+        (entry.printed, float(entry.ours.mean()))
+        for entry in entries
+        if entry.column == column and entry.printed is not None and len(entry.ours)
+    ]
+    if len(pairs) < 2:
+        return missing("too few run")
+    printed, ours = zip(*pairs, strict=True)
+    share = ordering_agreement(list(printed), list(ours))
+    if share is None:
+        return missing(DASH)
+    return Cell(f"{100 * share:.0f} %", (f"of {count(len(pairs) * (len(pairs) - 1) // 2, 'pair')}",))
+
+
+def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
+    metrics = [(one.metric, one.digits, one.cutoff(k)) for one in results.layout.qualities]
+    metrics += [(_advantage(attribute), 3, k) for attribute in results.attributes()]
+    cells = []
+    for metric, digits, cutoff in metrics:
+        values = results.values(system, metric, cutoff, setting)
+        if len(values):
+            mean, _, spread = _mean_std(values, digits).partition(" ± ")
+            cells.append(Cell(mean, (f"± {spread}",) if spread else ()))
+        else:
+            cells.append(missing(NOT_RUN))
+    return cells
+
+
+def _advantage(attribute: str) -> str:
+    return f"attribute/{attribute}/neural/advantage"
+
+
+def _cutoff(results: Results, k: int) -> str:
+    """The cut-off where all columns share one."""
+    qualities = results.layout.qualities
+    return "" if not qualities or any(quality.k is not None for quality in qualities) else f", K = {k}"
+
+
+def _ranked(results: Results, k: int) -> list[str]:
+    """Headings of the ranking metrics."""
+    qualities = results.layout.qualities
+    return [f"{one.at(k)}, {one.protocol}" if one.protocol else one.at(k) for one in qualities]
+
+
+def _cells(results: Results, system: System, qualities: Sequence[published.Quality]) -> list[Cell]:
+    """Further quantities of a system, which need not have been measured of it."""
+    cells = []
+    for quality in qualities:
+        values = results.values(system, quality.metric, quality.cutoff(0))
+        spread = len(values) > 1 and float(np.ptp(values)) > 0
+        told = (f"± {number(float(values.std(ddof=1)), quality.digits)}",) if spread else ()
+        cells.append(Cell(_grouped(float(values.mean()), quality.digits), told) if len(values) else missing())
+    return cells
+
+
+def _any_measured(results: Results, qualities: Sequence[published.Quality]) -> bool:
+    """Whether any system has any of them."""
+    return any(len(results.values(one, quality.metric, quality.cutoff(0)))
+               for one in results.systems for quality in qualities)  # fmt: skip
+
+
+def _grouped(value: float, digits: int) -> str:
+    return number(value, digits) if digits else f"{value:,.0f}"
+
+
+def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:
+    mean = number(float(values.mean()), digits)
+    return mean if len(values) < 2 else f"{mean} ± {number(float(values.std(ddof=1)), digits)}"
+
+
+def _budgets(results: Results, system: System) -> list[Cell]:
+    """Claimed, accounted and audited, one line per protected thing."""
+    spent = ledger.told(ledger.base_lines(results, system))
+    if not spent:
+        return [missing("no entry")] * 3
+    columns = zip(*((one.claimed, one.accounted, one.audited or "none") for one in spent), strict=True)
+    named = [unique([f"{one.what}: {text}" for one, text in zip(spent, texts, strict=True)]) for texts in columns]
+    return [Cell("", tuple(lines), "stack") for lines in named]
+
+
+def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
+    values = [float(value) for system in results.compared for value in results.values(system, metric, k)]
+    return sum(values) / len(values) if values else None
+
+
+def _plain(value: float | None) -> Cell:
+    return missing() if value is None else Cell(number(value))

@@ -1,0 +1,107 @@
+"""What each ε buys: systems against their budget, beside what ranks without any, with claimed and accounted apart.
+
+Where the noise is the paper's, the ε on the axis is what the paper claims for it, and the accounted one stands beside
+it; where it is calibrated, both are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasks.evaluation.statistics import summary
+from tasks.reporting.core.chart import Chart, Panel
+from tasks.reporting.core.figures import axis, crossing_levels, point_of, series_of
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.results import Results, System, unique
+from tasks.reporting.core.sweeps import along
+from tasks.reporting.sections import ledger
+
+SIZE = (560.0, 360.0)
+
+
+def chart(results: Results, k: int) -> Chart:
+    """The utility of every system at every ε that was run; empty where no system has two."""
+    utility, run = results.layout.utility, results.layout.words.run
+    found = _run(results)
+    values = sorted({value for _, settings in found for value in settings})
+    ticks, place = axis("epsilon", values)
+    series, told = [], []
+    for system, settings in found:
+        points = []
+        for value, setting in settings.items():
+            point = point_of(results, system, utility.metric, k, place(value), setting, utility.digits)
+            if point:
+                accounted = _accounted(results, system, setting)
+                points.append(replace(point, text=f"{point.text}; ε = {value:g}, accounted: {accounted}"))
+        if points:
+            one = series_of(results, system, points)
+            claimed = _published(system)
+            series.append(replace(one, name=f"{one.name}, claimed" if claimed else one.name, muted=False))
+            if claimed:
+                spent = unique([_accounted(results, system, setting) for setting in settings.values()])
+                told.append(f"{system.label}'s ε is claimed; accounted: {joined(spent)}")
+    note = f" {'; '.join(told)}. The ε of the others is accounted." if told else ""
+    panel = Panel(
+        f"{utility.at(k)}, {utility.spoken}", "ε", utility.at(k), series, crossing_levels(results, k), ticks, True, SIZE
+    )
+    return Chart(
+        "chart-ladder",
+        f"{utility.at(k)} by ε",
+        f"ε on a log scale. Bars: 95 % intervals over {run}s.{note}",
+        [panel] if series else [],
+    )
+
+
+def table(results: Results, k: int) -> Table | None:
+    """The numbers of the chart, with the accounted budget below each; None where there is no chart."""
+    utility, run = results.layout.utility, results.layout.words.run
+    found = _run(results)
+    values = sorted({value for _, settings in found for value in settings})
+    if not found:
+        return None
+    rows = []
+    for system, settings in found:
+        cells = []
+        for value in values:
+            ys = results.values(system, utility.metric, k, settings[value]) if value in settings else ()
+            if not len(ys):
+                cells.append(missing("not run"))
+                continue
+            one = summary(ys)
+            spread = f" ± {number(one.std, utility.digits)}" if one.n > 1 else ""
+            accounted, _, delta = _accounted(results, system, settings[value]).partition(", ")
+            lines = (f"accounted: {accounted}", *([delta] if delta else []))
+            cells.append(Cell(f"{number(one.mean, utility.digits)}{spread}", lines))
+        rows.append(Row(f"{system.label}, claimed ε" if _published(system) else system.label, cells))
+    return Table(
+        f"{utility.at(k)} by ε: mean ± standard deviation over {run}s, and the ε that follows from what was run",
+        [Heading("System", ""), *(Heading(f"ε = {value:g}") for value in values)],
+        rows,
+    )
+
+
+def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
+    """System, and value -> setting, for the systems of the figure that were run at two values or more."""
+    return [
+        (system, {value: setting for value, setting in settings.items() if value > 0})
+        for ladder in results.layout.ladders
+        if (system := results.named(ladder.system)) is not None
+        and len(settings := along(results, system, ladder.key)) > 1
+    ]
+
+
+def _accounted(results: Results, system: System, setting: str) -> str:
+    """The accounted budgets of one setting, one per protected thing that has a mechanism."""
+    entries = [line.entry for line in ledger.lines_of(results, system) if line.setting == setting]
+    told = {one.protects: ledger.shown(one.accounted_epsilon, one.accounted_delta) for one in entries}
+    if len(set(told.values())) > 1:
+        return joined([f"{text} for {protects}s" for protects, text in sorted(told.items())])
+    return next(iter(told.values()), "no entry")
+
+
+def _published(system: System) -> bool:
+    """Whether some noise is what the paper prescribes, so that its ε is a claim."""
+    return any(
+        one.entry.accounting == "published" and one.entry.accounted_epsilon != one.entry.claimed_epsilon
+        for one in system.spent
+    )

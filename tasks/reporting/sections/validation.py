@@ -1,0 +1,99 @@
+"""How training went: the validation metric by epoch for all systems in one figure, and what an epoch costs."""
+
+from __future__ import annotations
+
+from tasks.reporting.core.chart import Chart, Panel, Point, Series
+from tasks.reporting.core.figures import series_of
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.results import BASE, Results, System
+from tasks.reporting.core.sweeps import as_number
+
+
+def chart(results: Results) -> Chart:
+    """Mean over seeds at every epoch that all seeds reached, setting `base`."""
+    layout = results.layout
+    metric = results.validation or layout.validation
+    title, run = f"validation {metric}", layout.words.run
+    every = [one for system in results.compared if len((one := _curve(results, system)).points) > 1]
+    labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
+    panels = []
+    for name, group in (
+        (title, [one for one in every if one.name not in labels]),
+        (f"{title}, last training event of each user", [one for one in every if one.name in labels]),
+    ):
+        if group:
+            panels.append(Panel(name, "epoch", metric, group, named=True))
+    told = (
+        " Models that know users and no sequences validate on the last training event of each user, the others on the "
+        "users set apart for it: compare within a panel."
+        if labels
+        else ""
+    )
+    return Chart(
+        "validation-curves",
+        "Validation by epoch",
+        f"Mean over {run}s, setting base, as far as all {run}s went.{told}",
+        panels,
+    )
+
+
+def recorded(results: Results) -> bool:
+    """Whether the training of every system was recorded."""
+    return all(system.history is not None for system in results.compared)
+
+
+def seconds(results: Results) -> Table | None:
+    """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
+    rows, run = [], results.layout.words.run
+    for system in results.compared:
+        lengths = [len(history) for history in _histories(system)]
+        if not lengths:
+            continue
+        span = str(lengths[0]) if len(set(lengths)) == 1 else f"{min(lengths)} to {max(lengths)}"
+        trained = results.run("train", system.experiment)
+        each, total = (None, None) if trained is None else (trained.epoch_seconds, trained.training_seconds)
+        rows.append(
+            Row(
+                system.label,
+                [
+                    Cell(span),
+                    missing() if each is None else Cell(number(each, 2)),
+                    missing() if total is None else Cell(f"{total:.0f}"),
+                ],
+            )
+        )
+    if not rows:
+        return None
+    headings = ["System", "epochs", "seconds per epoch", "seconds in all"]
+    return Table(
+        f"Training of one {run}: median over epochs and {run}s, and sum over epochs, mean over {run}s",
+        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def _histories(system: System) -> list[list[dict]]:
+    """The epochs of every seed that has any."""
+    return [
+        epochs
+        for _, epochs in sorted((system.history or {}).get(BASE, {}).items(), key=lambda one: int(one[0]))
+        if epochs
+    ]
+
+
+def _curve(results: Results, system: System) -> Series:
+    lower = results.layout.utility.lower
+    by_epoch: dict[float, list[float]] = {}
+    histories = _histories(system)
+    for history in histories:
+        for epoch in history:
+            value = as_number(epoch.get("valid"))
+            if value is not None:  # what is selected by is maximised: of an error it may be the negative
+                by_epoch.setdefault(float(epoch["epoch"]), []).append(abs(value) if lower else value)
+    points = [
+        Point(x, sum(values) / len(values), f"{system.label}, epoch {x:g}: {number(sum(values) / len(values), 4)}")
+        for x, values in sorted(by_epoch.items())
+        if len(values) == len(histories)
+    ]
+    one = series_of(results, system, points)
+    return Series(one.name, one.style, one.points, markers=False, muted=one.muted)

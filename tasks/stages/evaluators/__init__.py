@@ -1,0 +1,1 @@
+"""What a task asks of its models: how they are validated and tested."""

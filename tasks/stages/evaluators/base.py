@@ -1,0 +1,61 @@
+"""What a suite asks of its models: the task says how they are validated and tested."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Protocol
+
+import polars as pl
+import pyarrow as pa
+
+from tasks.config.params import Evaluation, Training
+from tasks.models.base import Model
+from tasks.privacy.accounting.ledger import Protected
+from tasks.stages.inputs import Inputs
+from tasks.training_data import TrainingData
+
+TASKS = {
+    "top-k": "tasks.stages.evaluators.lists:TopK",
+    "next-item": "tasks.stages.evaluators.next_items:NextItem",
+    "rating": "tasks.stages.evaluators.ratings:Ratings",
+}
+"""Tasks whose models are trained by the stage `train` -> their judge; imported only when asked for."""
+Judged = tuple[list[dict[str, Any]], pl.DataFrame]
+"""Metrics, as records of metric, k and value, and the recommendations or predictions they were computed from."""
+
+
+class Evaluator(Protocol):
+    """What a suite asks of its models."""
+
+    metric: str
+    """The metric of validation."""
+    contract: pa.Schema
+    """Of the recommendations or predictions that `evaluate` gives."""
+    protects: Protected
+    """What models learn from."""
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        """inputs: where ratings are predicted, of a fold (`Inputs.at`)."""
+        ...
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """What a model of class `cls` learns from; `seed` chooses among perturbed releases of the features."""
+        ...
+
+    def validate(self, model: Any) -> float:
+        """The metric of validation; the test is not looked at."""
+        ...
+
+    def evaluate(self, model: Any) -> Judged:
+        """Test metrics under all protocols of the task, and the recommendations."""
+        ...
+
+
+def evaluator_class(task: str) -> type[Evaluator]:
+    """The judge of a suite's task.
+
+    Raises:
+        KeyError: the models of this task are not trained by the stage `train`.
+    """
+    module, _, attribute = TASKS[task].partition(":")
+    return getattr(import_module(module), attribute)

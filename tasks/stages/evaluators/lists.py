@@ -1,0 +1,79 @@
+"""The task `top-k`: lists of all users, judged by the items held out of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from tasks import contracts
+from tasks.config.params import Evaluation, Training
+from tasks.evaluation import ranking
+from tasks.evaluation.metrics import records
+from tasks.models.base import Model, Recommender
+from tasks.privacy.accounting.ledger import Protected
+from tasks.stages.evaluators.base import Judged
+from tasks.stages.inputs import Inputs
+from tasks.training_data import TrainingData
+
+
+class TopK:
+    """Users' lists, judged by the items held out of them (docs/methods.md §8)."""
+
+    metric = "ndcg"
+    contract = contracts.RECOMMENDATIONS
+    protects: Protected = "interaction"
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        assert training.validation_k is not None, "params.load asks for it where lists are judged"
+        self._inputs = inputs
+        self._evaluation = evaluation
+        self._k = training.validation_k
+        self._order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
+        self._users = np.arange(inputs.schema.n_users, dtype=np.int32)
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """See `Judge.training_data`."""
+        return self._inputs.training_data(cls, seed)
+
+    @cached_property
+    def _validation(self) -> tuple[ranking.Seen, ranking.Seen]:
+        return self._inputs.seen("train"), self._inputs.seen("valid")
+
+    def validate(self, model: Recommender) -> float:
+        """NDCG on the validation interactions, ranked among all items but the training ones."""
+        train, valid = self._validation
+        recommended, _ = ranking.top_k(model.score, self._users, train, self._k, self._order)
+        return ranking.full_metrics(recommended, valid, [self._k])["ndcg"][self._k]
+
+    def evaluate(self, model: Recommender) -> Judged:
+        """Test metrics under both protocols, and the top-K lists of all users."""
+        inputs, evaluation = self._inputs, self._evaluation
+        assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
+        k = max(evaluation.k)
+        items, scores = ranking.top_k(model.score, self._users, inputs.seen("train", "valid"), k, self._order)
+        full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k, recall=evaluation.recall)
+        if evaluation.recall == "reachable":
+            full["recall-reachable"] = full.pop("recall")
+        test_users, test_items = inputs.pairs("test")
+        negatives = ranking.sampled_negatives(
+            test_users,
+            test_items,
+            inputs.seen("train", "valid", "test"),
+            inputs.schema.n_items,
+            evaluation.negatives,
+            evaluation.seed,
+        )
+        ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
+        sampled = ranking.sampled_metrics(ranks, evaluation.k)
+        metrics = [*records(f"sampled-{evaluation.negatives}", sampled), *records("full", full)]
+        recommendations = pl.DataFrame(
+            {
+                "user": np.repeat(self._users, k),
+                "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), len(self._users)),
+                "item": items.ravel(),
+                "score": scores.ravel(),
+            }
+        )
+        return metrics, recommendations

@@ -1,0 +1,104 @@
+"""The task `next-item`: what follows every prefix of a held-out sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import torch
+
+from tasks import contracts
+from tasks.config.params import Evaluation, Training
+from tasks.errors import DataError
+from tasks.evaluation import next_items, ranking
+from tasks.evaluation.metrics import records
+from tasks.models.base import Model, NextItemRecommender, Recommender
+from tasks.privacy.accounting.ledger import Protected
+from tasks.sequences import Sequences
+from tasks.stages.evaluators.base import Judged
+from tasks.stages.inputs import Inputs
+from tasks.training_data import TrainingData
+
+
+class NextItem:
+    """The item after every prefix of held-out sequences (docs/methods.md §3).
+
+    Tested are the users who have training events: those who validate have none, and a model with a vector for every
+    user knows nothing of them. A model that reads sequences validates on the users set apart for it. One that does not
+    learns a vector for every user, so it leaves out the last training event of each and validates on those instead.
+    """
+
+    metric = "recall"
+    contract = contracts.NEXT_ITEMS
+    protects: Protected = "interaction"
+    PROTOCOLS: ClassVar = ("next", "next-new")
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        assert training.validation_k is not None, "params.load asks for it where next items are judged"
+        self._inputs = inputs
+        self._evaluation = evaluation
+        self._k = training.validation_k
+        self._order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
+        self._train = inputs.sequences("train")
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """See `Judge.training_data`."""
+        return self._inputs.training_data(cls, seed, last=issubclass(cls, NextItemRecommender))
+
+    @cached_property
+    def _validation(self) -> Sequences:
+        return self._inputs.sequences("valid")
+
+    def validate(self, model: NextItemRecommender | Recommender) -> float:
+        """Recall of the next item, among all items."""
+        if isinstance(model, NextItemRecommender):
+            ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
+            return next_items.next_metrics(ranked, [self._k])["recall"][self._k]
+        last = self._train.items[self._train.indptr[1:] - 1]
+        held = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
+        nothing = ranking.Seen.from_pairs(last[:0], last[:0], self._inputs.schema.n_users)
+        users = np.arange(self._inputs.schema.n_users, dtype=np.int32)
+        recommended, _ = ranking.top_k(model.score, users, nothing, self._k, self._order)
+        return ranking.full_metrics(recommended, held, [self._k])["recall"][self._k]
+
+    def evaluate(self, model: NextItemRecommender | Recommender) -> Judged:
+        """Test metrics under both protocols, and the best items of every example under `next`.
+
+        Raises:
+            DataError: no tested user has two test events.
+        """
+        tested = self._inputs.sequences("test")
+        tested = tested.take(np.flatnonzero(np.isin(tested.users, self._train.users) & (tested.lengths > 1)))
+        if not len(tested):
+            raise DataError("interactions: no user has training events and two test events; there is nothing to test")
+        k = max(self._evaluation.k)
+        before = self._inputs.seen("train")
+        score = scorer(model)
+        everything = next_items.next_items(score, tested, k, self._order)
+        new = next_items.next_items(score, tested, k, self._order, before)
+        metrics = [
+            record
+            for protocol, ranked in zip(self.PROTOCOLS, (everything, new), strict=True)
+            for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
+        ]
+        n_examples = len(everything.users)
+        recommendations = pl.DataFrame(
+            {
+                "user": np.repeat(everything.users, k),
+                "position": np.repeat(everything.positions, k),
+                "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n_examples),
+                "item": everything.items.ravel(),
+                "score": everything.scores.ravel(),
+            }
+        )
+        return metrics, recommendations
+
+
+def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:
+    """Scores of what follows each event; of a model that knows users only, its scores of the user."""
+    if isinstance(model, NextItemRecommender):
+        return model.score_next
+    return lambda sequences: model.score(sequences.users)[torch.from_numpy(sequences.owners)]

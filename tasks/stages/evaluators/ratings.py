@@ -1,0 +1,73 @@
+"""The task `rating`: the ratings of a fold, some of which their users keep to themselves."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.config.params import Evaluation, Training
+from tasks.evaluation import rating
+from tasks.models.base import Model, RatingPredictor
+from tasks.privacy.accounting.ledger import Protected
+from tasks.stages.evaluators.base import Judged
+from tasks.stages.inputs import Inputs
+from tasks.training_data import TrainingData
+
+
+class Ratings:
+    """Ratings of a fold, some of which their users keep to themselves (docs/methods.md §5).
+
+    Validation looks at published ratings alone, so that it tells nothing of the others beyond what the model does;
+    where none is published it looks at all.
+    """
+
+    metric = "negative mae"
+    contract = contracts.PREDICTIONS
+    protects: Protected = "rating"
+
+    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
+        """inputs: of a fold (`Inputs.at`)."""
+        del evaluation, training  # nothing is ranked
+        assert inputs.schema.scale is not None, "the protocol gives one with the folds"
+        self._inputs = inputs
+        self._scale = inputs.schema.scale
+
+    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
+        """See `Judge.training_data`."""
+        return self._inputs.training_data(cls, seed)
+
+    @cached_property
+    def _validation(self) -> pl.DataFrame:
+        valid = self._inputs.interactions.filter(pl.col("split") == "valid")
+        published = valid.filter(~pl.col("sensitive"))
+        return valid if published.is_empty() else published
+
+    def validate(self, model: RatingPredictor) -> float:
+        """Minus the mean absolute error, so that more is better."""
+        return -rating.mae(*self._predicted(model, self._validation), self._scale.low, self._scale.high)
+
+    def evaluate(self, model: RatingPredictor) -> Judged:
+        """Errors on the fold's ratings, what the parties exchanged per iteration, and the predictions.
+
+        Predictions are cut off at the ends of the scale but for `mae/uncut`.
+        """
+        tested = self._inputs.interactions.filter(pl.col("split") == "test").sort("user", "item")
+        truth, predicted = self._predicted(model, tested)
+        sensitive = tested["sensitive"].to_numpy()
+        low, high = self._scale.low, self._scale.high
+        values = {"mae": rating.mae(truth, predicted, low, high), "mae/uncut": rating.mae(truth, predicted)}
+        for name, which in (("mae/sensitive", sensitive), ("mae/public", ~sensitive)):
+            if which.any():
+                values[name] = rating.mae(truth[which], predicted[which], low, high)
+        for name, amount in model.communication().items():
+            values[name if name == "iterations" else f"communication/{name}"] = amount
+        metrics = [{"metric": name, "k": None, "value": value} for name, value in values.items()]
+        return metrics, tested.select("user", "item", "rating", prediction=pl.Series(predicted))
+
+    def _predicted(self, model: RatingPredictor, rows: pl.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        predicted = model.predict(rows["user"].to_numpy(), rows["item"].to_numpy()).numpy()
+        return rows["rating"].to_numpy(), predicted
