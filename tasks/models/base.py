@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
-if TYPE_CHECKING:
-    from tasks.models.training import EpochModel
-
 
 class ModelConfig(BaseModel):
     """Base of all model configurations: unknown keys are refused, values never change."""
@@ -28,35 +25,62 @@ class ModelConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
 
+class Resumable(Protocol):
+    """What a `Progress` sees of a model that is trained by epochs: `tasks.models.training.EpochModel`."""
+
+    config: Any
+    epochs_done: int
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything needed to go on from here."""
+        ...
+
+    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+        """Take back what `state` gave."""
+        ...
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the parameters and buffers."""
+        ...
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take back what `weights` gave."""
+        ...
+
+    def diagnostics(self) -> dict[str, float]:
+        """Figures of the last epoch worth showing beside the loss."""
+        ...
+
+
 class Progress(Protocol):
     """What an epoch-trained model reports to: keeps checkpoints, validates, shows the epoch, stops early."""
 
-    def restore(self, model: EpochModel) -> bool:
+    def restore(self, model: Resumable) -> bool:
         """Load the last checkpoint of this run into `model`, if there is one; returns whether to go on from there."""
         ...
 
-    def epoch(self, model: EpochModel, loss: float) -> bool:
+    def epoch(self, model: Resumable, loss: float) -> bool:
         """Called after every epoch; returns whether to go on."""
         ...
 
-    def finish(self, model: EpochModel) -> None:
+    def finish(self, model: Resumable) -> None:
         """Called after the last epoch: loads the weights of the best epoch into `model`."""
 
 
 class Silent:
     """A `Progress` that keeps nothing, shows nothing and lets every epoch run."""
 
-    def restore(self, model: EpochModel) -> bool:
+    def restore(self, model: Resumable) -> bool:
         """True: there is no checkpoint, and training goes on."""
         del model
         return True
 
-    def epoch(self, model: EpochModel, loss: float) -> bool:
+    def epoch(self, model: Resumable, loss: float) -> bool:
         """True: every epoch runs."""
         del model, loss
         return True
 
-    def finish(self, model: EpochModel) -> None:
+    def finish(self, model: Resumable) -> None:
         """Leave the weights of the last epoch."""
         del model
 

@@ -43,15 +43,8 @@ from tasks.stages.align_ways import (
     judged,
 )
 from tasks.stages.code import fingerprint
-from tasks.stages.common import (
-    CHECKPOINTS,
-    RUNS,
-    atomic_write,
-    read_json,
-    require_passed,
-    run_stage,
-    write_json,
-)
+from tasks.stages.command import run_stage
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, write_json
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen

@@ -35,6 +35,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS, gain
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
+from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
@@ -42,7 +43,6 @@ from tasks.stages.common import (
     atomic_write,
     digest,
     require_passed,
-    run_stage,
     text_digest,
     write_json,
 )

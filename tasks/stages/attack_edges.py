@@ -34,6 +34,7 @@ from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
+from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
@@ -42,7 +43,6 @@ from tasks.stages.common import (
     file_digest,
     read_json,
     require_passed,
-    run_stage,
     write_json,
 )
 from tasks.stages.inputs import read_inputs

@@ -47,6 +47,7 @@ from tasks.models import model_class
 from tasks.models.user_networks.base import PairEmbedder
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
+from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
@@ -56,7 +57,6 @@ from tasks.stages.common import (
     file_digest,
     read_json,
     require_passed,
-    run_stage,
     write_json,
 )
 from tasks.stages.evaluators.embeddings import Record, record, scores, split_seed

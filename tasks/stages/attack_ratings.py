@@ -33,6 +33,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
+from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
@@ -41,7 +42,6 @@ from tasks.stages.common import (
     file_digest,
     read_json,
     require_passed,
-    run_stage,
     write_json,
 )
 from tasks.stages.inputs import read_inputs

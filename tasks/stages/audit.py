@@ -22,7 +22,8 @@ from tasks.privacy.mechanisms import aggregation, dpsgd
 from tasks.privacy.mechanisms.multidimensional import sampled_features
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tasks.stages import audit_networks
-from tasks.stages.common import PROCESSED, RUNS, atomic_write, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import PROCESSED, RUNS, atomic_write, write_json
 
 SAMPLES = 200_000
 """Outputs drawn for each of the two inputs; they can prove bounds up to about 9.5."""

@@ -32,7 +32,8 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits import one_run
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, write_json
 from tasks.stages.inputs import read_inputs
 from tasks.stages.screen import Screen
 

@@ -23,6 +23,7 @@ from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
 from tasks.stages import check_networks
+from tasks.stages.command import run_stage
 from tasks.stages.common import (
     DATA,
     INTERIM,
@@ -35,7 +36,6 @@ from tasks.stages.common import (
     atomic_write,
     file_digest,
     remove,
-    run_stage,
     write_json,
 )
 from tasks.stages.subjects import Subject

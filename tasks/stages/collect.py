@@ -37,17 +37,8 @@ from tasks.reporting.core.results import (
     unique,
 )
 from tasks.reporting.sections import embeddings, one_run
-from tasks.stages.common import (
-    DATA,
-    PROCESSED,
-    QUALITY,
-    RESULTS,
-    RUNS,
-    SUMMARY,
-    read_json,
-    require_passed,
-    run_stage,
-)
+from tasks.stages.command import run_stage
+from tasks.stages.common import DATA, PROCESSED, QUALITY, RESULTS, RUNS, SUMMARY, read_json, require_passed
 from tasks.stages.papers import describe
 from tasks.stages.provenance import path as provenance_path
 

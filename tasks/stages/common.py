@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import shutil
-import sys
-import time
-from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import ByHandError, DataError, DprecError
+from tasks.errors import DataError
 
 DATA = Path("data")
 RAW = DATA / "raw"
@@ -177,50 +173,3 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
-    """Run `main(name)` for `python -m tasks.stages.STAGE NAME`: errors become one line and exit code 1.
-
-    What is to be known of the run, and what `main` measured of it and returns, goes to data/provenance/.
-
-    With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
-
-    Args:
-        units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`) or
-            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment).
-    """
-    stage = Path(sys.argv[0]).stem
-    parser = ArgumentParser(f"python -m tasks.stages.{stage}")
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--debug", action="store_true", default=os.environ.get("DPREC_DEBUG") == "1")
-    if units:
-        parser.add_argument("--unit", metavar="LABEL")
-        parser.add_argument("--force", action="store_true", default=os.environ.get("DPREC_FORCE") == "1")
-    chosen = vars(parser.parse_args())
-    name, debug = chosen.pop("name"), chosen.pop("debug")
-    started = time.time()
-    try:
-        from tasks.stages.code import require_current  # it names every stage; none of what it imports decides an output
-        from tasks.stages.provenance import record
-
-        require_current(stage, name)
-        timings = main(name, **chosen)
-        if not chosen.get("unit"):
-            record(stage.replace("_", "-"), name, started, timings or {})
-    except KeyboardInterrupt:
-        print(f"{stage} {name}: interrupted; run it again to go on where it stopped", file=sys.stderr)
-        raise SystemExit(130) from None
-    except (DprecError, OSError) as error:
-        if debug:
-            raise
-        print(f"{stage} {name}: {_one_line(error)}", file=sys.stderr)
-        raise SystemExit(1) from None
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, ByHandError):
-        return str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
-    return " ".join(str(error).split())

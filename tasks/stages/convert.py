@@ -11,7 +11,8 @@ from importlib import import_module
 from tasks.config.params import entry, load, options
 from tasks.datasets import FORMATS
 from tasks.raw import read_raw
-from tasks.stages.common import INTERIM, RAW, atomic_write, read_json, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import INTERIM, RAW, atomic_write, read_json, write_json
 
 ORIGIN = ("dataset", "address", "synthetic", "licence")
 

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from tasks.config.params import entry, load, options
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
-from tasks.stages.common import CHECKPOINTS, PLACED, RAW, atomic_write, file_digest, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import CHECKPOINTS, PLACED, RAW, atomic_write, file_digest, write_json
 
 UNFINISHED = CHECKPOINTS / "download"
 

@@ -27,7 +27,8 @@ from tasks.datasets.fetch import fetched
 from tasks.datasets.word_vectors import Found, Vocabulary
 from tasks.datasets.words import Attribute, attribute
 from tasks.errors import ByHandError, DataError
-from tasks.stages.common import DATA, PROCESSED, atomic_write, file_digest, require_passed, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import DATA, PROCESSED, atomic_write, file_digest, require_passed, write_json
 from tasks.stages.download import places
 
 EMBEDDED = DATA / "embedded"

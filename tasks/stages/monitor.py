@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks.errors import DataError
-from tasks.models.training import EpochModel
+from tasks.models.base import Resumable
 from tasks.stages.common import read_json, write_json
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
@@ -48,7 +48,7 @@ class Monitor:
         self.seconds: list[float] = []
         """What each epoch took, in order; a clock, so never part of an output."""
 
-    def restore(self, model: EpochModel) -> bool:
+    def restore(self, model: Resumable) -> bool:
         """Go on from the last state that can be used, if there is one."""
 
         def read(state: Path) -> None:
@@ -67,7 +67,7 @@ class Monitor:
         self._progress.restore(read)
         return self._going(model)
 
-    def epoch(self, model: EpochModel, loss: float) -> bool:
+    def epoch(self, model: Resumable, loss: float) -> bool:
         """Validate, remember the best weights, write the checkpoint, show progress."""
         valid = self._validate(model) if self._validate else None
         now = time.monotonic()
@@ -84,14 +84,14 @@ class Monitor:
         self._screen.epoch(model.epochs_done, loss, told, left * seconds)
         return self._going(model)
 
-    def finish(self, model: EpochModel) -> None:
+    def finish(self, model: Resumable) -> None:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
-    def _going(self, model: EpochModel) -> bool:
+    def _going(self, model: Resumable) -> bool:
         return model.epochs_done - self._best_epoch < self._patience
 
-    def _write(self, model: EpochModel) -> None:
+    def _write(self, model: Resumable) -> None:
         tensors, rest = model.state()
         with self._progress.write() as place:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")

@@ -16,7 +16,8 @@ from typing import Any
 
 from tasks.config.params import entry, load
 from tasks.errors import PrivacyError
-from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, write_json
 
 MECHANISMS = {
     "multidimensional": "tasks.stages.perturb_features:perturb",

@@ -15,7 +15,8 @@ from tasks.config.params import entry, load, options
 from tasks.papers import PROTOCOLS
 from tasks.papers.protocol import Prepared
 from tasks.raw import read_raw
-from tasks.stages.common import INTERIM, PROCESSED, atomic_write, read_json, require_passed, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import INTERIM, PROCESSED, atomic_write, read_json, require_passed, write_json
 
 
 def main(name: str) -> None:

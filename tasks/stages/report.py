@@ -19,7 +19,8 @@ from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
 from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.sections import ledger
-from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write, run_stage
+from tasks.stages.command import run_stage
+from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe
 
 DOCS = "../../quality"

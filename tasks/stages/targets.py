@@ -19,7 +19,8 @@ from tasks.config.params import Params, entry, load, own_file
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import PROCESSED, address, atomic_write, require_passed, run_stage
+from tasks.stages.command import run_stage
+from tasks.stages.common import PROCESSED, address, atomic_write, require_passed
 
 FOLDER = Path("data/targets")
 TARGETS = pa.schema(

@@ -33,16 +33,8 @@ from tasks.models.training import EpochModel
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, Protected
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
-from tasks.stages.common import (
-    CHECKPOINTS,
-    PERTURBED,
-    RUNS,
-    atomic_write,
-    read_json,
-    require_passed,
-    run_stage,
-    write_json,
-)
+from tasks.stages.command import run_stage
+from tasks.stages.common import CHECKPOINTS, PERTURBED, RUNS, atomic_write, read_json, require_passed, write_json
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor

@@ -38,6 +38,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import runs
 from tasks.stages.anchor_ledger import anchors_entry
 from tasks.stages.code import fingerprint
+from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
     PROCESSED,
@@ -46,7 +47,6 @@ from tasks.stages.common import (
     digest,
     read_json,
     require_passed,
-    run_stage,
     write_json,
 )
 from tasks.stages.evaluators.embeddings import interests, split_seed

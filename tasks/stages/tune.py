@@ -27,7 +27,8 @@ from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.stages.code import fingerprint
-from tasks.stages.common import CHECKPOINTS, RESULTS, atomic_write, require_passed, run_stage, text_digest
+from tasks.stages.command import run_stage
+from tasks.stages.common import CHECKPOINTS, RESULTS, atomic_write, require_passed, text_digest
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Monitor

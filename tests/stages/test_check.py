@@ -21,7 +21,8 @@ from tasks.quality import suites
 from tasks.quality.rules import Table, holds
 from tasks.raw import write_raw_schema
 from tasks.stages import check
-from tasks.stages.common import require_passed, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import require_passed, write_json
 from tests import parameters
 from tests.quality import tables
 

@@ -19,7 +19,8 @@ import pytest
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.stages import code, common
-from tasks.stages.common import atomic_write, digest, read_json, require_passed, run_stage, write_json
+from tasks.stages.command import run_stage
+from tasks.stages.common import atomic_write, digest, read_json, require_passed, write_json
 from tests import parameters
 
 

@@ -14,7 +14,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.vae.userwise import UserConfig, UserModel, UserNetwork
+from tasks.models.vae.user_config import UserConfig
+from tasks.models.vae.userwise import UserModel, UserNetwork
 from tasks.privacy.mechanisms import ghost
 from tasks.training_data import TrainingData
 

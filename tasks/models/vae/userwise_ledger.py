@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.models.vae.user_config import UserConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms.user_sgd import LEVELS, Rigorous, UserSGD
-
-if TYPE_CHECKING:
-    from tasks.models.vae.userwise import UserConfig
 
 COMMON = (
     "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does.",
