@@ -80,8 +80,9 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
 
 
 def _end_with_parent() -> None:
-    """The kernel ends this process when the one that started it is gone, killed or not."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    """On Linux the kernel ends this process when the one that started it is gone, killed or not."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

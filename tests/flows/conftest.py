@@ -68,6 +68,12 @@ pathlib.Path(out, "index.html").write_text(name)
 """
 
 
+def credential() -> tuple[str, str]:
+    """Name and password of the server at `address`."""
+    name, _, word = os.environ[server.CREDENTIAL].partition(":")
+    return name, word
+
+
 @dataclass(frozen=True)
 class Project:
     """A tiny project in a folder of its own."""

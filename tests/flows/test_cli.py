@@ -43,7 +43,7 @@ def test_a_failing_stage_ends_the_run_with_one_line(finished: Project, address: 
     assert failed.stderr == "dprec: train@a failed: u.data:7: rating 6 is not in 1..5\n"
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "kill"])
+@pytest.mark.parametrize("how", ["ctrl-c", "kill", "hangup"])
 def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     finished: Project, how: str, address: str, prefect_home: str
 ) -> None:
@@ -56,7 +56,7 @@ def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     else:
         running = finished.start("run", "demo", PREFECT_API_URL=address)
         wait_for(finished.root / "started.train@a")
-        running.send_signal(signal.SIGTERM)
+        running.send_signal(signal.SIGTERM if how == "kill" else signal.SIGHUP)  # a closed terminal
     output, _ = running.communicate(timeout=60)
     assert running.returncode == 130
     assert output.splitlines()[-1] == "interrupted; `dprec run demo` goes on where this run stopped"

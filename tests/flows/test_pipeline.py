@@ -13,7 +13,7 @@ from flows.deployments import SCHEDULES, deployments
 from flows.execution import StageFailed
 from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import Project
+from tests.flows.conftest import Project, credential
 
 STAGES = {"download@demo", "train@a", "train@b", "report@demo"}
 
@@ -28,12 +28,6 @@ def regenerate(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.setattr(pipeline, "RETRY_DELAYS", [0.1, 0.1])
     with temporary_settings({PREFECT_API_URL: address, PREFECT_API_AUTH_STRING: os.environ[CREDENTIAL]}):
         yield pipeline.regenerate
-
-
-def credential() -> tuple[str, str]:
-    """Of the server of these tests: name and password."""
-    name, _, word = os.environ[CREDENTIAL].partition(":")
-    return name, word
 
 
 def ask(address: str, what: str, **filters: Any) -> list[dict[str, Any]]:

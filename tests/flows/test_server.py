@@ -11,13 +11,9 @@ import httpx
 import pytest
 
 from flows.server import CREDENTIAL
+from tests.flows.conftest import credential
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def credential() -> tuple[str, str]:
-    name, _, word = os.environ[CREDENTIAL].partition(":")
-    return name, word
 
 
 def test_without_the_credential_nothing_is_read_or_changed(address: str) -> None:

@@ -9,6 +9,8 @@ from tasks.models.social.rating_means import (
     RatingMeans,
     RatingMeansConfig,
 )
+from tasks.privacy import noise
+from tasks.privacy.noise import Draw
 from tasks.training_data import TrainingData
 from tests.models.social_data import poisoned, ratings
 
@@ -71,6 +73,15 @@ def test_noisy_sums_of_one_value_changed_differ_by_at_most_the_range():
     worth = sensitive**2 / (sensitive + 2 * (4 / 2.0) ** 2)
     weight = worth / sensitive / (published + worth + 1.0)
     assert float(np.abs(moved).max()) == pytest.approx(float(weight * abs(values[row] - data.ratings[row])), rel=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item(epsilon: float) -> None:
+    """A sensitive rating from 1 to 5 moves its item's sum by 4 at most, so scale 4/ε gives ε."""
+    data = ratings(0.3)
+    with noise.recording() as draws:
+        private(epsilon, data)
+    assert draws == [Draw("sums of ratings", "laplace", pytest.approx(4 / epsilon), (data.n_items,))]
 
 
 def test_much_budget_is_the_mean_of_all_ratings_and_none_that_of_published_ones():
