@@ -36,11 +36,14 @@ PACKAGES = {
 """Packages that decide numbers or bytes of outputs: name in imports -> name in requirements.lock."""
 APART = frozenset(
     {
+        "tasks.config.tasks",
         "tasks.fingerprints",
         "tasks.stages.code",
         "tasks.stages.dvc_files",
         "tasks.stages.provenance",
+        "tasks.stages.stage",
         "tasks.stages.table",
+        "tasks.stages.table_attacks",
     }
 )
 """Modules that name, record or refuse: neither they nor what only they import decides an output."""
@@ -66,6 +69,8 @@ class Plugin:
     entry: str
     runs: bool = True
     """Whether its code runs; otherwise its name alone counts, where a stage only writes it down."""
+    at: str | None = None
+    """The "module" or "module:attribute" itself, where the entry names several."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,8 @@ class Source:
         Raises:
             ConfigurationError: there is no such entry.
         """
+        if plugin.at is not None:
+            return plugin.at
         table = self.module(plugin.registry).registries.get(plugin.table, {})
         if plugin.entry not in table:
             raise ConfigurationError(
@@ -203,7 +210,7 @@ class Source:
         return self._digests[which]
 
     def _digest(self, stage: str, named: frozenset[Plugin]) -> str:
-        plugins = sorted(named, key=lambda one: (one.registry, one.table, one.entry))
+        plugins = sorted(named, key=lambda one: (one.registry, one.table, one.entry, one.at or ""))
         modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
         lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART]
         lines += [f"{one.registry}.{one.table}[{one.entry}]" + f" = {self.target(one)}" * one.runs for one in plugins]

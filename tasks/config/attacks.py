@@ -10,6 +10,15 @@ from tasks.attacks import ATTACKERS
 from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, distinct, known
 
 
+class _Attack(Strict):
+    """What a suite says of how it is attacked."""
+
+    @property
+    def experiments(self) -> dict[str, list[str]]:
+        """Key -> experiments of the suite that it names."""
+        return {}
+
+
 class Attackers(Strict):
     """Which attackers see how much."""
 
@@ -22,7 +31,7 @@ class Attackers(Strict):
     ]
 
 
-class AttributeAttack(Attackers):
+class AttributeAttack(Attackers, _Attack):
     """Attribute inference: `k` and `attackers` at the setting `base`."""
 
     kind: Literal["attribute"]
@@ -51,7 +60,7 @@ class AttributeAttack(Attackers):
         return self if setting == BASE else self.sweep
 
 
-class EdgeAttack(Strict):
+class EdgeAttack(_Attack):
     """Edge inference: two worlds that differ in one interaction of a user's sequence."""
 
     kind: Literal["edges"]
@@ -67,8 +76,13 @@ class EdgeAttack(Strict):
     """Length of the lists that the attacker sees."""
     seed: Annotated[int, Field(ge=0)]
 
+    @property
+    def experiments(self) -> dict[str, list[str]]:
+        """Key -> experiments of the suite that it names."""
+        return {"systems": self.systems, "control": [self.control]}
 
-class ReconstructionAttack(Strict):
+
+class ReconstructionAttack(_Attack):
     """Reconstruction of the ratings that users keep to themselves, from all that others hold after training."""
 
     kind: Literal["reconstruction"]
@@ -78,7 +92,7 @@ class ReconstructionAttack(Strict):
     """Made-up average ratings that the means of the control are shrunk by."""
 
 
-class EmbeddingAttack(Strict):
+class EmbeddingAttack(_Attack):
     """Attacks on released embeddings of users.
 
     On sensitive attributes, on friendships and, where the users of two networks are in one space, on who is who.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tasks.config.tasks import TASKS
 from tasks.models import MODELS
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
     for section, entries in (("embeddings", suite.embeddings), ("aligned", suite.aligned)):
         for name, entry in entries.items():
             where = f"{section}.{name}"
-            if suite.task != "embedding":
+            if not TASKS[suite.task].networks:
                 yield f"{where}: {section} are for suites whose task is embedding"
             for other in params.suites.values():
                 if other is not suite and name in getattr(other, section):
@@ -45,7 +46,7 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
 def experiment_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
     """What is wrong with where an experiment reads networks."""
     layer, name = experiment.features.split("/")
-    if task != "embedding":
+    if not TASKS[task].networks:
         if layer in LAYERS:
             yield f"{where}.features: {layer} are for suites whose task is embedding"
         if any(key in config for config in experiment.settings().values() for key in BUDGETS[1:]):

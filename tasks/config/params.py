@@ -9,14 +9,15 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError
 
+from tasks.config import strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, Seeds, Strict, known
 from tasks.config.networks import Alignment, NetworkEmbeddings
+from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS
@@ -28,6 +29,7 @@ SUITES = Path("suites")
 OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
 """Files of a suite -> the sections that stand there; all others stand in params.yaml, which most stages depend on."""
 _Entry = TypeVar("_Entry")
+_Kind = TypeVar("_Kind", bound=Attack)
 _Options = TypeVar("_Options", bound=BaseModel)
 _PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(multidimensional|dpcrosue(\.(published|rigorous))?)(?=\.|$)")
 
@@ -148,7 +150,7 @@ class Suite(Strict):
     """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
     data/reference/paper_tables.csv); null: none."""
     data: str
-    task: Literal["top-k", "next-item", "rating", "embedding"]
+    task: Annotated[str, known("task", lambda: list(TASKS))]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
     embeddings tell of them."""
     about: About
@@ -247,35 +249,18 @@ def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
     return table[name]
 
 
-_PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
-"""Kinds of values -> how they must be written."""
+def attack_of(suite: str, params: Params, kind: type[_Kind]) -> _Kind:
+    """How a suite is attacked.
 
-
-class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and parses ten times as fast
-    """Refuses a key that is given twice, of which YAML would silently take the last, and what DVC reads otherwise.
-
-    DVC reads YAML 1.2, this reads 1.1: 010 is 8 or 10, `yes` is true or a text.
+    Raises:
+        ConfigurationError: there is no such suite, or it is not attacked in this way.
     """
-
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
-        kind = node.tag.rpartition(":")[2]
-        if kind in _PLAIN and not node.style and not re.fullmatch(_PLAIN[kind], node.value):
-            raise yaml.constructor.ConstructorError(
-                None,
-                None,
-                f"{node.value!r} is not the same in all versions of YAML; quote it or write it plainly",
-                node.start_mark,
-            )
-        return super().construct_scalar(node)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
+    attack = entry("suites", suite, params.suites).attack
+    if isinstance(attack, kind):
+        return attack
+    (name,) = get_args(kind.model_fields["kind"].annotation)
+    what = f"attack: is not of kind {name}; there are no {ATTACKS[name].what}"
+    raise ConfigurationError(f"{own_file(suite, key='attack')}: {what}")
 
 
 def load(path: Path = PARAMS_FILE) -> Params:
@@ -286,7 +271,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
     Raises:
         ConfigurationError: one line that names the file and its first wrong key.
     """
-    root = _validated(_parsed(path, "run this in the project's root"), Data, lambda _: path, frozenset())
+    root = _validated(strict_yaml.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
     found = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
     return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(found)})
 
@@ -304,7 +289,7 @@ def _suite(name: str, path: Path) -> Suite:
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
     for file in OWN_FILES:
-        given = _parsed(folder / file, "every suite has its own")
+        given = strict_yaml.read(folder / file, "every suite has its own")
         if not isinstance(given, dict):
             raise ConfigurationError(f"{folder / file}: not a table of sections")
         for section in given:
@@ -314,17 +299,6 @@ def _suite(name: str, path: Path) -> Suite:
     filled, inherited = _filled(raw, name, folder / "params.yaml")
     suite = _validated(filled, Suite, lambda key: own_file(name, path, key), inherited)
     return suite.model_copy(update={"inherited": inherited})
-
-
-def _parsed(path: Path, hint: str) -> Any:
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except FileNotFoundError:
-        raise ConfigurationError(f"{path}: not found; {hint}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error
 
 
 def _validated(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
@@ -393,12 +367,7 @@ def first_error(error: ValidationError) -> str:
     """The first problem of a pydantic error as `key: what is wrong`."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
-    for kind in (
-        "attribute",
-        "edges",
-        "reconstruction",
-        "embeddings",
-    ):  # pydantic names the kind it checks, which is no key
+    for kind in ATTACKS:  # pydantic names the kind it checks, which is no key
         where = where.replace(f"attack.{kind}", "attack", 1)
     where = _PERTURBED_KIND.sub(r"\1", where)
     message = problem["msg"].removeprefix("Value error, ")

@@ -15,6 +15,7 @@ from typing import Any
 from tasks.config.fields import Perturbed, model_config
 from tasks.config.network_references import experiment_problems, network_problems
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
+from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
@@ -78,12 +79,13 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         for name, experiment in suite.experiments.items():
             cls, file = model_class(experiment.model), own_file(suite_name, path)
             layer = experiment.features.partition("/")[0]
-            if issubclass(cls, networks.Embedder) != (suite.task == "embedding"):
+            of_networks = TASKS[suite.task].networks
+            if issubclass(cls, networks.Embedder) != of_networks:
                 what = "does not embed users"
-                if suite.task != "embedding":
+                if not of_networks:
                     what = "embeds users, which is for suites whose task is embedding"
                 raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {what}")
-            if suite.task == "embedding" and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
+            if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
                 wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
             for config in experiment.settings().values():
@@ -109,10 +111,9 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     yield from network_problems(suite, params)
     for one in suite.training_audit.experiments if suite.training_audit else ():
         yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
-    if suite.attack is not None and suite.attack.kind == "edges":
-        for where, named in (("attack.systems", suite.attack.systems), ("attack.control", [suite.attack.control])):
-            for one in named:
-                yield from _unknown(where, one, suite.experiments, "experiment of this suite")
+    for where, named in suite.attack.experiments.items() if suite.attack else ():
+        for name in named:
+            yield from _unknown(f"attack.{where}", name, suite.experiments, "experiment of this suite")
     for key, experiment in suite.experiments.items():
         where = f"experiments.{key}"
         if key in taken:
@@ -120,7 +121,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
         yield from _unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
-        if suite.task != "embedding":
+        if not TASKS[suite.task].networks:
             yield from _features_problems(where, experiment, params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
@@ -136,35 +137,32 @@ def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Ite
 
 def _task_problems(suite: Suite) -> Iterator[str]:
     """What a suite says of rankings that its task has not."""
-    task, evaluation = suite.task, suite.evaluation
-    for key, value, wanted in (
-        ("evaluation.negatives", evaluation.negatives, task == "top-k"),
-        ("training.validation_k", suite.training.validation_k, task in ("top-k", "next-item")),
+    evaluation, keys = suite.evaluation, TASKS[suite.task].keys
+    for key, nothing, absent in (
+        ("evaluation.negatives", "null", evaluation.negatives is None),
+        ("training.validation_k", "null", suite.training.validation_k is None),
+        ("evaluation.k", "empty", not evaluation.k),
     ):
-        if (value is not None) != wanted:
-            yield f"{key}: must {'not ' * wanted}be null in a suite whose task is {task}"
-    if bool(evaluation.k) != (task != "rating"):
-        yield f"evaluation.k: must {'not ' * (task != 'rating')}be empty in a suite whose task is {task}"
-    if task != "top-k" and evaluation.recall != "relevant":
-        yield f"evaluation.recall: must be relevant in a suite whose task is {task}"
-    for kind, of, what in (
-        ("reconstruction", "rating", "ratings to reconstruct"),
-        ("embeddings", "embedding", "embeddings to attack"),
-    ):
-        if suite.attack is not None and suite.attack.kind == kind and task != of:
-            yield f"attack.kind: there are no {what} in a suite whose task is {task}"
+        if absent == (key in keys):
+            yield f"{key}: must {'not ' * absent}be {nothing} in a suite whose task is {suite.task}"
+    if "evaluation.recall" not in keys and evaluation.recall != "relevant":
+        yield f"evaluation.recall: must be relevant in a suite whose task is {suite.task}"
+    if suite.attack is not None:
+        kind = ATTACKS[suite.attack.kind]
+        if kind.task not in (None, suite.task):
+            yield f"attack.kind: there are no {kind.what} in a suite whose task is {suite.task}"
 
 
 def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
     """Folds and shares of sensitive ratings, of experiments that predict ratings."""
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
-        if task != "rating":
+        if not TASKS[task].folds:
             if share is not None:
                 yield f"{where}: sensitive_share is for suites whose task is rating (setting {setting})"
         elif not isinstance(share, float | int) or isinstance(share, bool) or not 0 <= share <= 1:
             yield f"{where}: sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})"
-    if task == "rating" and experiment.data in params.processed:
+    if TASKS[task].folds and experiment.data in params.processed:
         folds = params.processed[experiment.data].options.get("folds", 0)
         if max(experiment.seeds) >= folds:
             yield f"{where}.seeds: {max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"

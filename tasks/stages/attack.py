@@ -29,7 +29,7 @@ from tasks import contracts
 from tasks.attacks import attribute, blurring
 from tasks.config.attacks import AttributeAttack
 from tasks.config.fields import BASE
-from tasks.config.params import Experiment, Params, entry, load
+from tasks.config.params import Experiment, Params, attack_of, entry, load
 from tasks.contracts import Schema
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS, gain
@@ -47,7 +47,7 @@ from tasks.stages.common import (
     write_json,
 )
 from tasks.stages.screen import Screen
-from tasks.stages.targets import FOLDER, attribute_attack, read_labels, read_targets
+from tasks.stages.targets import FOLDER, read_labels, read_targets
 
 SCORES = pa.schema(
     [
@@ -98,7 +98,7 @@ def work(name: str) -> runs.Work[Unit]:
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
-    attack = attribute_attack(experiment.suite, params)
+    attack = attack_of(experiment.suite, params, AttributeAttack)
     checks = [require_passed("recommendations", name, experiment.suite)]
     known = read_known(name, attack, params)
     alone, units = plan(name, experiment, known, attack)

@@ -26,7 +26,7 @@ from tasks import contracts
 from tasks.attacks import edges
 from tasks.config.attacks import EdgeAttack
 from tasks.config.fields import BASE
-from tasks.config.params import Experiment, Params, entry, load
+from tasks.config.params import Experiment, Params, attack_of, entry, load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.models import model_class
@@ -79,10 +79,7 @@ def work(name: str) -> runs.Work[Unit]:
     """What attacking the systems of suite `name` consists of."""
     torch.set_num_threads(1)
     params = load()
-    suite = entry("suites", name, params.suites)
-    attack = suite.attack
-    if not isinstance(attack, EdgeAttack):
-        raise ConfigurationError(f"suites/{name}/attack.yaml: attack: is not of kind edges; there is nothing to attack")
+    suite, attack = entry("suites", name, params.suites), attack_of(name, params, EdgeAttack)
     checks = [require_passed("recommendations", experiment, name) for experiment in attack.systems]
     targets = choose_targets(params.experiments[attack.control], attack)
     units = plan(name, attack, params)

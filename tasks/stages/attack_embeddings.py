@@ -32,10 +32,10 @@ from tasks import contracts
 from tasks.attacks.embeddings.anchors import reidentify, similar
 from tasks.attacks.embeddings.links import steal
 from tasks.config.attacks import EmbeddingAttack
-from tasks.config.params import Experiment, entry, load
+from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.evaluation.classification import (
     Classifier,
     Vectors,
@@ -169,10 +169,7 @@ def work(name: str) -> runs.Work[Unit]:
     """What attacking experiment `name` consists of."""
     params = load()
     experiment = entry("experiments", name, params.experiments)
-    attack = params.suites[experiment.suite].attack
-    if not isinstance(attack, EmbeddingAttack):
-        where = f"suites/{experiment.suite}/attack.yaml"
-        raise ConfigurationError(f"{where}: attack: is not of kind embeddings; there are no embeddings to attack")
+    attack = attack_of(experiment.suite, params, EmbeddingAttack)
     checks = [require_passed("recommendations", name, experiment.suite)]
     pair = contracts.read_processed(PROCESSED / experiment.data)
     joint = issubclass(model_class(experiment.model), PairEmbedder)

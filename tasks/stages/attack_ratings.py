@@ -27,9 +27,9 @@ from tasks import contracts
 from tasks.attacks import reconstruction
 from tasks.attacks.reconstruction import Floats, Published, Targets
 from tasks.config.attacks import ReconstructionAttack
-from tasks.config.params import Experiment, entry, load
+from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Schema
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
@@ -109,10 +109,7 @@ def work(name: str) -> runs.Work[Unit]:
     """What attacking experiment `name` consists of."""
     params = load()
     experiment = entry("experiments", name, params.experiments)
-    attack = params.suites[experiment.suite].attack
-    if not isinstance(attack, ReconstructionAttack):
-        where = f"suites/{experiment.suite}/attack.yaml"
-        raise ConfigurationError(f"{where}: attack: is not of kind reconstruction; there are no ratings to attack")
+    attack = attack_of(experiment.suite, params, ReconstructionAttack)
     checks = [require_passed("recommendations", name, experiment.suite)]
     units = plan(name, experiment, attack, fingerprint("attack-ratings", name, params))
     return runs.Work(

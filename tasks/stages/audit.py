@@ -14,6 +14,7 @@ import numpy as np
 
 from tasks import contracts
 from tasks.config.params import Params, entry, load
+from tasks.config.tasks import TASKS
 from tasks.errors import PrivacyError
 from tasks.models.social.ledgers import NOISY_SUMS, RIGOROUS, VALUE, published_mechanism
 from tasks.privacy.audits import worst_cases
@@ -57,7 +58,7 @@ def _features(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     releases = {
         (experiment.data, epsilon)
         for experiment in params.experiments.values()
-        if experiment.suite == suite and params.suites[suite].task != "embedding"
+        if experiment.suite == suite and not TASKS[params.suites[suite].task].networks
         for config in experiment.settings().values()
         if (epsilon := params.features_epsilon(experiment, config)) is not None
     }

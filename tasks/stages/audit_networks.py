@@ -15,6 +15,7 @@ import numpy as np
 
 from tasks import contracts
 from tasks.config.params import Params
+from tasks.config.tasks import TASKS
 from tasks.contracts import Feature
 from tasks.privacy.audits import worst_cases
 from tasks.privacy.mechanisms.multidimensional import sampled_features
@@ -39,7 +40,7 @@ def audits(suite: str, params: Params, n: int, rng: Callable[[], np.random.Gener
     Args:
         n: samples of either input. rng: a new generator for each audit.
     """
-    if params.suites[suite].task != "embedding":
+    if not TASKS[params.suites[suite].task].networks:
         return
     done: set[tuple[object, ...]] = set()
 

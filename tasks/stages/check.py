@@ -8,21 +8,22 @@ it is what makes the suite's report wait for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tasks import contracts
-from tasks.config.attacks import AttributeAttack, ReconstructionAttack
-from tasks.config.fields import BASE, PublishedNetworks, RigorousNetworks
+from tasks.config.fields import PublishedNetworks, RigorousNetworks
 from tasks.config.params import Experiment, Params, Suite, entry, load
+from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import read_raw
-from tasks.stages import check_networks
+from tasks.stages.checks import embedding
+from tasks.stages.checks.subject import Subject, require_types
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     DATA,
@@ -38,7 +39,6 @@ from tasks.stages.common import (
     remove,
     write_json,
 )
-from tasks.stages.subjects import Subject
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises in the middle of a table whose pages are damaged."""
@@ -168,24 +168,6 @@ def processed(key: str, params: Params) -> Subject:
     return Subject(files, tables)
 
 
-def require_types(tables: contracts.ProcessedTables) -> None:
-    """Every column has its contract's type: what could merely be cast to it (a number in text) may hold anything.
-
-    Raises:
-        DataError: names the first that has not.
-    """
-    for name in tables.schema.tables:
-        columns = tables.scan(name).collect_schema()
-        empty = pl.from_arrow(contracts.table_schema(name, tables.schema).empty_table())
-        assert isinstance(empty, pl.DataFrame)
-        for column, kind in empty.schema.items():
-            if columns[column] != kind:
-                path = tables.folder / f"{name}.parquet"
-                raise DataError(f"{path}: column {column!r} is {columns[column]}, not {kind}; run preprocess again")
-    for network in tables.schema.networks:
-        require_types(tables.network(network))
-
-
 def perturbed(key: str, params: Params) -> Subject:
     """Perturbed features, every budget and seed, or networks, every setting and seed."""
     release = entry("perturbed", key, params.perturbed)
@@ -251,90 +233,38 @@ def recommendations(key: str, params: Params) -> Subject:
     """What an experiment released, every setting and seed, beside the data it learnt from."""
     experiment: Experiment = entry("experiments", key, params.experiments)
     suite = params.suites[experiment.suite]
-    if suite.task == "embedding":
-        folder = RUNS / experiment.suite / key / "released"
-        return check_networks.released_vectors(folder, experiment.data, list(experiment.settings()), experiment.seeds)
-    data = PROCESSED / experiment.data
-    released = RUNS / experiment.suite / key / "released"
-    files = {
-        (setting, seed): released / setting / f"seed-{seed}.parquet"
-        for setting in experiment.settings()
-        for seed in experiment.seeds
-    }
-
-    def predicted() -> list[Table]:
-        found = {which: contracts.read(file, contracts.PREDICTIONS) for which, file in files.items()}
-        folds = contracts.read(data / "folds.parquet", contracts.FOLDS)
-        return suites.predictions(found, folds, contracts.read_schema(data / "schema.json"))
-
-    if suite.task == "rating":
-        return Subject([*files.values(), data / "folds.parquet", data / "schema.json"], predicted)
-
-    def tables() -> list[Table]:
-        contract, judged = RELEASED[suite.task]
-        released = {which: contracts.read(file, contract) for which, file in files.items()}
-        interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
-        schema = contracts.read_schema(data / "schema.json")
-        return judged(released, interactions, schema, max(suite.evaluation.k))
-
-    return Subject([*files.values(), data / "interactions.parquet", data / "schema.json"], tables)
+    return resolve(TASKS[suite.task].checks).released(key, experiment, suite)
 
 
 def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
     suite: Suite = entry("suites", key, params.suites)
-    if suite.task == "embedding":
-        return check_networks.metrics(key, suite)
-    stages = ("train", "attack") if isinstance(suite.attack, AttributeAttack | ReconstructionAttack) else ("train",)
+    of_training = resolve(TASKS[suite.task].checks).metrics
+    of_attack = resolve(each) if suite.attack is not None and (each := ATTACKS[suite.attack.kind].each) else None
+    stages = ("train", "attack") if of_attack else ("train",)
     files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
-    schema_file = PROCESSED / suite.data / "schema.json"
 
     def tables() -> list[Table]:
-        schema = contracts.read_schema(schema_file)
-        evaluation = suite.evaluation
-        ranking: list[tuple[str, int]]
-        if suite.task == "rating":
-            ranking = []
-        elif suite.task == "next-item":
-            ranking = suites.next_item_metrics(evaluation.k)
-        else:
-            assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
-            ranking = suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)
-        attributes = [feature.name for feature in schema.sensitive]
-
-        def names(setting: str, experiment: Experiment) -> Sequence[tuple[str, int | None]]:
-            if suite.task == "rating":
-                share = experiment.settings()[setting]["sensitive_share"]
-                attacked = isinstance(suite.attack, ReconstructionAttack)
-                return suites.rating_metrics(share) + (suites.reconstruction_metrics(share) if attacked else [])
-            if not isinstance(suite.attack, AttributeAttack):
-                return ranking
-            who, controls = suite.attack.at(setting), suite.attack.control_k if setting == BASE else []
-            return ranking + suites.attack_metrics(who.k, attributes, who.attackers, controls)
-
-        expected = [
-            suites.measurements(name, [setting], experiment.seeds, names(setting, experiment))
-            for name, experiment in suite.experiments.items()
-            for setting in experiment.settings()
-        ]
+        expected = []
+        for name, experiment in suite.experiments.items():
+            for setting in experiment.settings():
+                names = of_training(suite, experiment, setting)
+                if of_attack:
+                    names = names + of_attack(suite, experiment, setting)
+                expected.append(suites.measurements(name, [setting], experiment.seeds, names))
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return suites.metrics(pl.concat(measured), pl.concat(expected))
 
-    return Subject([*files, schema_file], tables)
+    return Subject([*files, PROCESSED / suite.data / "schema.json"], tables)
 
 
-RELEASED = {
-    "top-k": (contracts.RECOMMENDATIONS, suites.recommendations),
-    "next-item": (contracts.NEXT_ITEMS, suites.next_items),
-}
-"""Task of a suite -> what its systems release, and what must hold of it."""
 LAYERS: dict[str, Callable[[str, Params], Subject]] = {
     "raw": raw,
     "processed": processed,
     "perturbed": perturbed,
     "embedded": embedded,
-    "embeddings": check_networks.embeddings,
-    "aligned": check_networks.aligned,
+    "embeddings": embedding.embeddings,
+    "aligned": embedding.aligned,
     "recommendations": recommendations,
     "metrics": metrics,
 }

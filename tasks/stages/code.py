@@ -19,6 +19,7 @@ from tasks.errors import ConfigurationError, DprecError
 from tasks.fingerprints import Source
 from tasks.stages import dvc_files, table
 from tasks.stages.common import atomic_write, text_digest
+from tasks.stages.stage import Stage
 
 STAGES = "tasks.stages"
 
@@ -51,7 +52,7 @@ def fingerprints(params: Params, source: Source | None = None) -> dict[str, dict
     return found
 
 
-def _key(stage: table.Stage, key: str, source: Source) -> str:
+def _key(stage: Stage, key: str, source: Source) -> str:
     """A stage's key: its code, and the order in which its outputs have names."""
     digest = source.digest(f"{STAGES}.{stage.module}", stage.plugins(key))
     order = stage.order(key)

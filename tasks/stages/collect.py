@@ -17,17 +17,13 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
-from tasks.config.attacks import Attack, AttributeAttack, EdgeAttack, ReconstructionAttack
 from tasks.config.params import Experiment, Params, entry, load, own_file
+from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError, DataError
-from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import files
-from tasks.reporting.core.layout import joined
 from tasks.reporting.core.results import (
     BASE,
-    Aligned,
-    Network,
     Processed,
     Results,
     Run,
@@ -44,11 +40,7 @@ from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
-VALIDATION = {"top-k": "", "next-item": "Recall@{k}", "rating": "minus the MAE", "embedding": ""}
-"""Task of a suite -> the metric that chose epochs; empty for what the report's layout calls it."""
 EMBEDDED = DATA / "embedded"
-LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
-"""Layer of the attributes that an alignment sees -> how it is told."""
 
 
 def main(name: str) -> None:
@@ -81,29 +73,23 @@ def _same(new: Path, old: Path) -> bool:
 def read_runs(suite: str, params: Params) -> list[Run]:
     """The provenance of every stage of the suite that left a record; outputs that were pulled have none."""
     own = params.suites[suite]
-    embedding = own.task == "embedding"
-    names = [(stage, name) for name in own.experiments for stage in ("train", "attack")]
-    names += [("embed-networks", name) for name in own.embeddings] + [("align", name) for name in own.aligned]
-    names += [(stage, suite) for stage in ("audit", "audit-training", "attack-edges")]
-    found = []
-    for stage, name in names:
-        place = provenance_path(_module(stage, own.attack, embedding), name)
+    attack = None if own.attack is None else ATTACKS[own.attack.kind]
+    names = [("train", TASKS[own.task].trained_by, name) for name in own.experiments]
+    names += [("embed-networks", "embed_networks", name) for name in own.embeddings]
+    names += [("align", "align", name) for name in own.aligned]
+    names += [(stage, stage, suite) for stage in ("audit", "audit-training")]
+    if attack is not None and attack.each:
+        names += [("attack", attack.module, name) for name in own.experiments]
+    elif attack is not None:
+        names.append((attack.module.replace("_", "-"), attack.module, suite))
+    runs = []
+    for stage, module, name in names:
+        place = provenance_path(module.replace("_", "-"), name)
         if place.is_file():
             record = read_json(place)
             training = _training(record.pop("epoch_seconds", {}))
-            found.append(Run(**record | {"stage": stage} | training))
-    return found
-
-
-def _module(stage: str, attack: Attack | None, embedding: bool) -> str:
-    """The module that runs a stage of a suite, as data/provenance/ names it."""
-    if stage == "train" and embedding:
-        return "train-networks"
-    if stage == "attack" and embedding:
-        return "attack-embeddings"
-    if stage == "attack" and isinstance(attack, ReconstructionAttack):
-        return "attack-ratings"
-    return stage
+            runs.append(Run(**record | {"stage": stage} | training))
+    return runs
 
 
 def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
@@ -125,27 +111,21 @@ def read_results(suite: str, params: Params) -> Results:
     experiments, data = own.experiments, own.data
     if not experiments:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
-    attacked = isinstance(own.attack, AttributeAttack)
-    embedding = own.task == "embedding"
-    stages = (
-        ("train", "attack")
-        if isinstance(own.attack, AttributeAttack | ReconstructionAttack) or (embedding and own.attack is not None)
-        else ("train",)
-    )
+    task, attack = TASKS[own.task], None if own.attack is None else ATTACKS[own.attack.kind]
+    stages = ("train", "attack") if attack is not None and attack.each else ("train",)
     source = read_json(PROCESSED / data / "source.json")
     systems = tuple(read_system(name, experiment, params) for name, experiment in experiments.items())
     folders = [RUNS / suite / name for name in experiments]
     tables = [
         contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
     ]
-    gains = [_gains(name, experiment) for name, experiment in experiments.items() if attacked]
     inputs = {
         (name, stage): read_json(RUNS / suite / name / stage / INPUTS) for name in experiments for stage in stages
     }
     targets = [one["targets"] for one in inputs.values() if "targets" in one]
-    networks, anchors = read_networks(data) if embedding else ((), 0)
-    aligned = read_aligned(suite, params, anchors) if embedding else []
-    tables += [table for _, table in aligned]
+    collects = [one.collects for one in (task, attack) if one is not None and one.collects]
+    more: dict[str, Any] = {name: value for one in collects for name, value in resolve(one)(suite, params).items()}
+    networks = more.get("networks", ())
     return Results(
         suite=suite,
         title=own.title,
@@ -153,8 +133,8 @@ def read_results(suite: str, params: Params) -> Results:
         synthetic=_synthetic(suite, inputs, source),
         licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
         systems=systems,
-        metrics=pl.concat(tables),
-        gains=pl.concat(gains) if gains else files.no_gains(),
+        metrics=pl.concat([*tables, *more.pop("metrics", [])]),
+        gains=more.pop("gains", files.no_gains()),
         audit=tuple(read_json(RUNS / suite / "audit.json")),
         checks=_checks(suite, inputs),
         published=pl.DataFrame(schema=files.PUBLISHED),
@@ -162,84 +142,14 @@ def read_results(suite: str, params: Params) -> Results:
         paper=own.paper,
         attack=None if own.attack is None else own.attack.model_dump(mode="json"),
         processed=_processed(data, params),
-        edges=_edges(suite, params),
         one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
-        validation=VALIDATION[own.task].format(k=own.training.validation_k),
+        validation=task.validation.format(k=own.training.validation_k),
         part=own.about.part,
         limits=own.about.limits,
-        networks=networks,
         layout=describe(own.paper, networks),
-        anchors=anchors,
-        aligned=tuple(entry for entry, _ in aligned),
+        **more,
     )
-
-
-def read_networks(data: str) -> tuple[tuple[Network, ...], int]:
-    """The networks of processed data that are a pair, and how many people are known to be in both.
-
-    Raises:
-        DataError: the data are no pair, or a file is not there.
-    """
-    names = read_json(PROCESSED / data / "schema.json")["networks"]
-    if not names:
-        raise DataError(f"{PROCESSED / data}/schema.json: it has no networks; a suite of embeddings needs a pair")
-    anchors = read_json(PROCESSED / data / "counts.json")[-1]["links"]
-    return tuple(_network(data, name) for name in names), int(anchors)
-
-
-def _network(data: str, name: str) -> Network:
-    schema = read_json(PROCESSED / data / name / "schema.json")
-    left = read_json(PROCESSED / data / name / "counts.json")[-1]
-    return Network(
-        name=name,
-        users=left["users"],
-        posts=left["posts"],
-        friendships=left["links"],
-        labelled=bool(schema["labels"]),
-        sensitive=tuple(feature["name"] for feature in schema["features"] if feature["sensitive"]),
-        texts=next((kind for kind in ("posts", "vectors") if kind in schema["tables"]), "none"),
-        attributed=bool(schema["features"]),
-    )
-
-
-def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
-    """Every alignment of the suite, with its metrics.
-
-    Args:
-        suite: the suite's name.
-        params: of all suites.
-        anchors: people who are known to be in both networks.
-
-    Raises:
-        DataError: the metrics of an entry are not there or not what their contract says.
-    """
-    folder = RUNS / suite / "alignments"
-    return [
-        (alignment(name, params, anchors), contracts.read(folder / name / "metrics.parquet", contracts.METRICS))
-        for name in params.suites[suite].aligned
-    ]
-
-
-def alignment(name: str, params: Params, anchors: int) -> Aligned:
-    """What there is to tell of an entry of `aligned`."""
-    entry = params.aligned[name]
-    layer = params.networks_of(entry).partition("/")[0]
-    sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
-    columns = "" if entry.matches_columns else ", unknown which is which"
-    sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
-    return Aligned(name, joined(sees), round(entry.test_share * anchors))
-
-
-def _edges(suite: str, params: Params) -> pl.DataFrame | None:
-    """What the attack on single interactions found; None in a suite without that attack."""
-    if not isinstance(params.suites[suite].attack, EdgeAttack):
-        return None
-    path = RUNS / suite / "edges/edges.parquet"
-    try:
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not readable ({error}); run attack-edges again") from error
 
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
@@ -305,12 +215,6 @@ def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
     if layer in ("embeddings", "aligned"):
         parameters["embeddings"] = dumped(params.embeddings[name])
     return parameters
-
-
-def _gains(name: str, experiment: Experiment) -> pl.DataFrame:
-    """What the attacks on one experiment gain over their controls."""
-    found = contracts.read(RUNS / experiment.suite / name / "attack/gains.parquet", GAINS)
-    return found.select(pl.lit(name).alias("experiment"), pl.lit(experiment.model).alias("model"), pl.all())
 
 
 def _spent(path: Path) -> list[Spent]:

@@ -10,6 +10,7 @@ import yaml
 
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES, Params
 from tasks.stages import table
+from tasks.stages.stage import Stage
 
 HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
 
@@ -60,7 +61,7 @@ def _code(params: Params) -> str:
     return f"  code:\n{indent(_yaml(body), '    ')}"
 
 
-def _stage(stage: table.Stage, path: Path) -> str:
+def _stage(stage: Stage, path: Path) -> str:
     files = {table.code_file(path.as_posix()): (f"{stage.name}.${{key}}",), **stage.params}
     body = {
         "wdir": "/".join([".."] * len(path.parent.parts)),

@@ -7,15 +7,15 @@ says of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
-from tasks.config.params import Experiment, Params, Suite
+from tasks.config.params import Params, Suite
+from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
+from tasks.stages.stage import Items, Stage, inherited, model, names, no_order, nothing
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -23,39 +23,6 @@ RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "
 TABLES = ("claims.csv", "comparison.csv", "ledger.csv")
 """What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
-
-Items = dict[str, dict[str, str]]
-
-
-def _nothing(_: str) -> Iterable[Plugin]:
-    return ()
-
-
-def _no_order(_: str) -> list[Any]:
-    return []
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A kind of stage in one dvc.yaml, with all its instances."""
-
-    name: str
-    module: str
-    """Of tasks.stages; `python -m tasks.stages.MODULE` is called with `argument`."""
-    items: Items
-    """Instance -> what the strings below need to know of it."""
-    deps: tuple[str, ...]
-    outs: tuple[str, ...]
-    params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """File -> keys."""
-    argument: str = "${key}"
-    committed: tuple[str, ...] = ()
-    """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
-    plugins: Callable[[str], Iterable[Plugin]] = _nothing
-    """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
-    order: Callable[[str], list[Any]] = _no_order
-    """Instance -> names in the order in which outputs have them: DVC compares tables without order, and 100 is 100.0 to
-    it, but not in a setting's name."""
 
 
 def dvc_files(params: Params) -> dict[str, list[Stage]]:
@@ -171,7 +138,8 @@ def _check(
     items: Items,
     deps: tuple[str, ...],
     passed: tuple[str, ...] = (),
-    order: Callable[[str], list[Any]] = _no_order,
+    order: Callable[[str], list[Any]] = no_order,
+    plugins: Callable[[str], Iterable[Plugin]] = nothing,
 ) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
 
@@ -185,45 +153,41 @@ def _check(
         outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
         argument=f"{layer}/${{key}}",
         order=order,
+        plugins=plugins,
     )
-
-
-def _model(name: str) -> Plugin:
-    return Plugin("tasks.models", "MODELS", name)
-
-
-def _names(experiment: Experiment) -> list[Any]:
-    return [list(experiment.settings()), experiment.seeds]
 
 
 def _all_names(suite: Suite) -> list[Any]:
     """Of everything that a suite runs."""
-    own = [[key, *_names(one)] for key, one in suite.experiments.items()]
+    own = [[key, *names(one)] for key, one in suite.experiments.items()]
     return [own, list(suite.embeddings), list(suite.aligned)]
+
+
+def _of_task(suite: Suite, target: str | None) -> list[Plugin]:
+    """What a suite's task names."""
+    return [Plugin("tasks.config.tasks", "TASKS", suite.task, at=target)] if target else []
+
+
+def _of_attack(suite: Suite, target: str | None) -> list[Plugin]:
+    """What the kind of a suite's attack names."""
+    return [Plugin("tasks.config.tasks", "ATTACKS", suite.attack.kind, at=target)] if suite.attack and target else []
 
 
 def _paper(suite: Suite, *registries: str) -> list[Plugin]:
     return [Plugin("tasks.papers", registry, suite.paper or DEFAULT) for registry in registries]
 
 
-def _inherited(suite: Suite, table: str) -> tuple[str, ...]:
-    """What all entries of a table have in common, where a suite's file says so."""
-    return (f"defaults.{table}",) if getattr(suite.defaults, table) else ()
-
-
 def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
-    networks = suite.task == "embedding"
+    task, networks = TASKS[suite.task], TASKS[suite.task].networks
     if networks:
         yield from _networks(name, suite)
     data: Items = {key: {"data": one.data} for key, one in suite.experiments.items()}
-    folder = "data/processed/${item.data}"
-    judged_by = {"rating": ("/folds.parquet", "/schema.json"), "embedding": ("",)}
-    judging = tuple(folder + file for file in judged_by.get(suite.task, ("/interactions.parquet", "/schema.json")))
+    against = tuple(f"data/processed/${{item.data}}{file}" for file in task.checked_against)
     learnt = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
     yield Stage(
         "train",
-        "train_networks" if networks else "train",
+        task.trained_by,
         {
             key: {"data": one.data, "features": one.features}
             | (_under(one.features, suite, params) if networks else {})
@@ -238,25 +202,27 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
         params={
             own: (
-                *_inherited(suite, "experiments"),
+                *inherited(suite, "experiments"),
                 "experiments.${key}",
                 *(("evaluation.seed",) if networks else ("evaluation", "training")),
             )
         },
         plugins=lambda key: [
-            _model(suite.experiments[key].model),
-            *([] if networks else [Plugin("tasks.stages.evaluators.base", "TASKS", suite.task)]),
+            model(suite.experiments[key].model),
+            *_of_task(suite, task.evaluator),
         ],
-        order=lambda key: _names(suite.experiments[key]),
+        order=lambda key: names(suite.experiments[key]),
     )
     yield _check(
         "recommendations",
         data,
-        deps=(*judging, f"{runs}/${{key}}/released"),
+        deps=(*against, f"{runs}/${{key}}/released"),
         passed=(f"{runs}/${{key}}/checked.json",),
-        order=lambda key: _names(suite.experiments[key]),
+        order=lambda key: names(suite.experiments[key]),
+        plugins=lambda _: _of_task(suite, task.checks),
     )
-    yield from _attack(name, suite, data)
+    if suite.attack is not None:
+        yield from resolve(ATTACKS[suite.attack.kind].stages)(name, suite)
     if suite.training_audit is not None:
         yield _audit_training(name, suite)
     yield from _ends(name, suite, params)
@@ -275,7 +241,7 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     """Networks embedded alone, and aligned."""
     own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
     data = "data/processed/${item.data}"
-    of = {own: (*_inherited(suite, "embeddings"), "embeddings.${key}")}
+    of = {own: (*inherited(suite, "embeddings"), "embeddings.${key}")}
     yield Stage(
         "embed-networks",
         "embed_networks",
@@ -283,12 +249,12 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
         deps=("data/${item.networks}", f"{data}/schema.json", "data/quality/${item.networks}.json"),
         outs=("data/embeddings/${key}",),
         params=of,
-        plugins=lambda key: [_model(suite.embeddings[key].model)],
+        plugins=lambda key: [model(suite.embeddings[key].model)],
     )
     embedded: Items = {key: {"data": one.data} for key, one in suite.embeddings.items()}
     yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data))
     aligned: Items = {key: {"data": one.data, "of": one.of} for key, one in suite.aligned.items()}
-    of = {own: (*_inherited(suite, "aligned"), "aligned.${key}")}
+    of = {own: (*inherited(suite, "aligned"), "aligned.${key}")}
     yield Stage(
         "align",
         "align",
@@ -303,74 +269,6 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
         deps=("data/aligned/${key}", data, f"{runs}/alignments/${{key}}"),
         passed=(f"{runs}/alignments/${{key}}.json",),
     )
-
-
-def _attack(name: str, suite: Suite, data: Items) -> Iterator[Stage]:
-    """What the suite's attacker tries on everything that is released."""
-    own, runs, attack = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.attack
-    file = f"suites/{name}/attack.yaml"
-    released = (
-        "data/processed/${item.data}",
-        f"{runs}/${{key}}/released",
-        "data/quality/recommendations/${key}.json",
-    )
-    found = (f"{runs}/${{key}}/attack",)
-    asked: dict[str, tuple[str, ...]] = {file: ("attack",)}  # settings and seeds are those of released/
-
-    def names(key: str) -> list[Any]:
-        return _names(suite.experiments[key])
-
-    def named(key: str) -> list[Plugin]:
-        """The model, of which results have the name."""
-        return [Plugin("tasks.models", "MODELS", suite.experiments[key].model, runs=False)]
-
-    if isinstance(attack, AttributeAttack):
-        of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
-        yield Stage(
-            "targets",
-            "targets",
-            {name: {}},
-            deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
-            outs=(who,),
-            params={file: ("attack.split_seed", "attack.target_share")},
-        )
-        attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-        yield Stage(
-            "attack",
-            "attack",
-            data,
-            (*released, who),
-            found,
-            asked,
-            plugins=lambda key: [*attackers, *named(key)],
-            order=names,
-        )
-    elif isinstance(attack, EdgeAttack):
-        systems = [*attack.systems, attack.control]
-        keys = (
-            "evaluation.seed",
-            *_inherited(suite, "experiments"),
-            *(f"experiments.{one}" for one in systems),
-        )
-        yield Stage(
-            "attack-edges",
-            "attack_edges",
-            {name: {}},
-            deps=(
-                f"data/processed/{suite.data}",
-                *(f"{runs}/{one}/train" for one in systems),
-                *(f"data/quality/recommendations/{one}.json" for one in attack.systems),
-            ),
-            outs=(f"{runs}/edges",),
-            params={file: ("attack",), own: keys},
-            plugins=lambda _: [_model(suite.experiments[one].model) for one in systems],
-            order=lambda _: [[one, *_names(suite.experiments[one])] for one in systems],
-        )
-    elif isinstance(attack, ReconstructionAttack):
-        asked |= {own: (*_inherited(suite, "experiments"), "experiments.${key}")}
-        yield Stage("attack-ratings", "attack_ratings", data, released, found, asked, order=names)
-    elif isinstance(attack, EmbeddingAttack):
-        yield Stage("attack-embeddings", "attack_embeddings", data, released, found, asked, plugins=named, order=names)
 
 
 def _audit_training(name: str, suite: Suite) -> Stage:
@@ -392,22 +290,21 @@ def _audit_training(name: str, suite: Suite) -> Stage:
         params={
             f"suites/{name}/attack.yaml": ("training_audit",),
             f"suites/{name}/params.yaml": (
-                *_inherited(suite, "experiments"),
+                *inherited(suite, "experiments"),
                 *(f"experiments.{key}" for key in audited),
             ),
         },
-        plugins=lambda _: [_model(one.model) for one in audited.values()],
+        plugins=lambda _: [model(one.model) for one in audited.values()],
     )
 
 
 def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
-    own, runs, networks = f"suites/{name}/params.yaml", f"data/runs/{name}", suite.task == "embedding"
-    attack = f"suites/{name}/attack.yaml"
-    experiments = (*_inherited(suite, "experiments"), "experiments")
-    pairs = (
-        (*_inherited(suite, "embeddings"), "embeddings", *_inherited(suite, "aligned"), "aligned") if networks else ()
-    )
+    own, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
+    task, networks = TASKS[suite.task], TASKS[suite.task].networks
+    kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
+    experiments = (*inherited(suite, "experiments"), "experiments")
+    pairs = (*inherited(suite, "embeddings"), "embeddings", *inherited(suite, "aligned"), "aligned") if networks else ()
     read = [one.features for one in suite.experiments.values()]
     read += [one.networks for one in suite.embeddings.values()] + [one.of for one in suite.aligned.values()]
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
@@ -420,9 +317,8 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         order=lambda _: _all_names(suite),
         params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
-    attacked = suite.attack is not None and not isinstance(suite.attack, EdgeAttack)
-    kinds = ("train", "attack") if attacked else ("train",)
-    measured = [f"{runs}/{key}/{kind}" for key in suite.experiments for kind in kinds]
+    stages = ("train", "attack") if kind is not None and kind.each else ("train",)
+    measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in stages]
     yield Stage(
         "check-metrics",
         "check",
@@ -432,6 +328,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         params={attack: ("attack",), own: ("task", "evaluation", *experiments)},
         argument="metrics/${key}",
         order=lambda _: _all_names(suite),
+        plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
     words = sorted({layer for layer in read if layer.startswith("embedded/")})
@@ -445,7 +342,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             *measured,
             *(f"{runs}/{key}/checked.json" for key in suite.experiments),
             *(f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json")),
-            *([f"{runs}/edges"] if isinstance(suite.attack, EdgeAttack) else []),
+            *([f"{runs}/{kind.writes}"] if kind is not None and kind.writes else []),
             f"{runs}/audit.json",
             *([f"{runs}/one_run.json"] if suite.training_audit is not None else []),
             "data/quality/metrics/${key}.json",
@@ -456,6 +353,11 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             attack: ("attack",),
             own: ("title", "paper", "data", "task", "about", "evaluation", "training", *experiments, *pairs),
         },
-        plugins=lambda _: [Plugin("tasks.datasets", "SOURCES", source, runs=False), *_paper(suite, "PUBLISHED")],
+        plugins=lambda _: [
+            Plugin("tasks.datasets", "SOURCES", source, runs=False),
+            *_paper(suite, "PUBLISHED"),
+            *_of_task(suite, task.collects),
+            *_of_attack(suite, kind.collects if kind else None),
+        ],
         order=lambda _: _all_names(suite),
     )

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.attacks.targets import split_users
 from tasks.config.attacks import AttributeAttack
-from tasks.config.params import Params, entry, load, own_file
+from tasks.config.params import attack_of, load
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, address, atomic_write, require_passed
 
@@ -31,7 +31,7 @@ TARGETS = pa.schema(
 def main(name: str) -> None:
     """Choose the targets of suite `name`."""
     params = load()
-    attack = attribute_attack(name, params)
+    attack = attack_of(name, params, AttributeAttack)
     data = params.suites[name].data
     require_passed("processed", data)
     schema, labels = read_labels(data)
@@ -39,20 +39,6 @@ def main(name: str) -> None:
     table = pl.DataFrame({"user": np.arange(schema.n_users, dtype=np.int32), "target": chosen})
     with atomic_write(FOLDER / f"{name}.parquet") as place:
         contracts.write(table, place, TARGETS)
-
-
-def attribute_attack(suite: str, params: Params) -> AttributeAttack:
-    """What a suite says about the attack on attributes.
-
-    Raises:
-        ConfigurationError: there is no such suite, or it has no such attack.
-    """
-    attack = entry("suites", suite, params.suites).attack
-    if not isinstance(attack, AttributeAttack):
-        raise ConfigurationError(
-            f"{own_file(suite, key='attack')}: attack: is not one on attributes, so nothing is to be guessed"
-        )
-    return attack
 
 
 def read_labels(data: str) -> tuple[Schema, dict[str, NDArray[np.int64]]]:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Experiment, Params, entry, load
+from tasks.config.tasks import TASKS
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairData, PairEmbedder, UserEmbedder
@@ -97,7 +98,7 @@ def work(name: str) -> runs.Work[Unit]:
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
-    if params.suites[experiment.suite].task != "embedding":
+    if not TASKS[params.suites[experiment.suite].task].networks:
         raise ConfigurationError(
             f"suites/{experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
         )

@@ -14,7 +14,7 @@ from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.stages import align, check, collect, perturb
+from tasks.stages import align, check, collect_networks, perturb
 from tasks.stages.align_inputs import Anchors, locate
 from tasks.stages.align_ways import Found, judged
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
@@ -378,7 +378,7 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
 
 def test_a_report_reads_its_suites_alignments() -> None:
     align.main("tiny")
-    ((found_, table),) = collect.read_aligned("tiny", load(), 60)
+    ((found_, table),) = collect_networks.read_aligned("tiny", load(), 60)
     assert (found_.name, found_.sees, found_.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
     assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
 
@@ -390,5 +390,5 @@ def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initia
     start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
     tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
     align.main("tiny")
-    ((found_, _),) = collect.read_aligned("tiny", load(), 60)
+    ((found_, _),) = collect_networks.read_aligned("tiny", load(), 60)
     assert found_.sees == told

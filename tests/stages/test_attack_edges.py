@@ -233,7 +233,7 @@ def test_a_suite_without_this_attack_is_refused(
 ) -> None:
     tiny.build(tmp_path, **({} if attack else {"attack": None}))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match="attack: is not of kind edges; there is nothing to attack"):
+    with pytest.raises(ConfigurationError, match="attack: is not of kind edges; there are no interactions to attack"):
         attack_edges.main("tiny")
     assert not OUT.exists()
 

@@ -185,7 +185,7 @@ def test_a_suite_without_this_attack_is_refused(tmp_path: Path, monkeypatch: pyt
     tiny_ratings.build(tmp_path, attack=None)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        ConfigurationError, match="attack: is not of kind reconstruction; there are no ratings to attack"
+        ConfigurationError, match="attack: is not of kind reconstruction; there are no ratings to reconstruct"
     ):
         attack_ratings.main("tiny-privsr")
     assert not (RUNS / "tiny").exists()

@@ -11,11 +11,12 @@ from typing import get_args
 import pytest
 
 from tasks.attacks import ATTACKERS
-from tasks.config import fields, params
+from tasks.config import attacks, fields
+from tasks.config.tasks import ATTACKS, TASKS, AttackKind, Task, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
-from tasks.stages.evaluators.base import TASKS, evaluator_class
+from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.perturb import MECHANISMS, mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +27,6 @@ REGISTRIES = {
     "models": MODELS,
     "protocols": PROTOCOLS,
     "sources": SOURCES,
-    "tasks": TASKS,
 }
 UNNAMED = {
     "tasks.config.params": ["tasks.config.references", "tasks.datasets.", "tasks.models.", "tasks.protocols.", "torch"],
@@ -45,16 +45,25 @@ def test_every_name_leads_to_a_plug_in(registry: str) -> None:
 
 
 def test_the_types_know_the_names_that_the_registries_have() -> None:
-    tasks = get_args(params.Suite.model_fields["task"].annotation)
-    assert {*TASKS, "embedding"} == set(tasks)  # the one whose models another stage trains
+    kinds = {get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(attacks.Attack)}
+    assert set(ATTACKS) == kinds
     named = (fields.PerturbedFeatures, fields.PublishedNetworks, fields.RigorousNetworks)
     assert {name for one in named for name in get_args(one.model_fields["mechanism"].annotation)} == set(MECHANISMS)
 
 
+@pytest.mark.parametrize("entry", [*TASKS.values(), *ATTACKS.values()])
+def test_every_task_and_kind_of_attack_leads_to_its_parts(entry: Task | AttackKind) -> None:
+    for field in ("evaluator", "checks", "collects", "stages", "each"):
+        if target := getattr(entry, field, None):
+            resolve(target)
+    module = entry.trained_by if isinstance(entry, Task) else entry.module
+    assert callable(import_module(f"tasks.stages.{module}").main)
+
+
 def test_an_unknown_name_has_no_plug_in() -> None:
-    for resolve in (evaluator_class, mechanism):
+    for find in (evaluator_class, mechanism):
         with pytest.raises(KeyError):
-            resolve("embedding")
+            find("embedding")
 
 
 @pytest.mark.parametrize("module", UNNAMED)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
 
 from tasks.config.params import Evaluation, Training
+from tasks.config.tasks import TASKS, resolve
 from tasks.models.base import Model
 from tasks.privacy.accounting.ledger import Protected
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 
-TASKS = {
-    "top-k": "tasks.stages.evaluators.lists:TopK",
-    "next-item": "tasks.stages.evaluators.next_items:NextItem",
-    "rating": "tasks.stages.evaluators.ratings:Ratings",
-}
-"""Tasks whose models are trained by the stage `train` -> their judge; imported only when asked for."""
 Judged = tuple[list[dict[str, Any]], pl.DataFrame]
 """Metrics, as records of metric, k and value, and the recommendations or predictions they were computed from."""
 
@@ -52,10 +46,11 @@ class Evaluator(Protocol):
 
 
 def evaluator_class(task: str) -> type[Evaluator]:
-    """The judge of a suite's task.
+    """The evaluator of a suite's task.
 
     Raises:
         KeyError: the models of this task are not trained by the stage `train`.
     """
-    module, _, attribute = TASKS[task].partition(":")
-    return getattr(import_module(module), attribute)
+    if (evaluator := TASKS[task].evaluator) is None:
+        raise KeyError(task)
+    return resolve(evaluator)

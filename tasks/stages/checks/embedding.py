@@ -1,4 +1,4 @@
-"""What checks of networks look at: embeddings, released or learnt alone, alignments, and the metrics of a suite."""
+"""The task `embedding`: released vectors, what is learnt of networks alone, and alignments."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from tasks import contracts
-from tasks.config.attacks import EmbeddingAttack
-from tasks.config.params import Params, Suite, entry
+from tasks.config.params import Experiment, Params, Suite, entry
 from tasks.contracts import Schema
 from tasks.quality import suites
 from tasks.quality.rules import Table
+from tasks.stages.checks.subject import Names, Subject
 from tasks.stages.common import PROCESSED, RUNS
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded, embedding_file
-from tasks.stages.subjects import Subject
 
 
 def embeddings(key: str, params: Params) -> Subject:
@@ -30,7 +29,7 @@ def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Se
     schema = PROCESSED / data / "schema.json"
     if not schema.is_file():
         return Subject([schema], list)
-    networks = _schemas(data)
+    networks = schemas(data)
     files = {
         network: {
             (setting, seed): embedding_file(folder, setting, network, seed) for setting in settings for seed in seeds
@@ -70,29 +69,18 @@ def aligned(key: str, params: Params) -> Subject:
     return Subject([*files.values(), measured_file, data / "schema.json"], tables)
 
 
-def metrics(key: str, suite: Suite) -> Subject:
-    """Metrics of all experiments of suite `key`, from training and from the attack."""
-    stages = ("train", "attack") if suite.attack is not None else ("train",)
-    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
-    schema = PROCESSED / suite.data / "schema.json"
-
-    def tables() -> list[Table]:
-        networks = _schemas(suite.data)
-        expected = []
-        for name, experiment in suite.experiments.items():
-            names = suites.embedding_metrics(networks)
-            if isinstance(suite.attack, EmbeddingAttack):
-                joint = experiment.features.startswith("aligned/")
-                names = names + suites.embedding_attack_metrics(networks, suite.attack.k, joint)
-            settings = list(experiment.settings())
-            expected.append(suites.measurements(name, settings, experiment.seeds, names))
-        measured = [contracts.read(file, contracts.METRICS) for file in files]
-        return suites.metrics(pl.concat(measured), pl.concat(expected))
-
-    return Subject([*files, schema], tables)
+def released(key: str, experiment: Experiment, _: Suite) -> Subject:
+    """What an experiment released of every network with friendships."""
+    folder = RUNS / experiment.suite / key / "released"
+    return released_vectors(folder, experiment.data, list(experiment.settings()), experiment.seeds)
 
 
-def _schemas(data: str) -> dict[str, Schema]:
+def metrics(suite: Suite, _: Experiment, __: str) -> Names:
+    """Those that training measures."""
+    return suites.embedding_metrics(schemas(suite.data))
+
+
+def schemas(data: str) -> dict[str, Schema]:
     """Those of the networks with friendships, by name."""
     pair = contracts.read_processed(PROCESSED / data)
     return {name: network.schema for name, network in embedded(pair).items()}

@@ -1,0 +1,132 @@
+"""What a suite's systems can be for, and how they can be attacked: one entry each.
+
+Entries name modules of the stages and say what a suite's files must have. Stages import of them only what
+`tasks.stages.table` lists as their plug-ins; what else an entry says is in dvc.yaml, or decides only what is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the systems of a suite are for."""
+
+    checks: str
+    """Module of tasks.stages.checks: what released tables and metrics must be."""
+    checked_against: tuple[str, ...]
+    """Files of the processed data that released tables are checked against; "": all of them."""
+    validation: str
+    """The metric that chose epochs, with `{k}` for its cut-off; empty for what the report's layout calls it."""
+    evaluator: str | None = None
+    """Class that validates and tests the models; None where no stage `train` does."""
+    trained_by: str = "train"
+    """The module of the stage `train@E`."""
+    collects: str | None = None
+    """Function (suite, params) -> more fields of its results."""
+    keys: frozenset[str] = frozenset()
+    """Which of OPTIONAL the suite's file must have; it must have no others."""
+    folds: bool = False
+    """Whether seeds are folds, and settings say which share of the ratings is sensitive."""
+    networks: bool = False
+    """Whether its data are networks of users; only then it may have `embeddings` and `aligned`."""
+
+
+OPTIONAL = ("evaluation.k", "evaluation.negatives", "evaluation.recall", "training.validation_k")
+"""Keys of a suite's file that not every task has."""
+TASKS = {
+    "top-k": Task(
+        evaluator="tasks.stages.evaluators.lists:TopK",
+        checks="tasks.stages.checks.top_k",
+        checked_against=("/interactions.parquet", "/schema.json"),
+        validation="",
+        keys=frozenset(OPTIONAL),
+    ),
+    "next-item": Task(
+        evaluator="tasks.stages.evaluators.next_items:NextItem",
+        checks="tasks.stages.checks.next_item",
+        checked_against=("/interactions.parquet", "/schema.json"),
+        validation="Recall@{k}",
+        keys=frozenset({"evaluation.k", "training.validation_k"}),
+    ),
+    "rating": Task(
+        evaluator="tasks.stages.evaluators.ratings:Ratings",
+        checks="tasks.stages.checks.rating",
+        checked_against=("/folds.parquet", "/schema.json"),
+        validation="minus the MAE",
+        folds=True,
+    ),
+    "embedding": Task(
+        trained_by="train_networks",
+        checks="tasks.stages.checks.embedding",
+        checked_against=("",),
+        validation="",
+        collects="tasks.stages.collect_networks:collected",
+        keys=frozenset({"evaluation.k"}),
+        networks=True,
+    ),
+}
+"""`task` of a suite -> what that means."""
+
+
+@dataclass(frozen=True)
+class AttackKind:
+    """How released systems can be attacked."""
+
+    stages: str
+    """Function (suite's name, suite) -> its stages (`tasks.stages.stage.Stage`)."""
+    module: str
+    """The module of tasks.stages that attacks."""
+    what: str
+    """What it attacks, for messages."""
+    task: str | None = None
+    """The only task that has this; None: all tasks have."""
+    each: str | None = None
+    """Where every experiment is attacked by itself: function (suite, experiment, setting) -> names of its metrics."""
+    writes: str | None = None
+    """Where it is not each experiment: the folder in data/runs/S/ that collecting reads."""
+    collects: str | None = None
+    """Function (suite, params) -> more fields of the suite's results."""
+
+
+ATTACKS = {
+    "attribute": AttackKind(
+        stages="tasks.stages.table_attacks:attribute",
+        module="attack",
+        what="attributes to infer",
+        each="tasks.stages.checks.attacks:attribute",
+        collects="tasks.stages.collect_attacks:attribute",
+    ),
+    "edges": AttackKind(
+        stages="tasks.stages.table_attacks:edges",
+        module="attack_edges",
+        what="interactions to attack",
+        writes="edges",
+        collects="tasks.stages.collect_attacks:edges",
+    ),
+    "reconstruction": AttackKind(
+        stages="tasks.stages.table_attacks:reconstruction",
+        module="attack_ratings",
+        what="ratings to reconstruct",
+        task="rating",
+        each="tasks.stages.checks.attacks:reconstruction",
+    ),
+    "embeddings": AttackKind(
+        stages="tasks.stages.table_attacks:embeddings",
+        module="attack_embeddings",
+        what="embeddings to attack",
+        task="embedding",
+        each="tasks.stages.checks.attacks:embeddings",
+    ),
+}
+"""`kind` of a suite's attack -> what that means."""
+
+
+def resolve(target: str) -> Any:
+    """The module, or its attribute, that `module` or `module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found

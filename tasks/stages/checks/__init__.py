@@ -1,0 +1,1 @@
+"""What the stage `check` looks at: one module per task, and what attacks measure."""

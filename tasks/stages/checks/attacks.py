@@ -1,0 +1,34 @@
+"""What attacks measure of every experiment, setting by setting."""
+
+from __future__ import annotations
+
+from tasks import contracts
+from tasks.config.attacks import AttributeAttack, EmbeddingAttack
+from tasks.config.fields import BASE
+from tasks.config.params import Experiment, Suite
+from tasks.quality import suites
+from tasks.stages.checks.embedding import schemas
+from tasks.stages.checks.subject import Names
+from tasks.stages.common import PROCESSED
+
+
+def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
+    """Of attribute inference."""
+    attack = suite.attack
+    assert isinstance(attack, AttributeAttack)
+    attributes = [feature.name for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive]
+    who, controls = attack.at(setting), attack.control_k if setting == BASE else []
+    return [*suites.attack_metrics(who.k, attributes, who.attackers, controls)]
+
+
+def reconstruction(_: Suite, experiment: Experiment, setting: str) -> Names:
+    """Of the reconstruction of ratings."""
+    return suites.reconstruction_metrics(experiment.settings()[setting]["sensitive_share"])
+
+
+def embeddings(suite: Suite, experiment: Experiment, _: str) -> Names:
+    """Of attacks on embeddings."""
+    attack = suite.attack
+    assert isinstance(attack, EmbeddingAttack)
+    joint = experiment.features.startswith("aligned/")
+    return suites.embedding_attack_metrics(schemas(suite.data), attack.k, joint)

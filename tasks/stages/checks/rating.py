@@ -1,0 +1,28 @@
+"""The task `rating`: predictions of the ratings of a fold."""
+
+from __future__ import annotations
+
+from tasks import contracts
+from tasks.config.params import Experiment, Suite
+from tasks.quality import suites
+from tasks.quality.rules import Table
+from tasks.stages.checks.subject import Names, Subject, released_tables
+from tasks.stages.common import PROCESSED
+
+
+def released(key: str, experiment: Experiment, _: Suite) -> Subject:
+    """Predictions, beside the folds that they are of."""
+    data = PROCESSED / experiment.data
+    files = released_tables(key, experiment)
+
+    def tables() -> list[Table]:
+        predictions = {which: contracts.read(file, contracts.PREDICTIONS) for which, file in files.items()}
+        folds = contracts.read(data / "folds.parquet", contracts.FOLDS)
+        return suites.predictions(predictions, folds, contracts.read_schema(data / "schema.json"))
+
+    return Subject([*files.values(), data / "folds.parquet", data / "schema.json"], tables)
+
+
+def metrics(_: Suite, experiment: Experiment, setting: str) -> Names:
+    """Those that training measures."""
+    return suites.rating_metrics(experiment.settings()[setting]["sensitive_share"])

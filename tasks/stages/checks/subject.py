@@ -1,0 +1,80 @@
+"""What a check looks at, and what all checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from tasks import contracts
+from tasks.config.params import Experiment, Suite
+from tasks.errors import DataError
+from tasks.quality.rules import Table
+from tasks.stages.common import PROCESSED, RUNS
+
+Names = list[tuple[str, int | None]]
+"""Metrics that must have been measured, each with its cut-off (None: it has none)."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a check looks at.
+
+    files: all files it reads; each must be there.
+    tables: reads them and gives the tables with their rules; DataError if a file is not what it should be.
+    """
+
+    files: list[Path]
+    tables: Callable[[], list[Table]]
+
+
+def released_tables(key: str, experiment: Experiment) -> dict[tuple[str, int], Path]:
+    """The released table of every setting and seed of an experiment."""
+    folder = RUNS / experiment.suite / key / "released"
+    return {
+        (setting, seed): folder / setting / f"seed-{seed}.parquet"
+        for setting in experiment.settings()
+        for seed in experiment.seeds
+    }
+
+
+def released_lists(
+    key: str,
+    experiment: Experiment,
+    suite: Suite,
+    contract: pa.Schema,
+    rules: Callable[[dict[tuple[str, int], pl.DataFrame], pl.DataFrame, contracts.Schema, int], list[Table]],
+) -> Subject:
+    """Lists of an experiment, beside the interactions that it learnt from.
+
+    contract: of each list. rules: (lists, interactions, schema, longest) -> the tables with their rules.
+    """
+    data, files = PROCESSED / experiment.data, released_tables(key, experiment)
+
+    def tables() -> list[Table]:
+        lists = {which: contracts.read(file, contract) for which, file in files.items()}
+        interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
+        return rules(lists, interactions, contracts.read_schema(data / "schema.json"), max(suite.evaluation.k))
+
+    return Subject([*files.values(), data / "interactions.parquet", data / "schema.json"], tables)
+
+
+def require_types(tables: contracts.ProcessedTables) -> None:
+    """Every column has its contract's type: what could merely be cast to it (a number in text) may hold anything.
+
+    Raises:
+        DataError: names the first that has not.
+    """
+    for name in tables.schema.tables:
+        columns = tables.scan(name).collect_schema()
+        empty = pl.from_arrow(contracts.table_schema(name, tables.schema).empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        for column, kind in empty.schema.items():
+            if columns[column] != kind:
+                path = tables.folder / f"{name}.parquet"
+                raise DataError(f"{path}: column {column!r} is {columns[column]}, not {kind}; run preprocess again")
+    for network in tables.schema.networks:
+        require_types(tables.network(network))

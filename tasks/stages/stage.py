@@ -1,0 +1,60 @@
+"""A kind of stage, as the table lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.config.params import Experiment, Suite
+from tasks.fingerprints import Plugin
+
+Items = dict[str, dict[str, str]]
+
+
+def nothing(_: str) -> Iterable[Plugin]:
+    """No plug-ins."""
+    return ()
+
+
+def no_order(_: str) -> list[Any]:
+    """No names."""
+    return []
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A kind of stage in one dvc.yaml, with all its instances."""
+
+    name: str
+    module: str
+    """Of tasks.stages; `python -m tasks.stages.MODULE` is called with `argument`."""
+    items: Items
+    """Instance -> what the strings below need to know of it."""
+    deps: tuple[str, ...]
+    outs: tuple[str, ...]
+    params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """File -> keys."""
+    argument: str = "${key}"
+    committed: tuple[str, ...] = ()
+    """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
+    plugins: Callable[[str], Iterable[Plugin]] = nothing
+    """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
+    order: Callable[[str], list[Any]] = no_order
+    """Instance -> names in the order in which outputs have them: DVC compares tables without order, and 100 is 100.0 to
+    it, but not in a setting's name."""
+
+
+def model(name: str) -> Plugin:
+    """The plug-in of a model."""
+    return Plugin("tasks.models", "MODELS", name)
+
+
+def names(experiment: Experiment) -> list[Any]:
+    """Of settings and seeds, as outputs have them."""
+    return [list(experiment.settings()), experiment.seeds]
+
+
+def inherited(suite: Suite, table: str) -> tuple[str, ...]:
+    """What all entries of a table have in common, where a suite's file says so."""
+    return (f"defaults.{table}",) if getattr(suite.defaults, table) else ()

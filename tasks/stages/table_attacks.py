@@ -1,0 +1,106 @@
+"""The part of the table that is about attacks: the stages of each kind, for one suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.config.attacks import AttributeAttack, EdgeAttack
+from tasks.config.params import Suite
+from tasks.fingerprints import Plugin
+from tasks.stages.stage import Items, Stage, inherited, model, names
+
+
+def attribute(name: str, suite: Suite) -> Iterator[Stage]:
+    """On attributes of everybody who was chosen once, from each experiment's lists."""
+    attack = suite.attack
+    assert isinstance(attack, AttributeAttack)
+    of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
+    yield Stage(
+        "targets",
+        "targets",
+        {name: {}},
+        deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
+        outs=(who,),
+        params={_file(name): ("attack.split_seed", "attack.target_share")},
+    )
+    attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
+    yield _each("attack", name, suite, deps=(who,), plugins=attackers)
+
+
+def edges(name: str, suite: Suite) -> Iterator[Stage]:
+    """On single interactions, of all systems together."""
+    attack = suite.attack
+    assert isinstance(attack, EdgeAttack)
+    systems, runs = [*attack.systems, attack.control], f"data/runs/{name}"
+    keys = ("evaluation.seed", *inherited(suite, "experiments"), *(f"experiments.{system}" for system in systems))
+    yield Stage(
+        "attack-edges",
+        "attack_edges",
+        {name: {}},
+        deps=(
+            f"data/processed/{suite.data}",
+            *(f"{runs}/{system}/train" for system in systems),
+            *(f"data/quality/recommendations/{system}.json" for system in attack.systems),
+        ),
+        outs=(f"{runs}/edges",),
+        params={_file(name): ("attack",), f"suites/{name}/params.yaml": keys},
+        plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
+        order=lambda _: [[system, *names(suite.experiments[system])] for system in systems],
+    )
+
+
+def reconstruction(name: str, suite: Suite) -> Iterator[Stage]:
+    """On ratings that users keep to themselves, from what each experiment's parties exchanged."""
+    asked = {f"suites/{name}/params.yaml": (*inherited(suite, "experiments"), "experiments.${key}")}
+    yield _each("attack-ratings", name, suite, asked=asked, named=False)
+
+
+def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
+    """On each experiment's embeddings of users."""
+    yield _each("attack-embeddings", name, suite)
+
+
+def _file(name: str) -> str:
+    return f"suites/{name}/attack.yaml"
+
+
+def _each(
+    stage: str,
+    name: str,
+    suite: Suite,
+    *,
+    deps: tuple[str, ...] = (),
+    asked: dict[str, tuple[str, ...]] | None = None,
+    plugins: list[Plugin] | None = None,
+    named: bool = True,
+) -> Stage:
+    """A stage that attacks every experiment by itself; settings and seeds are those of what was released.
+
+    named: whether results have the name of the model.
+    """
+    runs = f"data/runs/{name}"
+    items: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
+
+    def known(key: str) -> list[Plugin]:
+        of_model = Plugin("tasks.models", "MODELS", suite.experiments[key].model, runs=False)
+        return [*(plugins or ()), *([of_model] if named else [])]
+
+    def order(key: str) -> list[Any]:
+        return names(suite.experiments[key])
+
+    return Stage(
+        stage,
+        stage.replace("-", "_"),
+        items,
+        deps=(
+            "data/processed/${item.data}",
+            f"{runs}/${{key}}/released",
+            "data/quality/recommendations/${key}.json",
+            *deps,
+        ),
+        outs=(f"{runs}/${{key}}/attack",),
+        params={_file(name): ("attack",)} | (asked or {}),
+        plugins=known,
+        order=order,
+    )
