@@ -15,8 +15,8 @@ from tasks import contracts
 from tasks.config.fields import PerturbedFeatures
 from tasks.datasets.encoding import encode
 from tasks.privacy.mechanisms import multidimensional
+from tasks.privacy.noise import generator
 from tasks.stages.common import write_json
-from tasks.stages.noise import generator
 
 
 def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) -> list[dict[str, Any]]:

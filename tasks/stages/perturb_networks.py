@@ -40,9 +40,9 @@ from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import edges, multidimensional, words
+from tasks.privacy.noise import generator
 from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
-from tasks.stages.noise import generator
 
 Options = PublishedNetworks | RigorousNetworks
 

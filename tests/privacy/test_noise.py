@@ -12,7 +12,7 @@ import torch
 from scipy import stats
 
 from tasks.privacy import noise
-from tasks.privacy.noise import Draw
+from tasks.privacy.noise import Draw, generator
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,3 +127,20 @@ def test_what_a_model_draws_to_hide_is_recorded(name: str, releases: set[str]) -
     found = {draw.release for draw in draws}
     assert found >= releases
     assert bool(found) == bool(releases), "a model without a budget hides nothing"
+
+
+def test_every_release_has_a_stream_of_its_own() -> None:
+    """Also two networks of the same data, two settings with the same budget, and two entries."""
+    streams = [
+        generator(seed, epsilon, *names).random(1000)
+        for seed, epsilon, *names in [
+            (0, 5.0), (1, 5.0), (0, 5.0, "a", "base", "left", "edge"), (0, 5.0, "b", "base", "left", "edge"),
+            (0, 5.0, "a", "other", "left", "edge"), (0, 5.0, "a", "base", "right", "edge"),
+            (0, 5.0, "a", "base", "left", "text"), (1, 5.0, "a", "base", "left", "edge"),
+            (0, 5.5, "a", "base", "left", "edge"), (0, 5.0, "a", "basel", "eft", "edge"),
+        ]
+    ]  # fmt: skip
+    correlations = np.corrcoef(streams)[np.triu_indices(len(streams), 1)]
+    assert np.abs(correlations).max() < 6 / np.sqrt(1000)
+    bits = int(np.float64(5.0).view(np.uint64))
+    assert np.array_equal(streams[0], np.random.default_rng([0, bits]).random(1000))  # what was released before stands

@@ -11,9 +11,9 @@ from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import multidimensional
+from tasks.privacy.noise import generator
 from tasks.stages import perturb
 from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, digest, read_json, write_json
-from tasks.stages.noise import generator
 from tests.stages import tiny
 
 OUT = PERTURBED / "tiny"
