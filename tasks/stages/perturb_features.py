@@ -5,11 +5,13 @@ Writes epsilon=<e>/seed-<s>.parquet and schema.json, that of the processed data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.config.fields import PerturbedFeatures
@@ -33,9 +35,14 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
         entry = multidimensional.ledger(schema.features, epsilon, n_releases)
         for seed in options.seeds:
             noisy = multidimensional.perturb(matrix, schema.features, epsilon, generator(seed, epsilon))
-            table = pl.DataFrame(noisy, schema=schema.columns)
-            table = table.insert_column(0, pl.Series("user", np.arange(len(noisy), dtype=np.int32)))
-            contracts.write(table, folder / f"seed-{seed}.parquet", contracts.features_schema(schema.columns))
+            write(noisy, schema.columns, folder / f"seed-{seed}.parquet")
             records.append({"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json"))
     write_json(place / "schema.json", schema.model_dump(mode="json"))
     return records
+
+
+def write(noisy: NDArray[np.float32], columns: Sequence[str], path: Path) -> None:
+    """Write perturbed features, (n_users, n_columns), under the names of their columns."""
+    table = pl.DataFrame(noisy, schema=list(columns))
+    table = table.insert_column(0, pl.Series("user", np.arange(len(noisy), dtype=np.int32)))
+    contracts.write(table, path, contracts.features_schema(columns))

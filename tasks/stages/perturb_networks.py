@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks import contracts
@@ -38,27 +37,15 @@ from tasks.datasets.fetch import fetched
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
-from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.mechanisms import edges, multidimensional, words
+from tasks.privacy.accounting.ledger import LedgerEntry, left_out
+from tasks.privacy.mechanisms import edges, multidimensional, posts
+from tasks.privacy.mechanisms.posts import Vocabulary
 from tasks.privacy.noise import generator
+from tasks.stages import perturb_features
 from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
 
 Options = PublishedNetworks | RigorousNetworks
-
-
-@dataclass(frozen=True)
-class Words:
-    """What words of posts may become.
-
-    names: (n_words,), in the order of their ids.
-    vectors: (n_words, d).
-    diameter: largest distance of two.
-    """
-
-    names: list[str]
-    vectors: NDArray[np.floating]
-    diameter: float
 
 
 @dataclass(frozen=True)
@@ -77,7 +64,7 @@ class Network:
     matrix: NDArray[np.float32] | None
     links: NDArray[np.int32] | None
     posts: pl.DataFrame | None
-    words: Words | None
+    words: Vocabulary | None
     unreleased: dict[str, str]
 
 
@@ -115,7 +102,7 @@ def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict
     return records
 
 
-def read(folder: Path, name: str, options: Options, public: Words | None) -> Network:
+def read(folder: Path, name: str, options: Options, public: Vocabulary | None) -> Network:
     """A processed network as it is perturbed: friends without direction, features and words that may be released.
 
     Raises:
@@ -133,27 +120,27 @@ def read(folder: Path, name: str, options: Options, public: Words | None) -> Net
         users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
         matrix = encode(users, features)
     links = friendships(tables.scan("social")) if "social" in schema.tables else None
-    posts = vocabulary = None
+    texts = vocabulary = None
     if "vectors" in schema.tables and "posts" not in schema.tables:
         unreleased["text"] = "Vectors of whole texts are left out: no mechanism here takes them, only words."
     elif "posts" in schema.tables and options.text_epsilon is None:
         unreleased["text"] = "Posts are left out: params.yaml gives texts no budget."
     elif "posts" in schema.tables:
-        posts = contracts.read(folder / "posts.parquet", contracts.POSTS)
+        texts = contracts.read(folder / "posts.parquet", contracts.POSTS)
         own = contracts.read(folder / "vocabulary.parquet", contracts.VOCABULARY).sort("id")["word"]
         if isinstance(options, PublishedNetworks):
-            vocabulary = fitted_words(posts, own.to_list(), options)
+            vocabulary = fitted_words(texts, own.to_list(), options)
         else:
             assert public is not None, "read where texts have a budget"
-            posts, vocabulary = known_words(posts, own, public), public
-            if posts.is_empty():
+            texts, vocabulary = posts.known_words(texts, own, public), public
+            if texts.is_empty():
                 raise DataError(
                     f"{folder}/posts.parquet: no word is among the {len(public.names)} public ones; set text_epsilon "
                     "to null to leave texts out"
                 )
-    if matrix is None and links is None and posts is None:
+    if matrix is None and links is None and texts is None:
         raise DataError(f"{folder}/schema.json: the network has no features, friends or posts that can be perturbed")
-    return Network(name, schema, features, matrix, links, posts, vocabulary, unreleased)
+    return Network(name, schema, features, matrix, links, texts, vocabulary, unreleased)
 
 
 def friendships(social: pl.LazyFrame) -> NDArray[np.int32]:
@@ -163,16 +150,16 @@ def friendships(social: pl.LazyFrame) -> NDArray[np.int32]:
     return pairs.filter(ends[0] != ends[1]).unique().sort(*ends).collect().to_numpy()
 
 
-def fitted_words(posts: pl.DataFrame, names: list[str], options: PublishedNetworks) -> Words:
+def fitted_words(texts: pl.DataFrame, names: list[str], options: PublishedNetworks) -> Vocabulary:
     """The network's own vocabulary, with vectors of what is written near what."""
     how = options.word_vectors
-    lengths, tokens = ragged(posts)
+    lengths, tokens = posts.ragged(texts)
     counts = cooccurrences(tokens, np.repeat(np.arange(len(lengths)), lengths), len(names), how.window)
     vectors = skipgram_vectors(counts, how.dimension, how.negatives, np.random.default_rng(how.seed))
-    return Words(names, vectors, words.diameter(vectors))
+    return Vocabulary.of(names, vectors)
 
 
-def public_words(options: RigorousNetworks) -> tuple[Words, dict[str, Any]]:
+def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]:
     """GloVe's first words, and what is said about the file that they are from.
 
     Raises:
@@ -187,17 +174,8 @@ def public_words(options: RigorousNetworks) -> tuple[Words, dict[str, Any]]:
         raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
     names, vectors = names[: options.public_words], vectors[: options.public_words]
     about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
-    found = Words(names, vectors, words.diameter(vectors))
+    found = Vocabulary.of(names, vectors)
     return found, about | {"words": len(names), "diameter": found.diameter}
-
-
-def known_words(posts: pl.DataFrame, own: pl.Series, public: Words) -> pl.DataFrame:
-    """The posts in ids of public words; other words are dropped, and posts that have none left."""
-    place = pl.DataFrame({"word": public.names}).with_row_index("public")
-    ids = own.rename("word").to_frame().join(place, on="word", how="left", maintain_order="left")["public"]
-    lengths, tokens = ragged(posts)
-    codes = ids.fill_null(len(public.names)).to_numpy().astype(np.int64)[tokens]
-    return written(posts["user"].to_numpy(), lengths, codes, codes < len(public.names))
 
 
 def release(
@@ -220,13 +198,11 @@ def release(
         epsilon = budgets.features_epsilon
         noisy = multidimensional.perturb(network.matrix, network.features, epsilon, rng("feature", epsilon))
         columns = [column for feature in network.features for column in feature.columns]
-        table = pl.DataFrame(noisy, schema=columns)
-        table = table.insert_column(0, pl.Series("user", np.arange(len(noisy), dtype=np.int32)))
-        contracts.write(table, folder / "features.parquet", contracts.features_schema(columns))
+        perturb_features.write(noisy, columns, folder / "features.parquet")
         entry = multidimensional.ledger(network.features, epsilon, n_releases)
         entries.append(entry.model_copy(update={"accounting": options.accounting}))
     if network.links is not None:
-        epsilon, count = edge_budgets(budgets.edges_epsilon, options)
+        epsilon, count = edges.budgets(budgets.edges_epsilon, options.count_share, options.accounting)
         graph = edges.top_m_filter(
             network.links, network.schema.n_users, epsilon, count, rng("edge", epsilon), options.accounting
         )
@@ -240,8 +216,10 @@ def release(
         assert vocabulary is not None, "read with the posts"
         assert budgets.text_epsilon is not None, "or the posts would be left out"
         n_words = len(vocabulary.names)
-        tables["posts"], texts = text(
-            network.posts, vocabulary, options, budgets.text_epsilon, rng("text", budgets.text_epsilon), n_releases
+        epsilon = budgets.text_epsilon
+        most = options.words_per_user if isinstance(options, RigorousNetworks) else None
+        tables["posts"], texts = posts.perturb(
+            network.posts, vocabulary, epsilon, rng("text", epsilon), n_releases, most
         )
         ids = pl.int_range(n_words, dtype=pl.Int32, eager=True)
         tables["vocabulary"] = pl.DataFrame({"id": ids, "word": vocabulary.names})
@@ -255,63 +233,6 @@ def release(
         contracts.write(table, folder / f"{name}.parquet", contracts.table_schema(name, schema))
     write_json(folder / "schema.json", schema.model_dump(mode="json"))
     return with_remarks(entries, network, options)
-
-
-def edge_budgets(epsilon: float, options: Options) -> tuple[float, float]:
-    """What the cells and their number cost: beside one another where published, together where rigorous."""
-    count = options.count_share * epsilon
-    return (epsilon, count) if options.accounting == "published" else (epsilon - count, count)
-
-
-def text(
-    posts: pl.DataFrame, vocabulary: Words, options: Options, epsilon: float, rng: np.random.Generator, n_releases: int
-) -> tuple[pl.DataFrame, tuple[LedgerEntry, ...]]:
-    """Posts with their words replaced, and what that spent."""
-    longest = posts.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
-    assert isinstance(longest, int)
-    if isinstance(options, RigorousNetworks):
-        posts = first_words(posts, options.words_per_user, rng)
-        longest = options.words_per_user
-        epsilon = words.epsilon_per_distance(epsilon, longest, vocabulary.diameter)
-    lengths, tokens = ragged(posts)
-    replaced = words.substitute(tokens, vocabulary.vectors, epsilon, rng)
-    vectors: words.Vectors = "public" if options.accounting == "rigorous" else "fitted"
-    entries = words.ledger(epsilon, longest, vocabulary.diameter, vectors, options.accounting, n_releases)
-    return written(posts["user"].to_numpy(), lengths, replaced, np.ones(len(replaced), np.bool_)), entries
-
-
-def first_words(posts: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFrame:
-    """Of each user at most so many words, the first ones of its posts in random order; empty posts are dropped.
-
-    Posts stay in that order, which only the coins decide, so that it tells nothing about their texts.
-    """
-    posts = posts[np.lexsort((rng.random(len(posts)), posts["user"].to_numpy()))]
-    lengths, tokens = ragged(posts)
-    users = posts["user"].to_numpy()
-    of_tokens = np.repeat(users, lengths)
-    before = np.arange(len(tokens)) - np.searchsorted(of_tokens, of_tokens)
-    return written(users, lengths, tokens, before < most)
-
-
-def ragged(posts: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n_posts,) words of each, none of them 0, and (n_tokens,) all ids one after the other."""
-    lengths = posts["tokens"].list.len().to_numpy().astype(np.int64)
-    return lengths, posts["tokens"].explode().to_numpy().astype(np.int64)
-
-
-def written(
-    users: NDArray[np.int32], lengths: NDArray[np.int64], tokens: NDArray[np.int64], kept: NDArray[np.bool_]
-) -> pl.DataFrame:
-    """`user` and `tokens` of the posts that keep a word, in their order.
-
-    Args:
-        users, lengths: (n_posts,).
-        tokens, kept: (n_tokens,).
-    """
-    left = np.bincount(np.repeat(np.arange(len(lengths)), lengths)[kept], minlength=len(lengths))
-    bounds = np.append(0, np.cumsum(left[left > 0]))
-    lists = pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), pa.array(tokens[kept].astype(np.int32)))
-    return pl.DataFrame({"user": users[left > 0], "tokens": pl.Series(lists)})
 
 
 def with_remarks(entries: list[LedgerEntry], network: Network, options: Options) -> Iterator[LedgerEntry]:
@@ -329,21 +250,7 @@ def with_remarks(entries: list[LedgerEntry], network: Network, options: Options)
         reason = " ".join(filter(None, (entry.reason, network.unreleased.get(entry.protects))))
         yield entry.model_copy(update={"gaps": (*gaps[entry.protects], *entry.gaps), "reason": reason})
     if "text" in network.unreleased:
-        yield left_out("text", "all texts of one user replaced", network, options)
+        yield left_out("text", "all texts of one user replaced", options.accounting, network.unreleased["text"])
     if "feature" in network.unreleased and network.matrix is None:
-        yield left_out("feature", "all features of one user replaced", network, options)
-
-
-def left_out(kind: Any, neighbouring: str, network: Network, options: Options) -> LedgerEntry:
-    """The entry of what the network has and this release has nothing of: it costs nothing."""
-    return LedgerEntry(
-        protects=kind,
-        neighbouring=neighbouring,
-        mechanism="left out",
-        accounting=options.accounting,
-        claimed_epsilon=None,
-        claimed_delta=0.0,
-        accounted_epsilon=0.0,
-        accounted_delta=0.0,
-        reason=network.unreleased[kind],
-    )
+        reason = network.unreleased["feature"]
+        yield left_out("feature", "all features of one user replaced", options.accounting, reason)

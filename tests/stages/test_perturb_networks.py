@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.fields import RigorousNetworks
 from tasks.config.params import load
 from tasks.contracts import ProcessedTables
 from tasks.datasets import glove
@@ -15,9 +16,11 @@ from tasks.datasets.encoding import encode
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms.posts import known_words, ragged
 from tasks.quality.counting import count
-from tasks.stages import check, perturb, perturb_networks
+from tasks.stages import check, perturb
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
+from tasks.stages.perturb_networks import public_words
 from tests.stages import tiny_networks as tiny
 
 SETTINGS = ("base", "edges_epsilon=5.0", "features_epsilon=20.0")
@@ -86,7 +89,7 @@ def test_models_can_read_a_release(name: str) -> None:
     perturb.main(name)
     release = tables(name)
     posts = release.scan("posts").collect()
-    lengths, tokens = perturb_networks.ragged(posts)
+    lengths, tokens = ragged(posts)
     data = NetworkData(
         release.schema.n_users,
         release.scan("social").select("source", "target").collect().to_numpy(),
@@ -157,31 +160,13 @@ def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> No
 
 def test_known_words_keep_their_names() -> None:
     perturb.main("rigorous")
-    options = perturb_networks.RigorousNetworks.model_validate(tiny.RIGOROUS)
-    public, _ = perturb_networks.public_words(options)
+    options = RigorousNetworks.model_validate(tiny.RIGOROUS)
+    public, _ = public_words(options)
     own = pl.Series(tiny.WORDS)
-    left = perturb_networks.known_words(TRUE["left/posts"], own, public)
+    left = known_words(TRUE["left/posts"], own, public)
     before = [tiny.WORDS[word] for word in TRUE["left/posts"]["tokens"].explode()]
     after = [public.names[word] for word in left["tokens"].explode()]
     assert after == [word for word in before if word in tiny.PUBLIC]
-
-
-def test_which_words_of_a_user_come_first_depends_on_coins_alone() -> None:
-    """Posts lie in the order of their texts: kept so, their lengths would tell it. A fair coin, to five deviations."""
-    first = []
-    for seed in range(400):
-        posts = pl.DataFrame({"user": [4, 4], "tokens": [[1], [2, 3, 4]]})
-        kept = perturb_networks.first_words(posts, 2, np.random.default_rng(seed))
-        assert kept["tokens"].list.len().sum() == 2
-        first.append(len(kept["tokens"][0]))
-    assert abs(np.mean(np.array(first) == 1) - 0.5) < 5 * 0.5 / 20
-    lengths = [
-        perturb_networks.first_words(
-            pl.DataFrame({"user": [1, 1, 2], "tokens": tokens}), 3, np.random.default_rng(7)
-        )["tokens"].list.len().to_list()
-        for tokens in ([[1, 2], [3], [4, 4, 4, 4]], [[9, 9], [0], [5, 6, 7, 8]])
-    ]  # fmt: skip
-    assert lengths[0] == lengths[1]
 
 
 def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_what_is_stated() -> None:

@@ -80,6 +80,21 @@ class LedgerEntry(BaseModel):
         return self
 
 
+def left_out(protects: Protected, neighbouring: str, accounting: Accounting, reason: str) -> LedgerEntry:
+    """The entry of what there is and nothing is released of: it costs nothing."""
+    return LedgerEntry(
+        protects=protects,
+        neighbouring=neighbouring,
+        mechanism="left out",
+        accounting=accounting,
+        claimed_epsilon=None,
+        claimed_delta=0.0,
+        accounted_epsilon=0.0,
+        accounted_delta=0.0,
+        reason=reason,
+    )
+
+
 def show_epsilon(epsilon: float | None) -> str:
     """An epsilon as text: four significant digits, or `none` where there is no finite guarantee."""
     return "none" if epsilon is None else f"{epsilon:.4g}"

@@ -129,6 +129,16 @@ def filter_towards(
     return _unkeyed(_filtered(keys, n_nodes, target, epsilon, rng, mode), n_nodes)
 
 
+def budgets(epsilon: float, count_share: float, mode: Accounting) -> tuple[float, float]:
+    """What the cells and their number cost: beside one another where published, together ε where rigorous.
+
+    Args:
+        count_share: what the number costs, in shares of ε.
+    """
+    count = count_share * epsilon
+    return (epsilon, count) if mode == "published" else (epsilon - count, count)
+
+
 def n_cells(n_nodes: int) -> int:
     """N = n(n-1)/2, how many edges a simple undirected graph can have."""
     return n_nodes * (n_nodes - 1) // 2
