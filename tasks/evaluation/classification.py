@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -29,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from tasks.errors import DataError
-from tasks.evaluation.metrics import micro_f1
+from tasks.evaluation.metrics import Record, micro_f1, record
 
 Vectors = NDArray[np.floating]
 """(n_users, d) one vector for each user."""
@@ -132,6 +133,45 @@ def predict_classes(
 
     rows = _of_labelled(vectors, known)
     return _predict(rows, truth, classifier, class_scores, constant, seed, test_share, repeats)
+
+
+def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int) -> list[Record]:
+    """How well a decision tree predicts interests, and what giving the same to everybody scores.
+
+    Args:
+        network: its name.
+        vectors: (n_users, d), row i of user i.
+        labels: `contracts.labels_schema`; users one of whose labels is not known are left out.
+        seed: of splits and trees (`split_seed`), the same for all systems that are compared.
+
+    Returns:
+        NET/interests/{precision, precision-swapped, micro-f1}, the mean over five splits, and the same of the controls
+        `majority` and `everything`.
+
+    Raises:
+        DataError: fewer than two users are labelled, or see `predict_labels`.
+    """
+    known = labels.drop_nulls()
+    users, truth = known["user"].to_numpy(), known.drop("user").to_numpy()
+    return scores(f"{network}/interests", predict_labels(vectors, users, truth, seed=seed))
+
+
+def scores(name: str, prediction: Prediction) -> list[Record]:
+    """Metrics NAME/SCORE and NAME/CONTROL/SCORE: means over the splits."""
+    found = {name: prediction.scores} | {f"{name}/{control}": of for control, of in prediction.controls.items()}
+    return [
+        record(f"{whose}/{score.replace('_', '-')}", np.mean([getattr(split, score) for split in splits]))
+        for whose, splits in found.items()
+        for score in splits[0]._fields
+    ]
+
+
+def split_seed(seed: int, run: int) -> int:
+    """The seed of everything random in judging a run: of the suite's seed and the run's, whatever the system.
+
+    So two systems meet the same splits and pairs in their runs of one seed, and other ones in those of another.
+    """
+    return int(np.random.SeedSequence([seed, run]).generate_state(1)[0])
 
 
 def held_out(n: int, test_share: float, repeats: int, seed: int) -> NDArray[np.bool_]:

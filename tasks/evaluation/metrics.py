@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+Record = dict[str, Any]
+"""A metric without what it is of: `metric`, `k` (None where it has no cut-off) and `value`."""
 ByCutoff = dict[str, dict[int, float]]
 """Metric name -> cut-off k -> value."""
 
@@ -90,10 +92,11 @@ def _check_cutoffs(ks: Sequence[int], length: int | None) -> None:
         raise ValueError(f"cut-offs must lie in 1..{length or '∞'}, not {list(ks)}")
 
 
-def records(protocol: str, found: ByCutoff) -> list[dict[str, Any]]:
+def record(metric: str, value: float | np.floating, k: int | None = None) -> Record:
+    """One metric."""
+    return {"metric": metric, "k": k, "value": float(value)}
+
+
+def records(protocol: str, found: ByCutoff) -> list[Record]:
     """Metrics of one protocol as records of metric (`protocol/metric`), k and value."""
-    return [
-        {"metric": f"{protocol}/{metric}", "k": k, "value": value}
-        for metric, by_k in found.items()
-        for k, value in by_k.items()
-    ]
+    return [record(f"{protocol}/{metric}", value, k) for metric, by_k in found.items() for k, value in by_k.items()]

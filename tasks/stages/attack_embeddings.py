@@ -42,7 +42,10 @@ from tasks.evaluation.classification import (
     decision_tree,
     logistic_regression,
     predict_classes,
+    scores,
+    split_seed,
 )
+from tasks.evaluation.metrics import Record, record
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairEmbedder
 from tasks.stages import runs
@@ -59,7 +62,6 @@ from tasks.stages.common import (
     require_passed,
     write_json,
 )
-from tasks.stages.evaluators.embeddings import Record, record, scores, split_seed
 from tasks.stages.network_files import embedded, embedding_file, read_vectors
 from tasks.stages.screen import Screen
 

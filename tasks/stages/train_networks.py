@@ -33,6 +33,7 @@ from tasks.config.fields import model_config
 from tasks.config.params import Experiment, Params, entry, load
 from tasks.config.tasks import TASKS
 from tasks.errors import ConfigurationError
+from tasks.evaluation.classification import interests, split_seed
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairData, PairEmbedder, UserEmbedder
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -50,7 +51,6 @@ from tasks.stages.common import (
     require_passed,
     write_json,
 )
-from tasks.stages.evaluators.embeddings import interests, split_seed
 from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,

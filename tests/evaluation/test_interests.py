@@ -1,21 +1,13 @@
-"""Interests predicted from embeddings: by what names, on which splits; and which networks are embedded."""
+"""Interests predicted from embeddings: by what names, and on which splits."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
-from tasks.contracts import Schema
-from tasks.errors import DataError
-from tasks.evaluation.classification import predict_labels
+from tasks.evaluation.classification import interests, predict_labels, split_seed
 from tasks.quality import suites
-from tasks.stages.common import write_json
-from tasks.stages.evaluators.embeddings import interests, split_seed
-from tasks.stages.network_files import embedded, read_vectors
 from tests.stages import tiny_networks
 
 N, LABELS = 120, ("art", "music", "sport")
@@ -78,42 +70,3 @@ def test_seeds_of_splits_depend_on_both_seeds_and_not_on_their_sum() -> None:
     found = {split_seed(seed, run) for seed in range(20) for run in range(20)}
     assert len(found) == 400
     assert split_seed(3, 5) == split_seed(3, 5)
-
-
-def test_embeddings_are_read_in_the_order_of_users(tmp_path: Path) -> None:
-    path = tmp_path / "seed-0.parquet"
-    table = pl.DataFrame({"node": np.arange(N, dtype=np.int32), "vector": vectors()})
-    contracts.write(table.sample(fraction=1, shuffle=True, seed=1), path, contracts.embeddings_schema(4))
-    assert np.array_equal(read_vectors(path, N), vectors())
-    with pytest.raises(DataError, match=r"seed-0\.parquet: does not hold the 121 users' vectors once each"):
-        read_vectors(path, N + 1)
-    with pytest.raises(DataError, match=r"seed-1\.parquet: no such table"):
-        read_vectors(tmp_path / "seed-1.parquet", N)
-
-
-def pair(root: Path, friends: dict[str, bool]) -> contracts.ProcessedTables:
-    """A processed pair of networks without users, some with a table of friendships."""
-    about = {"dataset": "tiny", "protocol": "dpcrosue", "synthetic": True, "n_users": 0, "n_items": 0, "features": ()}
-    whole = Schema(**about, tables=(), networks=tuple(friends))
-    write_json(root / "schema.json", whole.model_dump(mode="json"))
-    for name, there in friends.items():
-        (root / name).mkdir()
-        one = Schema(**about, tables=("social",) * there)
-        write_json(root / name / "schema.json", one.model_dump(mode="json"))
-        if there:
-            empty = pl.from_arrow(contracts.SOCIAL.empty_table())
-            assert isinstance(empty, pl.DataFrame)
-            contracts.write(empty, root / name / "social.parquet", contracts.SOCIAL)
-    return contracts.read_processed(root)
-
-
-def test_networks_with_friendships_are_embedded_in_the_order_of_the_pair(tmp_path: Path) -> None:
-    for number, (friends, expected) in enumerate(
-        [({"b": True, "a": True}, ["b", "a"]), ({"b": False, "a": True}, ["a"])]
-    ):
-        root = tmp_path / str(number)
-        root.mkdir()
-        assert list(embedded(pair(root, friends))) == expected
-    (tmp_path / "none").mkdir()
-    with pytest.raises(DataError, match="has no network with friendships"):
-        embedded(pair(tmp_path / "none", {"a": False, "b": False}))
