@@ -1,19 +1,81 @@
-"""What an alignment of two networks is worth: how often the own account is among the k nearest (docs/methods.md §6)."""
+"""What an alignment of two networks finds, and what it is worth: how often the own account is among the k nearest.
+
+Source: docs/methods.md §6.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 
 from tasks.errors import DataError
-
-__all__ = ["PairScorer", "Precision", "chance", "precision"]
+from tasks.evaluation.classification import Vectors, check_vectors
 
 PairScorer = Callable[[NDArray[np.int64]], NDArray[np.floating]]
 """(batch,) source users -> (batch, n_targets) scores, higher is nearer."""
+
+
+Pairs = NDArray[np.int64]
+"""(n, 2) source and target users."""
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Who of the first network is whom in the second.
+
+    judged: (n_judged, 2) source and target; no way is given any of these.
+    known: (n_known, 2) the others, in random order.
+    true: (n, 2) all there are, those included that are neither judged nor known.
+    """
+
+    judged: Pairs
+    known: Pairs
+    true: Pairs
+
+    @classmethod
+    def split(cls, true: Pairs, test_share: float, seed: int) -> Self:
+        """So large a share of the (n, 2) anchors judges.
+
+        An anchor of whose users one is in another anchor, too, is left out: one of them is wrong, and nobody knows
+        which.
+        """
+        sources, targets = (np.unique(users, return_inverse=True, return_counts=True)[1:] for users in true.T)
+        usable = true[(sources[1][sources[0]] == 1) & (targets[1][targets[0]] == 1)]
+        order = np.random.default_rng(seed).permutation(len(usable))
+        n_judged = round(test_share * len(usable))
+        return cls(usable[order[:n_judged]], usable[order[n_judged:]], true)
+
+    @property
+    def n_usable(self) -> int:
+        """How many judge or are known."""
+        return len(self.judged) + len(self.known)
+
+    def given(self, share: float) -> Pairs:
+        """The known anchors of a way that is given so large a share of all that can be used."""
+        return self.known[: round(share * self.n_usable)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one way of aligning found.
+
+    score: of every pair of users, higher is nearer.
+    pairs: (n, 2) the users who are each other's nearest, none of whose vectors is zero.
+    criterion: mean cosine of every source user with the nearest target.
+    given: (n_given, 2) the anchors that the way was given.
+    history: how it got there.
+    """
+
+    score: PairScorer
+    pairs: Pairs
+    criterion: float
+    given: Pairs
+    history: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,6 +99,32 @@ def chance(k: int, n_targets: int) -> float:
     if k < 1 or n_targets < 1:
         raise ValueError(f"k and n_targets must be at least 1 (are {k} and {n_targets})")
     return min(k, n_targets) / n_targets
+
+
+def similar(source: Vectors, target: Vectors, *, cosine: bool = True) -> PairScorer:
+    """Scorer by cosine, or by dot product, of vectors in one space.
+
+    Of bits, as those of SimHash, give them as -1 and 1 and take the dot product: it counts equal bits, without rounding
+    that would tell equally near ones apart.
+
+    Args:
+        source: (n_sources, d), already mapped to the space of the targets (`source @ W`).
+        target: (n_targets, d).
+
+    Raises:
+        DataError: vectors are not finite, or of different length.
+    """
+    check_vectors(source, "source")
+    check_vectors(target, "target")
+    if source.shape[1] != target.shape[1]:
+        raise DataError(f"source and target vectors have {source.shape[1]} and {target.shape[1]} numbers; map one")
+    left, right = (normalize(rows) if cosine else rows for rows in (source, target))
+
+    def score(users: NDArray[np.int64]) -> NDArray[np.floating]:
+        scores: NDArray[np.floating] = left[users] @ right.T
+        return scores
+
+    return score
 
 
 def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int], *, batch: int = 512) -> Precision:

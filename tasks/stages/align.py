@@ -26,22 +26,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
+from tasks.attacks.embeddings.anchors import guessed, judged
 from tasks.config.networks import Alignment
 from tasks.config.params import Params, entry, load, options, own_file
+from tasks.evaluation.alignment import Anchors, Found
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
+from tasks.models.alignment.ways import by_attributes, finite, from_anchors, from_attributes, from_start
 from tasks.stages import runs
-from tasks.stages.align_inputs import Anchors, Inputs, locate
-from tasks.stages.align_ways import (
-    Found,
-    by_attributes,
-    finite,
-    from_anchors,
-    from_attributes,
-    from_start,
-    guessed,
-    judged,
-)
+from tasks.stages.align_inputs import Inputs, locate
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, write_json
@@ -143,9 +136,8 @@ def attempts(
         screen.skip()
     if "attribute-start" in pair.ways:
         found["attribute-start"] = from_attributes(aligner, source, target, by)
-    n_anchors = len(anchors.judged) + len(anchors.known)
     for way, share in pair.shares.items():
-        found[way] = from_anchors(aligner, source, target, anchors.known[: round(share * n_anchors)])
+        found[way] = from_anchors(aligner, source, target, anchors.given(share))
     return found
 
 
@@ -221,7 +213,7 @@ def about(anchors: Anchors) -> dict[str, int]:
         "true": len(anchors.true),
         "judging": len(anchors.judged),
         "known": len(anchors.known),
-        "left_out": anchors.several,
+        "left_out": len(anchors.true) - anchors.n_usable,
     }
 
 

@@ -16,26 +16,11 @@ from tasks.config.params import PARAMS_FILE, Params
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.alignment import Anchors
 from tasks.stages.common import PERTURBED, PROCESSED, digest
 from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_vectors
 
 Vectors = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Anchors:
-    """Who of the first network is whom in the second.
-
-    judged: (n_judged, 2) source and target; no way is given any of these.
-    known: (n_known, 2) the others, in random order.
-    true: (n, 2) all there are, those included that are neither judged nor known.
-    several: how many are neither, because one of their users is in another one, too.
-    """
-
-    judged: NDArray[np.int64]
-    known: NDArray[np.int64]
-    true: NDArray[np.int64]
-    several: int
 
 
 @dataclass(frozen=True)
@@ -108,32 +93,19 @@ class Inputs:
     def anchors(self, options: Alignment) -> Anchors:
         """Read the anchors and split them by `options.split_seed`.
 
-        An anchor of whose users one is in another anchor, too, is left out: one of them is wrong, and nobody knows
-        which.
-
         Raises:
             ConfigurationError: there are too few for the shares that are wanted.
         """
         table = contracts.read(self.data.folder / "anchors.parquet", contracts.ANCHORS)
         true = table.select("source", "target").to_numpy().astype(np.int64)
-        alone = (
-            table.select(
-                pl.col("source").is_unique() & pl.col("target").is_unique(),
-            )
-            .to_series()
-            .to_numpy()
-        )
-        usable = true[alone]
-        order = np.random.default_rng(options.split_seed).permutation(len(usable))
-        n_judged = round(options.test_share * len(usable))
+        anchors = Anchors.split(true, options.test_share, options.split_seed)
         for share in (options.test_share, *options.anchor_shares):
-            if not round(share * len(usable)):
+            if not round(share * anchors.n_usable):
                 raise ConfigurationError(
-                    f"{PARAMS_FILE}: a share of {share:g} of the {len(usable)} anchors of {options.data} is none; "
+                    f"{PARAMS_FILE}: a share of {share:g} of the {anchors.n_usable} anchors of {options.data} is none; "
                     "raise test_share or anchor_shares of `aligned`"
                 )
-        judged, known = usable[order[:n_judged]], usable[order[n_judged:]]
-        return Anchors(judged, known, true, len(true) - len(usable))
+        return anchors
 
 
 def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:

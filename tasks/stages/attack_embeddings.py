@@ -29,13 +29,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.attacks.embeddings.anchors import reidentify, similar
+from tasks.attacks.embeddings.anchors import reidentify
 from tasks.attacks.embeddings.links import steal
 from tasks.config.attacks import EmbeddingAttack
 from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
 from tasks.errors import DataError
+from tasks.evaluation.alignment import similar
 from tasks.evaluation.classification import (
     Classifier,
     Vectors,

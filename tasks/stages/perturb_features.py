@@ -5,7 +5,6 @@ Writes epsilon=<e>/seed-<s>.parquet and schema.json, that of the processed data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,8 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
     return records
 
 
-def write(noisy: NDArray[np.float32], columns: Sequence[str], path: Path) -> None:
+def write(noisy: NDArray[np.float32], columns: list[str], path: Path) -> None:
     """Write perturbed features, (n_users, n_columns), under the names of their columns."""
-    table = pl.DataFrame(noisy, schema=list(columns))
+    table = pl.DataFrame(noisy, schema=columns)
     table = table.insert_column(0, pl.Series("user", np.arange(len(noisy), dtype=np.int32)))
     contracts.write(table, path, contracts.features_schema(columns))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import DataError
-from tasks.evaluation.alignment import chance, precision
+from tasks.evaluation.alignment import Anchors, chance, precision
 
 KS = (1, 3, 10)
 
@@ -65,3 +65,14 @@ def test_chance_among_few_is_certain_and_nonsense_is_refused() -> None:
         precision(lambda sources: np.zeros((len(sources), 5)), np.empty((0, 2), np.int64), KS)
     with pytest.raises(DataError, match="source user 4 are not numbers"):
         precision(lambda sources: np.full((len(sources), 5), np.nan), np.array([[4, 1]]), KS)
+
+
+def test_anchors_are_split_by_the_share_that_judges_and_users_in_several_are_left_out() -> None:
+    """Pairs 0 and 1 share a source, 1 and 2 a target: each of the three may be wrong."""
+    true = np.array([[5, 1], [5, 2], [6, 2], *([n, n] for n in range(10, 20))])
+    anchors = Anchors.split(true, 0.4, seed=3)
+    assert (len(anchors.judged), len(anchors.known), len(anchors.true)) == (4, 6, 13)
+    assert sorted(np.concatenate([anchors.judged, anchors.known]).tolist()) == true[3:].tolist()
+    assert anchors.given(0.25).tolist() == anchors.known[:2].tolist()
+    assert Anchors.split(true, 0.4, seed=4).judged.tolist() != anchors.judged.tolist()
+    assert Anchors.split(true[:3], 0.4, seed=3).n_usable == 0

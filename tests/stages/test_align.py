@@ -13,10 +13,10 @@ import pytest
 from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.alignment import Anchors
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages import align, check, collect_networks, perturb
-from tasks.stages.align_inputs import Anchors, locate
-from tasks.stages.align_ways import Found, judged
+from tasks.stages.align_inputs import locate
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
 from tasks.stages.runs import Progress
@@ -256,30 +256,6 @@ def test_embeddings_of_a_release_have_its_settings_and_its_attributes() -> None:
     assert metrics("alignment/anchors-50%/precision", 1, "features_epsilon=80.0") == [1, 1]
     weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
     assert np.mean(strong) > np.mean(weak)
-
-
-def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:
-    """Everybody is their own nearest: naming the 48 whom a way may know would be no mistake."""
-    pairs = np.stack([np.arange(60)] * 2, axis=1)
-    anchors = Anchors(pairs[:12], pairs[12:], pairs, 0)
-    eye = np.eye(60)
-    way = Found(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
-    rows = {(one["metric"], one["k"]): one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
-    assert rows["alignment/way/confident/precision", None] == 1
-    assert rows["alignment/way/confident/share", None] == 1
-    assert rows["alignment/way/found", None] == 60
-    assert rows["alignment/way/found/precision", None] == 1
-
-
-def test_given_anchors_are_no_finds() -> None:
-    """A way that is given 48 pairs finds them again, and a wrong one: nothing that is new is right."""
-    pairs = np.stack([np.arange(60)] * 2, axis=1)
-    anchors = Anchors(pairs[:12], pairs[12:], pairs, 0)
-    eye = np.eye(60)
-    way = Found(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
-    rows = {one["metric"]: one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
-    assert rows["alignment/way/found"] == 49
-    assert rows["alignment/way/found/precision"] == 0
 
 
 def no_bits() -> None:

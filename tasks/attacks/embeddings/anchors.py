@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from tasks.attacks.embeddings.links import Estimate
 from tasks.errors import DataError
-from tasks.evaluation.alignment import PairScorer, precision
-from tasks.evaluation.classification import Vectors, check_vectors
+from tasks.evaluation.alignment import Anchors, Found, PairScorer, chance, precision
+from tasks.evaluation.metrics import Record, record
 from tasks.evaluation.statistics import clopper_pearson
 
 WANTED = 0.9
@@ -80,7 +79,7 @@ def reidentify(
     """Attack by nearest accounts; all targets are candidates, and all source users may be named.
 
     Args:
-        score: see `tasks.evaluation.alignment`; `similar` makes one, of embeddings and a map or of attributes.
+        score: see `tasks.evaluation.alignment`; `similar` there makes one, of embeddings and a map or of attributes.
         anchors: (n, 2) source and target of a person, each user once. They judge, and half of them calibrate: an
             attacker knows some people.
         n_sources: how many source users there are; those without an account in the other network can only be named
@@ -106,30 +105,41 @@ def reidentify(
     return Reidentified(at, found.chance, confident(named, n, wanted, rng))
 
 
-def similar(source: Vectors, target: Vectors, *, cosine: bool = True) -> PairScorer:
-    """Scorer by cosine, or by dot product, of vectors in one space.
+def judged(
+    way: str, found: Found, anchors: Anchors, sizes: tuple[int, int], ks: Sequence[int], seed: int
+) -> list[Record]:
+    """The metrics of a way, `alignment/<way>/...`.
 
-    Of bits, as those of SimHash, give them as -1 and 1 and take the dot product: it counts equal bits, without rounding
-    that would tell equally near ones apart.
+    `precision` is that of CSLS, or of the attributes, at each k, over the judging anchors among all targets.
+    `confident/...` is what an attacker gets who names only those of whom it is sure; it may name everybody but the
+    source users of other anchors, whom some ways were given: those would count as wrong names. `found/precision` is the
+    share of true anchors among the pairs found, those left out of whose users a given anchor has one.
 
     Args:
-        source: (n_sources, d), already mapped to the space of the targets (`source @ W`).
-        target: (n_targets, d).
-
-    Raises:
-        DataError: vectors are not finite, or of different length.
+        sizes: users of the two networks.
+        seed: of ties and of halves.
     """
-    check_vectors(source, "source")
-    check_vectors(target, "target")
-    if source.shape[1] != target.shape[1]:
-        raise DataError(f"source and target vectors have {source.shape[1]} and {target.shape[1]} numbers; map one")
-    left, right = (normalize(rows) if cosine else rows for rows in (source, target))
+    n_sources, n_targets = sizes
+    others = np.setdiff1d(anchors.true[:, 0], anchors.judged[:, 0])
+    asked = np.setdiff1d(np.arange(n_sources), others)
+    renumbered = np.stack([np.searchsorted(asked, anchors.judged[:, 0]), anchors.judged[:, 1]], axis=1)
+    result = reidentify(lambda users: found.score(asked[users]), renumbered, len(asked), seed=seed, ks=ks)
+    name = f"alignment/{way}"
+    rows = [record(f"{name}/precision", share.value, k) for k, share in result.at.items()]
+    rows.append(record(f"{name}/confident/share", result.confident.share.value))
+    if result.confident.precision is not None:
+        rows.append(record(f"{name}/confident/precision", result.confident.precision))
+    new = ~(np.isin(found.pairs[:, 0], found.given[:, 0]) | np.isin(found.pairs[:, 1], found.given[:, 1]))
+    named = found.pairs[new] @ (n_targets, 1)
+    rows.append(record(f"{name}/found", len(found.pairs)))
+    if len(named):
+        rows.append(record(f"{name}/found/precision", np.isin(named, anchors.true @ (n_targets, 1)).mean()))
+    return [*rows, record(f"{name}/criterion", found.criterion)]
 
-    def score(users: NDArray[np.int64]) -> NDArray[np.floating]:
-        scores: NDArray[np.floating] = left[users] @ right.T
-        return scores
 
-    return score
+def guessed(ks: Sequence[int], n_targets: int) -> list[Record]:
+    """What guessing gives."""
+    return [record("alignment/chance", chance(k, n_targets), k) for k in ks]
 
 
 def claims(score: PairScorer, anchors: NDArray[np.integer], n_sources: int, rng: np.random.Generator) -> Claims:

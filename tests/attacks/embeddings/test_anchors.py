@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attacks.embeddings.anchors import Claims, choose, claims, confident, reidentify, similar
+from tasks.attacks.embeddings.anchors import Claims, choose, claims, confident, judged, reidentify
 from tasks.errors import DataError
+from tasks.evaluation.alignment import Anchors, Found, similar
 
 
 def people(n: int, others: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,3 +125,27 @@ def test_one_target_no_anchors_and_people_twice() -> None:
         similar(np.ones((3, 2)), np.ones((3, 3)))
     with pytest.raises(DataError, match="source: not finite for 1 users"):
         similar(np.array([[np.inf, 1.0]]), np.ones((3, 2)))
+
+
+def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:
+    """Everybody is their own nearest: naming the 48 whom a way may know would be no mistake."""
+    pairs = np.stack([np.arange(60)] * 2, axis=1)
+    anchors = Anchors(pairs[:12], pairs[12:], pairs)
+    eye = np.eye(60)
+    way = Found(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
+    rows = {(one["metric"], one["k"]): one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
+    assert rows["alignment/way/confident/precision", None] == 1
+    assert rows["alignment/way/confident/share", None] == 1
+    assert rows["alignment/way/found", None] == 60
+    assert rows["alignment/way/found/precision", None] == 1
+
+
+def test_given_anchors_are_no_finds() -> None:
+    """A way that is given 48 pairs finds them again, and a wrong one: nothing that is new is right."""
+    pairs = np.stack([np.arange(60)] * 2, axis=1)
+    anchors = Anchors(pairs[:12], pairs[12:], pairs)
+    eye = np.eye(60)
+    way = Found(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
+    rows = {one["metric"]: one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
+    assert rows["alignment/way/found"] == 49
+    assert rows["alignment/way/found/precision"] == 0

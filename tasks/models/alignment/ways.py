@@ -1,44 +1,22 @@
-"""The ways in which two networks are aligned, and how each is judged (docs/methods.md §6 and §7)."""
+"""The ways in which two networks are aligned (docs/methods.md §6); who is given which anchors is for others to say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.attacks.embeddings.anchors import reidentify, similar
-from tasks.evaluation.alignment import PairScorer, chance
+from tasks.evaluation.alignment import Found, Pairs, similar
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner
 from tasks.models.alignment.csls import mutual
 from tasks.models.alignment.procrustes import Refined, procrustes
-from tasks.stages.align_inputs import Anchors, Vectors
 
-Pairs = NDArray[np.int64]
+Vectors = NDArray[np.float32]
 NOBODY: Pairs = np.empty((0, 2), np.int64)
-Row = dict[str, Any]
-"""metric, k and value."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What one way found.
-
-    score: of every pair of users, higher is nearer.
-    pairs: (n, 2) the users who are each other's nearest, none of whose vectors is zero.
-    criterion: mean cosine of every source user with the nearest target.
-    given: (n_given, 2) the anchors that the way was given.
-    history: how it got there.
-    """
-
-    score: PairScorer
-    pairs: Pairs
-    criterion: float
-    given: Pairs
-    history: dict[str, Any]
 
 
 def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> Found:
@@ -96,49 +74,9 @@ def by_map(aligner: Aligner, refined: Refined, source: Vectors, target: Vectors,
 
 def with_history(found: Found, more: dict[str, Any]) -> Found:
     """The same with more to remember."""
-    return Found(found.score, found.pairs, found.criterion, found.given, found.history | more)
+    return replace(found, history=found.history | more)
 
 
 def nonzero(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:
     """The pairs of users both of whose vectors say something: one of zeros is as near to everybody."""
     return pairs[source[pairs[:, 0]].any(axis=1) & target[pairs[:, 1]].any(axis=1)]
-
-
-def judged(way: str, found: Found, anchors: Anchors, sizes: tuple[int, int], ks: Sequence[int], seed: int) -> list[Row]:
-    """The metrics of a way, `alignment/<way>/...`.
-
-    `precision` is that of CSLS, or of the attributes, at each k, over the judging anchors among all targets.
-    `confident/...` is what an attacker gets who names only those of whom it is sure; it may name everybody but the
-    source users of other anchors, whom some ways were given: those would count as wrong names. `found/precision` is the
-    share of true anchors among the pairs found, those left out of whose users a given anchor has one.
-
-    Args:
-        sizes: users of the two networks.
-        seed: of ties and of halves.
-    """
-    n_sources, n_targets = sizes
-    others = np.setdiff1d(anchors.true[:, 0], anchors.judged[:, 0])
-    asked = np.setdiff1d(np.arange(n_sources), others)
-    renumbered = np.stack([np.searchsorted(asked, anchors.judged[:, 0]), anchors.judged[:, 1]], axis=1)
-    result = reidentify(lambda users: found.score(asked[users]), renumbered, len(asked), seed=seed, ks=ks)
-    name = f"alignment/{way}"
-    rows = [row(f"{name}/precision", share.value, k) for k, share in result.at.items()]
-    rows.append(row(f"{name}/confident/share", result.confident.share.value))
-    if result.confident.precision is not None:
-        rows.append(row(f"{name}/confident/precision", result.confident.precision))
-    new = ~(np.isin(found.pairs[:, 0], found.given[:, 0]) | np.isin(found.pairs[:, 1], found.given[:, 1]))
-    named = found.pairs[new] @ (n_targets, 1)
-    rows.append(row(f"{name}/found", float(len(found.pairs))))
-    if len(named):
-        rows.append(row(f"{name}/found/precision", float(np.isin(named, anchors.true @ (n_targets, 1)).mean())))
-    return [*rows, row(f"{name}/criterion", found.criterion)]
-
-
-def guessed(ks: Sequence[int], n_targets: int) -> list[Row]:
-    """What guessing gives."""
-    return [row("alignment/chance", chance(k, n_targets), k) for k in ks]
-
-
-def row(metric: str, value: float, k: int | None = None) -> Row:
-    """A row of METRICS but for what it is about."""
-    return {"metric": metric, "k": k, "value": value}
