@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
+import polars as pl
 import torch
 from numpy.typing import NDArray
 
@@ -279,6 +280,19 @@ def sampled_ranks(
     ranks = np.empty(len(users), np.int64)
     ranks[order] = above + np.floor(np.random.default_rng(tie_seed).random(len(users)) * (equal + 1)).astype(np.int64)
     return ranks
+
+
+def ranked(items: NDArray[np.int32], scores: NDArray[np.float32], **of: NDArray[np.int32]) -> pl.DataFrame:
+    """Rankings as a table: what each is of, rank from 1, item and score.
+
+    Args:
+        items, scores: (n_rankings, K), best first.
+        of: column -> (n_rankings,), such as the user.
+    """
+    n, k = items.shape
+    columns = {name: np.repeat(values, k) for name, values in of.items()}
+    rank = np.tile(np.arange(1, k + 1, dtype=np.int32), n)
+    return pl.DataFrame(columns | {"rank": rank, "item": items.ravel(), "score": scores.ravel()})
 
 
 def full_metrics(

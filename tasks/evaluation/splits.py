@@ -137,6 +137,24 @@ def folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArray[np.int
     return (rng.permutation(n_rows) % n_folds).astype(np.int32)
 
 
+def of_fold(folds: NDArray[np.integer], fold: int, published: NDArray[np.object_]) -> NDArray[np.str_]:
+    """The split when `fold` is tested: of the others as large a share validates as in the published split.
+
+    Args:
+        folds: (n_rows,) see `folds`.
+        fold: also seeds who validates.
+        published: (n_rows,) names out of `SPLITS`.
+
+    Returns:
+        (n_rows,) names out of `SPLITS`.
+    """
+    share = np.count_nonzero(published == "valid") / np.count_nonzero(published != "test")
+    learnt = np.flatnonzero(folds != fold)
+    held = np.where(folds == fold, TEST, TRAIN)
+    held[np.random.default_rng(fold).permutation(learnt)[: round(share * len(learnt))]] = VALID
+    return np.array(SPLITS)[held]
+
+
 def ranks(n_rows: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """A random rank in (0, 1) for each row.
 

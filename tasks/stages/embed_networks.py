@@ -27,14 +27,14 @@ from tasks.config.networks import NetworkEmbeddings
 from tasks.config.params import Params, entry, load
 from tasks.models import model_class
 from tasks.models.user_networks.base import UserEmbedder
-from tasks.models.user_networks.word2vec import Word2VecConfig
+from tasks.models.user_networks.word2vec import Word2VecConfig, with_word_vectors
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, atomic_write, digest, read_json, require_passed, write_json
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
 from tasks.stages.network_training import fit
-from tasks.stages.networks import read, spent, with_word_vectors
+from tasks.stages.networks import read, spent
 from tasks.stages.screen import Screen
 
 

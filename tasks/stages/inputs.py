@@ -16,6 +16,7 @@ from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
+from tasks.evaluation.splits import of_fold
 from tasks.models.base import Model
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
@@ -48,9 +49,7 @@ class Inputs:
         """What the run of `seed` learns from and is judged on.
 
         Where ratings are cross-validated, the fold of that number is its test and `interactions` has a column
-        `sensitive`; otherwise all seeds have the same.
-
-        Of the other folds as large a share validates as in the published split, drawn by the fold's number.
+        `sensitive` (`of_fold`); otherwise all seeds have the same.
 
         Raises:
             DataError: there is no such fold.
@@ -62,22 +61,10 @@ class Inputs:
         if not (folds["fold"] == seed).any():
             raise DataError(f"{path}: there is no fold {seed}; correct the experiment's seeds")
         rows = self.interactions.join(folds, on=["user", "item"], how="left", maintain_order="left")
-        published = rows["split"].to_numpy()
-        share = np.count_nonzero(published == "valid") / np.count_nonzero(published != "test")
-        learnt = np.flatnonzero(rows["fold"].to_numpy() != seed)
-        validates = np.zeros(len(rows), bool)
-        validates[np.random.default_rng(seed).permutation(learnt)[: round(share * len(learnt))]] = True
-        split = (
-            pl.when(pl.col("fold") == seed)
-            .then(pl.lit("test"))
-            .when(pl.Series(validates))
-            .then(pl.lit("valid"))
-            .otherwise(pl.lit("train"))
-        )
+        split = of_fold(rows["fold"].to_numpy(), seed, rows["split"].to_numpy())
         sensitive = pl.col("sensitivity") < self.sensitive_share
-        return replace(
-            self, interactions=rows.select("user", "item", "rating", "timestamp", split=split, sensitive=sensitive)
-        )
+        rows = rows.select("user", "item", "rating", "timestamp", split=pl.Series(split), sensitive=sensitive)
+        return replace(self, interactions=rows)
 
     def pairs(self, *splits: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Users and items of the interactions in `splits`, sorted by user and item."""

@@ -11,7 +11,6 @@ from tasks import contracts
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
 from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected
-from tasks.models.user_networks.word2vec import Word2VecConfig, word_vectors
 from tasks.privacy.accounting.ledger import LedgerEntry, Protected
 from tasks.stages.common import PERTURBED, read_json
 from tasks.stages.network_files import Source
@@ -79,11 +78,3 @@ def _posts(tables: ProcessedTables) -> Posts | None:
     bounds = np.append(0, posts["tokens"].list.len().to_numpy().cumsum()).astype(np.int64)
     tokens = posts["tokens"].explode().drop_nulls().to_numpy().astype(np.int32)
     return Posts(posts["user"].to_numpy(), bounds, tokens, tables.schema.n_words)
-
-
-def with_word_vectors(data: NetworkData, config: Word2VecConfig, rng: np.random.Generator) -> NetworkData:
-    """The network with vectors of its words, learnt from its own posts; as it is where it has no posts."""
-    if data.posts is None:
-        return data
-    fields = {name: getattr(data, name) for name in data.__dataclass_fields__}
-    return NetworkData(**fields | {"word_vectors": word_vectors(data.posts, config, rng)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.evaluation.rating import mae
+from tasks.evaluation.rating import errors, mae
 
 
 def test_mae_equals_a_loop_over_ratings() -> None:
@@ -39,3 +39,11 @@ def test_single_precision_predictions_are_averaged_in_double() -> None:
 def test_what_is_no_set_of_ratings_is_refused(ratings: list, predictions: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mae(ratings, predictions, 1, 5)
+
+
+def test_errors_are_apart_for_what_users_keep_to_themselves() -> None:
+    truth, guess, sensitive = np.array([1.0, 3, 5]), np.array([2.0, 3, 9]), np.array([True, False, False])
+    assert errors(truth, guess, sensitive, 1, 5) == {
+        "mae": pytest.approx(1 / 3), "mae/uncut": pytest.approx(5 / 3), "mae/sensitive": 1, "mae/public": 0,
+    }  # fmt: skip
+    assert "mae/public" not in errors(truth, guess, np.ones(3, bool), 1, 5)

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from tasks.contracts import SPLITS
 from tasks.errors import DataError
 from tasks.evaluation import splits
-from tasks.evaluation.splits import TEST, TRAIN, VALID, by_time, folds, per_user, positions, ranks, within_users
+from tasks.evaluation.splits import (
+    TEST,
+    TRAIN,
+    VALID,
+    by_time,
+    folds,
+    of_fold,
+    per_user,
+    positions,
+    ranks,
+    within_users,
+)
 
 
 def interactions(counts: list[int], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -182,3 +193,15 @@ def test_ranks_of_a_hundred_million_rows_stay_below_one() -> None:
             return np.array([n - 1])
 
     assert ranks(10**8, Last())[0] < 1
+
+
+def test_a_fold_is_tested_and_of_the_others_the_published_share_validates() -> None:
+    rng = np.random.default_rng(0)
+    fold = folds(103, 5, rng)
+    published = np.array(["train"] * 70 + ["valid"] * 10 + ["test"] * 23, object)
+    held = [of_fold(fold, one, published) for one in range(5)]
+    for one, names in enumerate(held):
+        assert ((names == "test") == (fold == one)).all()
+        assert (names == "valid").sum() == round(10 / 80 * (fold != one).sum())
+        assert (names == of_fold(fold, one, published)).all()
+    assert (held[0] == "valid").tolist() != (held[1] == "valid").tolist()

@@ -5,6 +5,7 @@ Skip-gram is solved in closed form (`skipgram`). Where a network has only vector
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -36,6 +37,11 @@ def word_vectors(posts: Posts, config: Word2VecConfig, rng: np.random.Generator)
     """(n_words, dimension) float32: a vector for each word of the vocabulary."""
     counts = cooccurrences(posts.tokens, posts.of_tokens, posts.n_words, config.window)
     return skipgram_vectors(counts, config.dimension, config.negatives, rng)
+
+
+def with_word_vectors(data: NetworkData, config: Word2VecConfig, rng: np.random.Generator) -> NetworkData:
+    """The network with vectors of its words, learnt from its own posts; as it is where it has no posts."""
+    return data if data.posts is None else replace(data, word_vectors=word_vectors(data.posts, config, rng))
 
 
 def mean_of_words(data: NetworkData, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import polars as pl
 
 from tasks import contracts
 from tasks.config.params import Evaluation, Training
@@ -68,12 +67,4 @@ class TopK:
         ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
         sampled = ranking.sampled_metrics(ranks, evaluation.k)
         metrics = [*records(f"sampled-{evaluation.negatives}", sampled), *records("full", full)]
-        recommendations = pl.DataFrame(
-            {
-                "user": np.repeat(self._users, k),
-                "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), len(self._users)),
-                "item": items.ravel(),
-                "score": scores.ravel(),
-            }
-        )
-        return metrics, recommendations
+        return metrics, ranking.ranked(items, scores, user=self._users)

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import polars as pl
 import torch
 
 from tasks import contracts
@@ -57,7 +56,7 @@ class NextItem:
         if isinstance(model, NextItemRecommender):
             ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
             return next_items.next_metrics(ranked, [self._k])["recall"][self._k]
-        last = self._train.items[self._train.indptr[1:] - 1]
+        last = self._train.last_items
         held = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
         nothing = ranking.Seen.from_pairs(last[:0], last[:0], self._inputs.schema.n_users)
         users = np.arange(self._inputs.schema.n_users, dtype=np.int32)
@@ -84,17 +83,8 @@ class NextItem:
             for protocol, ranked in zip(self.PROTOCOLS, (everything, new), strict=True)
             for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
         ]
-        n_examples = len(everything.users)
-        recommendations = pl.DataFrame(
-            {
-                "user": np.repeat(everything.users, k),
-                "position": np.repeat(everything.positions, k),
-                "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n_examples),
-                "item": everything.items.ravel(),
-                "score": everything.scores.ravel(),
-            }
-        )
-        return metrics, recommendations
+        of = {"user": everything.users, "position": everything.positions}
+        return metrics, ranking.ranked(everything.items, everything.scores, **of)
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.params import Evaluation, Training
 from tasks.evaluation import rating
+from tasks.evaluation.metrics import record
 from tasks.models.base import Model, RatingPredictor
 from tasks.privacy.accounting.ledger import Protected
 from tasks.stages.evaluators.base import Judged
@@ -57,15 +58,10 @@ class Ratings:
         """
         tested = self._inputs.interactions.filter(pl.col("split") == "test").sort("user", "item")
         truth, predicted = self._predicted(model, tested)
-        sensitive = tested["sensitive"].to_numpy()
-        low, high = self._scale.low, self._scale.high
-        values = {"mae": rating.mae(truth, predicted, low, high), "mae/uncut": rating.mae(truth, predicted)}
-        for name, which in (("mae/sensitive", sensitive), ("mae/public", ~sensitive)):
-            if which.any():
-                values[name] = rating.mae(truth[which], predicted[which], low, high)
+        values = rating.errors(truth, predicted, tested["sensitive"].to_numpy(), self._scale.low, self._scale.high)
         for name, amount in model.communication().items():
             values[name if name == "iterations" else f"communication/{name}"] = amount
-        metrics = [{"metric": name, "k": None, "value": value} for name, value in values.items()]
+        metrics = [record(name, value) for name, value in values.items()]
         return metrics, tested.select("user", "item", "rating", prediction=pl.Series(predicted))
 
     def _predicted(self, model: RatingPredictor, rows: pl.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
