@@ -9,9 +9,8 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
 from tasks.datasets.matlab import Range, read_matrix
-from tasks.datasets.options import NoOptions, Options
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

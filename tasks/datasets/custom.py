@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import Places, Source
-from tasks.datasets.options import Options
+from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.text import allow, once
 from tasks.datasets.tables import Column, batches, first_line, in_seconds
 from tasks.errors import DataError

@@ -13,6 +13,7 @@ from io import SEEK_END, BufferedWriter
 from pathlib import Path
 
 import httpx
+from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -20,6 +21,19 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from tasks.errors import ByHandError, DataError
 
 _BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again for
+
+
+class Options(BaseModel):
+    """What params.yaml may say to a source or a format beyond its name.
+
+    No unknown keys, and no guessing: a quoted number, or `true` for 1, is a mistake.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class NoOptions(Options):
+    """For a source or format that leaves nothing open."""
 
 
 @dataclass(frozen=True)

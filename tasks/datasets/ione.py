@@ -11,8 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
 from tasks.datasets.synthetic.text import allow, once, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema

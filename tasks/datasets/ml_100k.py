@@ -9,8 +9,7 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import Places, RemoteFile, Source, fetched
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, fetched
 from tasks.datasets.synthetic.text import allow, content, once, read_table
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import Places, RemoteFile, Source, fetched
-from tasks.datasets.options import NoOptions, Options
+from tasks.datasets.fetch import NoOptions, Options, Places, RemoteFile, Source, fetched
 from tasks.datasets.synthetic.text import (
     BLOCK,
     INTERACTIONS,

@@ -14,8 +14,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, Places, Source, copy, verify
-from tasks.datasets.options import NoOptions, Options
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
 from tasks.datasets.synthetic.text import (
     BLOCK,
     INTERACTIONS,

@@ -42,8 +42,7 @@ from tasks.datasets.accounts import (
     renamed,
     simhash,
 )
-from tasks.datasets.fetch import FormFile, Places, Source, copy
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy
 from tasks.datasets.synthetic.text import SHOWN, content
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema

@@ -9,8 +9,7 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, Places, Source, fetched, verify
-from tasks.datasets.options import NoOptions, Options
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, fetched, verify
 from tasks.datasets.synthetic.text import allow, once, read_table
 from tasks.raw import RawSchema, write_raw_schema
 

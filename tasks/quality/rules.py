@@ -183,3 +183,13 @@ def range_words(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
         return f"must be {low:.10g}" if low == high else f"must be from {low:.10g} to {high:.10g}"
     return f"must be {low:.10g} or more" if low is not None else f"must be {high:.10g} or less"
+
+
+def files(problems: Mapping[str, str | None]) -> Table:
+    """The files of a check: file -> why it cannot be used, or None."""
+    frame = pl.DataFrame(
+        {"file": list(problems), "problem": list(problems.values())}, schema={"file": pl.String, "problem": pl.String}
+    )
+    return Table(
+        "files", frame, (null("problem", "must be empty: every file is there and can be read"),), ids=("file",)
+    )

@@ -3,7 +3,6 @@
 from tasks.quality.alignments import aligned, alignment_metrics
 from tasks.quality.embedded import embedded
 from tasks.quality.embedding_releases import embedding_releases
-from tasks.quality.files import files
 from tasks.quality.metrics import (
     attack_metrics,
     embedding_attack_metrics,
@@ -19,6 +18,7 @@ from tasks.quality.perturbed_networks import perturbed_network
 from tasks.quality.processed import processed
 from tasks.quality.raw import raw
 from tasks.quality.releases import next_items, perturbed, predictions, recommendations
+from tasks.quality.rules import files
 
 __all__ = [
     "aligned",

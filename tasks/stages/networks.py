@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks import contracts
+from tasks.config.networks import Alignment
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
 from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected
 from tasks.stages.common import PERTURBED, read_json
 from tasks.stages.network_files import Source
 
@@ -37,6 +38,17 @@ def spent(source: Source, network: str, setting: str, seed: int, reads: frozense
     for record in read_json(PERTURBED / source.perturbed / "ledger.json"):
         if {key: record.pop(key) for key in of} == of and record["protects"] in reads:
             yield LedgerEntry.model_validate(record)
+
+
+def anchors_entry(options: Alignment) -> LedgerEntry | None:
+    """The entry of the anchors that an alignment hands on; None where it found them without a true one.
+
+    Found anchors follow from embeddings or attributes alone, and cost nothing beside what those did. What a release
+    gives away of who is whom is measured, not accounted: no mechanism hides it.
+    """
+    if options.anchors != "truth":
+        return None
+    return unprotected("anchor", "The model learns from true anchors without noise.")
 
 
 def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed: bool) -> NetworkData:

@@ -38,7 +38,6 @@ from tasks.models import model_class
 from tasks.models.user_networks.base import PairData, PairEmbedder, UserEmbedder
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import runs
-from tasks.stages.anchor_ledger import anchors_entry
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
@@ -61,7 +60,7 @@ from tasks.stages.network_files import (
     write_vectors,
 )
 from tasks.stages.network_training import fit
-from tasks.stages.networks import read, spent
+from tasks.stages.networks import anchors_entry, read, spent
 from tasks.stages.screen import Screen
 
 OF_SUITE = ("embeddings", "aligned")

@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.ml_100k import Published, read
-from tasks.datasets.options import NoOptions
 from tasks.datasets.synthetic import demo
 from tasks.evaluation.splits import per_user
 

@@ -8,8 +8,7 @@ from scipy.io import savemat
 
 from tasks.datasets import epinions
 from tasks.datasets.epinions import ObtainOptions, convert, obtain, source
-from tasks.datasets.fetch import Places
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 

@@ -5,9 +5,8 @@ import pytest
 
 from tasks.datasets import foursquare_twitter
 from tasks.datasets.accounts import SIMHASH
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.foursquare_twitter import FILES, INTERESTS, LABELS, OCCUPATIONS, VECTOR, convert, obtain
-from tasks.datasets.options import NoOptions
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 

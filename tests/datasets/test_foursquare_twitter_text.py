@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from tasks.datasets.accounts import simhash
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.foursquare_twitter_text import FILES, INTERESTS, LABELS, OCCUPATIONS, convert, obtain
-from tasks.datasets.options import NoOptions
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 

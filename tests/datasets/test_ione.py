@@ -4,9 +4,8 @@ import polars as pl
 import pytest
 
 from tasks.datasets import ione
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.ione import ANCHORS, TENTHS, convert, obtain
-from tasks.datasets.options import NoOptions
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 

@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from tasks.datasets import ml_100k
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.ml_100k import ARCHIVE, MEMBERS, obtain, read
-from tasks.datasets.options import NoOptions
 from tasks.errors import DataError
 
 GENRES = ("unknown", "Action", "Drama")

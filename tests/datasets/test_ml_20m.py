@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from tasks.datasets import ml_20m
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.ml_20m import RELEASES, ObtainOptions, convert, obtain
-from tasks.datasets.options import NoOptions
 from tasks.errors import DataError
 from tasks.raw import RawTables, read_raw
 

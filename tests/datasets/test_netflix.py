@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from tasks.datasets import netflix
-from tasks.datasets.fetch import Places
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.netflix import COMBINED, PREFIX, TITLES, ObtainOptions, convert, counts, obtain
-from tasks.datasets.options import NoOptions
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from tasks.datasets.accounts import simhash
-from tasks.datasets.fetch import Places
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.weibo import COLUMNS, FILES, INTERESTS, LABELS, OCCUPATIONS, SOURCE, convert, obtain
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw

@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.datasets.fetch import Places
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.yelp_hin import FEATURES, FILES, SOURCE, ReadOptions, convert, obtain
 from tasks.errors import ByHandError, DataError
 from tasks.papers.protocol import profiles

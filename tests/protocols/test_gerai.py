@@ -9,8 +9,7 @@ import pytest
 from tasks.contracts import Feature, RatingScale, users_schema
 from tasks.datasets import ml_100k
 from tasks.datasets.encoding import encode
-from tasks.datasets.fetch import Places
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import NoOptions, Places
 from tasks.errors import DataError
 from tasks.papers.gerai.protocol import Options, prepare, rating_features
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.config.networks import Alignment, NetworkEmbeddings
-from tasks.stages.anchor_ledger import anchors_entry
+from tasks.stages.networks import anchors_entry
 from tests.stages.tiny_pair import ENTRY
 
 EMBEDDINGS = {

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.fetch import Places, Source
-from tasks.datasets.options import NoOptions
+from tasks.datasets.fetch import NoOptions, Places, Source
 
 SOURCE = Source(
     name="demo",

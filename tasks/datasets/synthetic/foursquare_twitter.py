@@ -17,8 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.datasets.fetch import Places, Source
-from tasks.datasets.options import Options
+from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Crowd, follow_twice, gather, label_table
 from tasks.datasets.synthetic.skew import Ints, choose, scaled, whole
 from tasks.datasets.writing import Words, authors, handles, social_posts, social_vocabulary

@@ -17,8 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.datasets.fetch import Places, Source
-from tasks.datasets.options import Options
+from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.skew import (
     Floats,
     Ints,

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from tasks.datasets.fetch import Places, Source
-from tasks.datasets.options import Options
+from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.skew import (
     Floats,
     Ints,

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import io
 
-from tasks.datasets.fetch import Places, Source
-from tasks.datasets.options import Options
+from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import People, follow, populate
 from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Shelves, choose, scaled, whole
 

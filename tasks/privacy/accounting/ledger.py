@@ -80,6 +80,22 @@ class LedgerEntry(BaseModel):
         return self
 
 
+def unprotected(protects: Protected, reason: str) -> LedgerEntry:
+    """The entry of something that no mechanism protects."""
+    return LedgerEntry(
+        protects=protects,
+        neighbouring="any change",
+        mechanism="none",
+        accounting="published",
+        claimed_epsilon=None,
+        claimed_delta=0.0,
+        accounted_epsilon=None,
+        accounted_delta=0.0,
+        reason=reason,
+        events=(Event(kind="non-private"),),
+    )
+
+
 def left_out(protects: Protected, neighbouring: str, accounting: Accounting, reason: str) -> LedgerEntry:
     """The entry of what there is and nothing is released of: it costs nothing."""
     return LedgerEntry(
