@@ -30,7 +30,7 @@ from tasks.config.params import Experiment, Params, entry, load
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
-from tasks.privacy.accounting.ledger import Event, LedgerEntry, Protected
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
@@ -162,22 +162,6 @@ def ledger(
         what = "features" if model.reads_features() else "sensitive attributes"
         entries.append(unprotected("feature", f"The model reads the users' true {what}."))
     return entries
-
-
-def unprotected(what: Any, reason: str) -> LedgerEntry:
-    """The entry of something that no mechanism protects."""
-    return LedgerEntry(
-        protects=what,
-        neighbouring="any change",
-        mechanism="none",
-        accounting="published",
-        claimed_epsilon=None,
-        claimed_delta=0.0,
-        accounted_epsilon=None,
-        accounted_delta=0.0,
-        reason=reason,
-        events=(Event(kind="non-private"),),
-    )
 
 
 def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
