@@ -67,8 +67,6 @@ class Plugin:
     """Module of the registry."""
     table: str
     entry: str
-    runs: bool = True
-    """Whether its code runs; otherwise its name alone counts, where a stage only writes it down."""
     at: str | None = None
     """The "module" or "module:attribute" itself, where the entry names several."""
 
@@ -192,7 +190,7 @@ class Source:
 
     def modules(self, stage: str, plugins: Iterable[Plugin]) -> frozenset[str]:
         """All modules that a stage runs: its own closure, and those of the plug-ins that its parameters name."""
-        return self.closure(stage, *(self.target(one).partition(":")[0] for one in plugins if one.runs))
+        return self.closure(stage, *(self.target(one).partition(":")[0] for one in plugins))
 
     def digest(self, stage: str, plugins: Iterable[Plugin] = ()) -> str:
         """Fingerprint of the code of a stage: 16 hexadecimal digits.
@@ -213,7 +211,7 @@ class Source:
         plugins = sorted(named, key=lambda one: (one.registry, one.table, one.entry, one.at or ""))
         modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
         lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART]
-        lines += [f"{one.registry}.{one.table}[{one.entry}]" + f" = {self.target(one)}" * one.runs for one in plugins]
+        lines += [f"{one.registry}.{one.table}[{one.entry}] = {self.target(one)}" for one in plugins]
         for module in modules:
             file = self.path(module.name)
             assert file is not None

@@ -54,7 +54,7 @@ def closures(params: Params) -> dict[tuple[str, str], frozenset[str]]:
     for stages in table.dvc_files(params).values():
         for stage in stages:
             for key in stage.items:
-                entries = [source.target(one).partition(":")[0] for one in stage.plugins(key) if one.runs]
+                entries = [source.target(one).partition(":")[0] for one in stage.plugins(key)]
                 found[stage.name, key] = frozenset().union(*map(below, [f"tasks.stages.{stage.module}", *entries]))
     return found
 
@@ -340,3 +340,14 @@ def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_writ
         for one in (whole, float_)
     )
     assert moved(first, second) == of_all | of_ease
+
+
+def test_what_a_system_is_called_counts_where_it_is_written_down(
+    before: dict[str, dict[str, str]], params: Params
+) -> None:
+    """Where an experiment is a parameter, DVC compares it; an attack on attributes has none."""
+    demo = params.suites["demo"]
+    other = demo.experiments["demo-gerai-nf"].model_copy(update={"system": "gcn-nf"})
+    renamed = demo.model_copy(update={"experiments": demo.experiments | {"demo-gerai-nf": other}})
+    found = code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": renamed}}))
+    assert moved(before, found) == {("attack", "demo-gerai-nf")}

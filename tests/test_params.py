@@ -175,6 +175,18 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
             "suites/demo/params.yaml: experiments.demo-bpr.model: unknown model 'brp'",
         ),
         (
+            put(*DEMO, "experiments", "demo-bpr", "system", value="GERAI"),
+            "suites/demo/params.yaml: experiments.demo-bpr.system: .*pattern",
+        ),
+        (
+            put(*DEMO, "experiments", "demo-gcn", "system", value="gerai"),
+            "suites/demo/params.yaml: experiments.demo-gcn.system: 'gerai' is another model's name",
+        ),
+        (
+            put(*DEMO, "tuning", "grid", "dpmf-sound", value={"dimension": [4]}),
+            "suites/demo/tuning.yaml: tuning.grid: unknown system of this suite 'dpmf-sound'; known: ",
+        ),
+        (
             put(*DEMO, "experiments", "demo-bpr", "suite", value="demo"),
             "suites/demo/params.yaml: experiments.demo-bpr.suite: unknown key",
         ),
@@ -423,3 +435,12 @@ def test_a_suite_may_judge_next_items_and_be_attacked_by_nobody(written: Callabl
 
     suite = load(written(change)).suites["demo"]
     assert (suite.task, suite.attack, suite.evaluation.negatives) == ("next-item", None, None)
+
+
+def test_a_system_has_its_models_name_unless_it_says_otherwise() -> None:
+    experiments = load(ROOT / "params.yaml").suites["demo"].experiments
+    assert (experiments["demo-dpmf"].model, experiments["demo-dpmf"].system) == ("dpmf", "dpmf")
+    assert (experiments["demo-dpmf-rigorous"].model, experiments["demo-dpmf-rigorous"].system) == (
+        "dpmf",
+        "dpmf-rigorous",
+    )

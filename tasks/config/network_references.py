@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tasks.config.tasks import TASKS
-from tasks.models import MODELS
 
 if TYPE_CHECKING:
     from tasks.config.params import Experiment, Params, Suite
@@ -76,7 +75,7 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
                 return
         networks = params.embeddings[alone].networks
     if layer == "embeddings":
-        if MODELS[experiment.model] != MODELS[params.embeddings[name].model]:
+        if experiment.model != params.embeddings[name].model:
             yield f"{where}.model: embeddings.{name} is learnt by {params.embeddings[name].model!r}"
         if experiment.config:
             yield f"{where}.config: must be empty; embeddings.{name} says how they are learnt"

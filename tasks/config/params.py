@@ -1,6 +1,7 @@
 """params.yaml and the files of suites/<suite>/ as types.
 
-No field has a default but an empty one: what decides a number is written in these files and nowhere else.
+No field has a default but an empty one, and `system` its model's name: what decides a number is written in these files
+and nowhere else.
 """
 
 from __future__ import annotations
@@ -94,10 +95,8 @@ class Tuning(Strict):
 
     seed: Annotated[int, Field(ge=0)]
     """Seed of every trial; no experiment may use it for a result."""
-    grid: dict[
-        Annotated[str, known("model", lambda: list(MODELS))], dict[str, Annotated[list[Any], Field(min_length=1)]]
-    ]
-    """Model -> configuration key -> values; every combination is one trial."""
+    grid: dict[str, dict[str, Annotated[list[Any], Field(min_length=1)]]]
+    """System -> configuration key -> values; every combination is one trial."""
 
 
 class Experiment(Strict):
@@ -108,6 +107,9 @@ class Experiment(Strict):
     data: str
     features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded|embeddings|aligned)/[a-z0-9-]+$")]
     model: Annotated[str, known("model", lambda: list(MODELS))]
+    """The class that is trained (`tasks.models.MODELS`)."""
+    system: Name = Field(default_factory=lambda given: given["model"])
+    """What results, tables and claims call the model as it is set here; by default the model's name."""
     seeds: Seeds
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
     config: dict[str, Any] = Field(default_factory=dict)

@@ -18,7 +18,7 @@ from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options,
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
-from tasks.models import model_class
+from tasks.models import MODELS, model_class
 from tasks.papers import PROTOCOLS, REPORTS
 
 
@@ -119,12 +119,17 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
         if key in taken:
             yield f"{where}: the suite {taken[key]!r} has an experiment of this name"
         yield from _unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
+        if experiment.system != experiment.model and experiment.system in MODELS:
+            yield f"{where}.system: {experiment.system!r} is another model's name"
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
         if not TASKS[suite.task].networks:
             yield from _features_problems(where, experiment, params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
+    systems = {experiment.system: experiment for experiment in suite.experiments.values()}
+    for one in suite.tuning.grid:
+        yield from _unknown("tuning.grid", one, systems, "system of this suite")
 
 
 def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Iterator[str]:

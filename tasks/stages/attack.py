@@ -120,7 +120,7 @@ def assemble(
     checks: list[dict[str, Any]],
 ) -> None:
     """Put what was guessed of all releases together as the stage's output."""
-    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
+    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.system}
     tables = [
         as_metrics(kind, unit.scores, known).with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
         for (kind, setting, seed), unit in units.items()

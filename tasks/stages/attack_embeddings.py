@@ -191,7 +191,7 @@ def assemble(
     name: str, experiment: Experiment, released: Released, units: list[Unit], checks: list[dict[str, Any]]
 ) -> None:
     """Put what was found in all parts together as the stage's output."""
-    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.model}
+    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.system}
     rows = [
         about | {"setting": unit.setting, "seed": unit.seed} | found
         for unit in units

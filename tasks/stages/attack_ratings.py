@@ -151,7 +151,7 @@ def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[
     """Put what was found at all settings and seeds together as the stage's output."""
     found = {unit: Found.model_validate(read_json(unit.done / FOUND)) for unit in units}
     rows = [
-        (experiment.suite, name, experiment.data, experiment.model, *at, metric_name(attacker), None, value)
+        (experiment.suite, name, experiment.data, experiment.system, *at, metric_name(attacker), None, value)
         for at, one in (((unit.setting, unit.seed), one) for unit, one in found.items())
         for attacker, value in one.errors.items()
     ]

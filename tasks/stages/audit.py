@@ -30,6 +30,8 @@ SAMPLES = 200_000
 """Outputs drawn for each of the two inputs; they can prove bounds up to about 9.5."""
 FITS = 1_000
 """The same where every output is a model."""
+AGGREGATING = ("dipsgnn", "priv-u")
+"""Models that release noisy aggregates of a graph."""
 CONFIDENCE = 0.999
 """Of each bound: a sound mechanism is refuted once in a thousand audits, or less."""
 SEED = 0
@@ -81,7 +83,7 @@ def _features(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 
 
 def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
-    """The noisy counts of `dp-popularity` and `dpmf-rigorous`, at every budget at which the suite runs them."""
+    """The noisy counts of `dp-popularity` and of rigorous `dpmf`, at every budget at which the suite runs them."""
     settings = {
         (float(config["epsilon"]), int(config["contribution"])) for config in _configs(suite, "dp-popularity", params)
     }
@@ -89,7 +91,7 @@ def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
         samples = worst_cases.counts_samples(epsilon, contribution, SAMPLES, _rng())
         neighbouring = f"one user with {contribution} interactions added or removed"
         yield _record("interaction", "discrete Laplace noise on item counts", neighbouring, epsilon, samples)
-    for epsilon in sorted({float(config["epsilon"]) for config in _configs(suite, "dpmf-rigorous", params)}):
+    for epsilon in sorted({float(config["epsilon"]) for config in _configs(suite, "dpmf", params, "rigorous")}):
         samples = worst_cases.counts_samples(epsilon, 1, SAMPLES, _rng())
         mechanism = "objective perturbation of item vectors for public random user vectors"
         neighbouring = "one interaction of one user with one item added or removed"
@@ -98,7 +100,7 @@ def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 
 def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     """Claims of papers that have no proof to lose: what is refuted here is a finding, not a fault to be mended."""
-    for epsilon in sorted({float(config["epsilon"]) for config in _configs(suite, "dpmf", params)}):
+    for epsilon in sorted({float(config["epsilon"]) for config in _configs(suite, "dpmf", params, "published")}):
         from tasks.models.ranking.neighbours import (
             factorisation_samples,  # fits models: seconds to import, for few suites
         )
@@ -108,8 +110,8 @@ def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
         yield _record("interaction", mechanism, neighbouring, epsilon, samples)
     aggregated = {
         (float(config["epsilon"]), float(config["delta"]), int(config["epochs"]))
-        for model in ("dipsgnn", "priv-u")
-        for config in _configs(suite, model, params)
+        for model in AGGREGATING
+        for config in _configs(suite, model, params, "published")
         if config["epsilon"] is not None and config["steps"] == 1
     }
     for epsilon, delta, epochs in sorted(aggregated):
@@ -126,13 +128,18 @@ def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 
 def _releases(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     """The aggregates of DIPSGNN in its sound accountings: all epochs' releases together, or the one that is kept."""
-    for model, how in (
-        ("dipsgnn-rigorous", "one per user and epoch"),
-        ("dipsgnn-cached", "one for all epochs, of initial vectors"),
+    for accounting, how in (
+        ("rigorous", "one per user and epoch"),
+        ("cached", "one for all epochs, of initial vectors"),
     ):
-        budgets = {(float(c["epsilon"]), float(c["delta"]), int(c["epochs"])) for c in _configs(suite, model, params)}
+        budgets = {
+            (float(config["epsilon"]), float(config["delta"]), int(config["epochs"]))
+            for model in AGGREGATING
+            for config in _configs(suite, model, params, accounting)
+            if config["epsilon"] is not None
+        }
         for epsilon, delta, epochs in sorted(budgets):
-            releases = epochs if model == "dipsgnn-rigorous" else 1
+            releases = epochs if accounting == "rigorous" else 1
             ratio = aggregation.rigorous_sigma(releases, 1.0, epsilon, delta)
             samples = worst_cases.aggregates_samples(ratio, releases, SAMPLES, _rng())
             mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
@@ -143,7 +150,7 @@ def _submissions(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     """What users submit in PrivSR's sound accounting, all iterations together, and noisy sums of ratings."""
     budgets = {
         (c["epsilon"], c["delta"], c["epochs"] * c["iterations_per_epoch"], c["dimension"])
-        for c in _configs(suite, "privsr-rigorous", params)
+        for c in _configs(suite, "privsr", params, "rigorous")
     }
     for epsilon, delta, iterations, dimension in sorted(budgets):
         # The mean of equal Gaussian releases is a sufficient statistic of all of them.
@@ -164,8 +171,7 @@ def _published_submissions(suite: str, params: Params) -> Iterator[dict[str, Any
     """
     budgets = {
         (c["epsilon"], c["epsilon"] * (1 + c.get("beta", 0)), c["epochs"] * c["iterations_per_epoch"], c["dimension"])
-        for model in ("privsr", "dpmf-ratings")
-        for c in _configs(suite, model, params)
+        for c in (*_configs(suite, "privsr", params, "published"), *_configs(suite, "dpmf-ratings", params))
         if math.isfinite(c["epsilon"])
     }
     for claimed, epsilon, iterations, dimension in sorted(budgets):
@@ -178,11 +184,13 @@ def _published_submissions(suite: str, params: Params) -> Iterator[dict[str, Any
             yield _record("rating", published_mechanism(epsilon), neighbouring, claimed, samples)
 
 
-def _configs(suite: str, model: str, params: Params) -> Iterator[dict[str, Any]]:
-    """Every configuration with which a suite runs a model."""
-    for experiment in params.experiments.values():
-        if experiment.suite == suite and experiment.model == model:
-            yield from experiment.settings().values()
+def _configs(suite: str, model: str, params: Params, accounting: str | None = None) -> Iterator[dict[str, Any]]:
+    """Every configuration with which a suite runs a model, or those with this accounting."""
+    for experiment in params.suites[suite].experiments.values():
+        if experiment.model == model:
+            for config in experiment.settings().values():
+                if accounting in (None, config.get("accounting")):
+                    yield config
 
 
 def _rng() -> np.random.Generator:

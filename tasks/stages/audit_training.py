@@ -133,7 +133,7 @@ def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> Iter
             controls[without_noise] = {auditor: run.judged(found, delta) for auditor, found in of_control.items()}
         for auditor, found in scores.items():
             control = controls[without_noise][auditor]
-            about = {"experiment": name, "setting": setting, "model": experiment.model, "auditor": auditor}
+            about = {"experiment": name, "setting": setting, "model": experiment.system, "auditor": auditor}
             yield about | _record(run.judged(found, delta), control, entry, delta)
 
 

@@ -72,7 +72,7 @@ def fingerprint(stage: str, key: str, params: Params) -> str:
         ConfigurationError: the parameters name no such stage.
     """
     one = table.named(stage, key, params)
-    return tree().digest(f"{STAGES}.{one.module}", [plugin for plugin in one.plugins(key) if plugin.runs])
+    return tree().digest(f"{STAGES}.{one.module}", one.plugins(key))
 
 
 def require_current(module: str, argument: str) -> None:

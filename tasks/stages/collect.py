@@ -189,7 +189,7 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
     folder = RUNS / experiment.suite / name / "train"
     return System(
         experiment=name,
-        model=experiment.model,
+        name=experiment.system,
         label=label(name, experiment.suite),
         dataset=experiment.data,
         seeds=tuple(experiment.seeds),
@@ -200,13 +200,17 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
 
 
 def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
-    """The parameters that decided an experiment; with those of the embeddings that it takes over."""
+    """The parameters that decided an experiment; with those of the embeddings that it takes over.
+
+    Its system stands under `model`, as everywhere in results.
+    """
 
     def dumped(entry: BaseModel) -> dict[str, Any]:
         return entry.model_dump(mode="json", exclude={"suite", "code"})  # where it stands, and the model's own file
 
     layer, name = experiment.features.split("/")
     parameters = dumped(experiment)
+    parameters["model"] = parameters.pop("system")
     if layer == "aligned":
         parameters["aligned"] = dumped(params.aligned[name])
         alone = params.aligned[name].embeddings

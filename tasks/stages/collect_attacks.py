@@ -18,7 +18,9 @@ def attribute(suite: str, params: Params) -> dict[str, Any]:
     tables = []
     for name, experiment in params.suites[suite].experiments.items():
         gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)
-        tables.append(gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.model).alias("model"), pl.all()))
+        tables.append(
+            gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all())
+        )
     return {"gains": pl.concat(tables)}
 
 

@@ -41,8 +41,8 @@ class Stage:
     plugins: Callable[[str], Iterable[Plugin]] = nothing
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
     order: Callable[[str], list[Any]] = no_order
-    """Instance -> names in the order in which outputs have them: DVC compares tables without order, and 100 is 100.0 to
-    it, but not in a setting's name."""
+    """Instance -> names that outputs have, in their order: DVC compares tables without order, 100 is 100.0 to it, but
+    not in a setting's name, and it knows none that the stage has no parameter for."""
 
 
 def model(name: str) -> Plugin:

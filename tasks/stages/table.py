@@ -354,10 +354,9 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             own: ("title", "paper", "data", "task", "about", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [
-            Plugin("tasks.datasets", "SOURCES", source, runs=False),
             *_paper(suite, "PUBLISHED"),
             *_of_task(suite, task.collects),
             *_of_attack(suite, kind.collects if kind else None),
         ],
-        order=lambda _: _all_names(suite),
+        order=lambda _: [source, *_all_names(suite)],
     )

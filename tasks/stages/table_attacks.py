@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tasks.config.attacks import AttributeAttack, EdgeAttack
-from tasks.config.params import Suite
+from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
 from tasks.stages.stage import Items, Stage, inherited, model, names
 
@@ -25,7 +25,7 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
         params={_file(name): ("attack.split_seed", "attack.target_share")},
     )
     attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-    yield _each("attack", name, suite, deps=(who,), plugins=attackers)
+    yield _each("attack", name, suite, deps=(who,), plugins=attackers, order=_named)
 
 
 def edges(name: str, suite: Suite) -> Iterator[Stage]:
@@ -53,12 +53,22 @@ def edges(name: str, suite: Suite) -> Iterator[Stage]:
 def reconstruction(name: str, suite: Suite) -> Iterator[Stage]:
     """On ratings that users keep to themselves, from what each experiment's parties exchanged."""
     asked = {f"suites/{name}/params.yaml": (*inherited(suite, "experiments"), "experiments.${key}")}
-    yield _each("attack-ratings", name, suite, asked=asked, named=False)
+    yield _each("attack-ratings", name, suite, asked=asked)
 
 
 def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
     """On each experiment's embeddings of users."""
-    yield _each("attack-embeddings", name, suite)
+
+    def joint(experiment: Experiment) -> list[Any]:
+        """Beside those, the model: it says whether the vectors of both networks belong together."""
+        return [experiment.model, *_named(experiment)]
+
+    yield _each("attack-embeddings", name, suite, order=joint)
+
+
+def _named(experiment: Experiment) -> list[Any]:
+    """Beside settings and seeds the system, whose name results have; no parameter of these stages says it."""
+    return [experiment.system, *names(experiment)]
 
 
 def _file(name: str) -> str:
@@ -72,23 +82,12 @@ def _each(
     *,
     deps: tuple[str, ...] = (),
     asked: dict[str, tuple[str, ...]] | None = None,
-    plugins: list[Plugin] | None = None,
-    named: bool = True,
+    plugins: Sequence[Plugin] = (),
+    order: Callable[[Experiment], list[Any]] = names,
 ) -> Stage:
-    """A stage that attacks every experiment by itself; settings and seeds are those of what was released.
-
-    named: whether results have the name of the model.
-    """
+    """A stage that attacks every experiment by itself; settings and seeds are those of what was released."""
     runs = f"data/runs/{name}"
     items: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
-
-    def known(key: str) -> list[Plugin]:
-        of_model = Plugin("tasks.models", "MODELS", suite.experiments[key].model, runs=False)
-        return [*(plugins or ()), *([of_model] if named else [])]
-
-    def order(key: str) -> list[Any]:
-        return names(suite.experiments[key])
-
     return Stage(
         stage,
         stage.replace("-", "_"),
@@ -101,6 +100,6 @@ def _each(
         ),
         outs=(f"{runs}/${{key}}/attack",),
         params={_file(name): ("attack",)} | (asked or {}),
-        plugins=known,
-        order=order,
+        plugins=lambda _: plugins,
+        order=lambda key: order(suite.experiments[key]),
     )

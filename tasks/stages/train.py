@@ -191,7 +191,7 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
             suite=pl.lit(experiment.suite),
             experiment=pl.lit(name),
             dataset=pl.lit(experiment.data),
-            model=pl.lit(experiment.model),
+            model=pl.lit(experiment.system),
         )
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         write_json(place / "ledger.json", entries)

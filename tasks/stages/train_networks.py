@@ -300,7 +300,7 @@ def metrics_table(rows: list[dict[str, Any]], name: str, experiment: Experiment)
         suite=pl.lit(experiment.suite),
         experiment=pl.lit(name),
         dataset=pl.lit(experiment.data),
-        model=pl.lit(experiment.model),
+        model=pl.lit(experiment.system),
     )
 
 

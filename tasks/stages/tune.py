@@ -53,11 +53,11 @@ def main(name: str) -> None:
     params = load()
     experiment = entry("experiments", name, params.experiments)
     require_passed("processed", experiment.data)
-    grid = params.suites[experiment.suite].tuning.grid.get(experiment.model)
+    grid = params.suites[experiment.suite].tuning.grid.get(experiment.system)
     if not grid:
         file = own_file(experiment.suite, key="tuning")
         raise ConfigurationError(
-            f"{file}: tuning.grid: nothing to try for {experiment.model!r}; add its keys and values"
+            f"{file}: tuning.grid: nothing to try for {experiment.system!r}; add its keys and values"
         )
     overrides = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     with Screen(name, len(overrides)) as screen:

@@ -32,8 +32,8 @@ GRAPH = COMMON | {"steps": 1}
 NOISY = GRAPH | {"user_dimension": 50, "clip": 0.4, "epsilon": 5.0, "delta": 1e-6, "accounting": "published"}
 CONFIGS: dict[str, dict[str, object]] = {
     "dipsgnn": NOISY,
-    "dipsgnn-rigorous": NOISY | {"accounting": "rigorous"},
-    "dipsgnn-cached": NOISY | {"accounting": "cached"},
+    "dipsgnn, rigorous": NOISY | {"accounting": "rigorous"},
+    "dipsgnn, cached": NOISY | {"accounting": "cached"},
     "srgnn": GRAPH,
     "edgerand": NOISY,
     "sasrec": COMMON | {"heads": 1},
@@ -64,7 +64,7 @@ def data() -> TrainingData:
 
 def ready(name: str, known: TrainingData) -> SequenceModel:
     """A model that has trained for an epoch, which is the warm-up."""
-    cls = model_class(name)
+    cls = model_class(name.partition(",")[0])
     model = cls(cls.Config.model_validate(CONFIGS[name])).fit(known, rng=np.random.default_rng(0))
     assert isinstance(model, SequenceModel)
     model.network.train()

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tasks.models import model_class
 from tasks.training_data import TrainingData
+from tests.systems import system_class
 
 N_USERS, N_ITEMS = 12, 9
 BASE = {
@@ -54,7 +54,7 @@ def poisoned(data: TrainingData) -> TrainingData:
 
 
 def make(name: str, **override):
-    cls = model_class(name)
+    cls = system_class(name)
     return cls(cls.Config.model_validate(CONFIGS[name] | override))
 
 

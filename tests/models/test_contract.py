@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from tasks.errors import DataError
-from tasks.models import MODELS, model_class
 from tasks.models.base import Recommender
 from tasks.models.training import EpochModel, PairwiseModel
 from tasks.stages.monitor import Monitor, Screen
 from tasks.training_data import TrainingData
+from tests.systems import system_class, systems
 
 EPOCHS = {"epochs": 25, "batch_size": 64, "learning_rate": 0.01, "dimension": 4, "regularization": 1e-3}
 """Small and regularised: a large model memorises the training items and takes held-out ones for negatives."""
@@ -89,10 +89,10 @@ CONFIGS |= {
     "dpvae-compact": ROWS | PRIVATE | {"accounting": "rigorous", "popularity": 0.1, "frozen_encoder": True},
 }
 TINY |= {name: {"batch_size": 3} for name in ("ae", "mf", "svd", "vae", "dpvae", "dpvae-rigorous", "dpvae-compact")}
-RECOMMENDERS = [name for name in MODELS if issubclass(model_class(name), Recommender)]
+RECOMMENDERS = [name for name in systems() if issubclass(system_class(name), Recommender)]
 PERSONALISED = [name for name in RECOMMENDERS if "popularity" not in name]
-BY_EPOCHS = [name for name in RECOMMENDERS if issubclass(model_class(name), EpochModel)]
-PAIRWISE = [name for name in RECOMMENDERS if issubclass(model_class(name), PairwiseModel)]
+BY_EPOCHS = [name for name in RECOMMENDERS if issubclass(system_class(name), EpochModel)]
+PAIRWISE = [name for name in RECOMMENDERS if issubclass(system_class(name), PairwiseModel)]
 
 
 def checkerboard(n_users: int = 40, n_items: int = 30, seed: int = 0) -> tuple[TrainingData, np.ndarray]:
@@ -122,7 +122,7 @@ def attributes(n_users: int) -> dict[str, np.ndarray]:
 
 
 def make(name: str, **override):
-    cls = model_class(name)
+    cls = system_class(name)
     return cls(cls.Config.model_validate(CONFIGS[name] | override))
 
 
@@ -180,7 +180,7 @@ def test_save_and_load_change_no_score(name, tmp_path):
     data, _ = checkerboard()
     model = trained(name)
     model.save(tmp_path / "model.safetensors")
-    loaded = model_class(name).load(tmp_path / "model.safetensors")
+    loaded = system_class(name).load(tmp_path / "model.safetensors")
     assert torch.equal(all_scores(loaded, data), all_scores(model, data))
     assert loaded.config == model.config
 
@@ -189,7 +189,7 @@ def test_save_and_load_change_no_score(name, tmp_path):
 def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not a model")
     with pytest.raises(DataError, match="not a saved model") as error:
-        model_class(name).load(tmp_path / "model.safetensors")
+        system_class(name).load(tmp_path / "model.safetensors")
     assert "\n" not in str(error.value)
 
 

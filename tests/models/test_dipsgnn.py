@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN, LONGEST
 from tasks.models.sessions.gated import GatedSessions
 from tasks.models.sessions.sequential import NO_DROPOUT
@@ -18,6 +17,7 @@ from tasks.sequences import Sequences
 from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
 from tests.models.test_next_item_contract import learning, ragged
 from tests.models.test_sessions import CLIP, KINDS, OWNERS, PARTS, data, gradients
+from tests.systems import system_class
 
 FALSE_ALARM = 1e-6
 """Chance of each statistical test below to fail with right code, were its seed not fixed."""
@@ -26,7 +26,7 @@ PER_VISIT = ("rigorous", "cached")
 
 
 def trained(accounting: str = "published", of=None, name: str = "dipsgnn", **override):
-    cls = model_class(name)
+    cls = system_class(name)
     model = cls(cls.Config.model_validate(SETTINGS | {"accounting": accounting} | override))
     return model.fit(of or data(), rng=np.random.default_rng(0))
 
@@ -302,7 +302,7 @@ def test_a_loaded_model_repeats_the_release_of_the_saved_one(tmp_path):
         for name in ("dipsgnn", "priv-u"):
             model = trained(accounting, name=name)
             model.save(tmp_path / "model.safetensors")
-            loaded = model_class(name).load(tmp_path / "model.safetensors")
+            loaded = system_class(name).load(tmp_path / "model.safetensors")
             assert torch.equal(loaded.score_next(data().sequences), model.score_next(data().sequences))
 
 

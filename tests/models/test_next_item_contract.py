@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from tasks.errors import DataError
-from tasks.models import MODELS, model_class
 from tasks.models.base import NextItemRecommender
 from tasks.models.training import EpochModel
 from tasks.sequences import Sequences
 from tasks.stages.monitor import Monitor, Screen
 from tasks.training_data import TrainingData
+from tests.systems import system_class, systems
 
 GRAPH = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.0, "steps": 1}
 NOISY = GRAPH | {"user_dimension": 4, "clip": 1.0, "epsilon": 1000.0, "delta": 1e-5, "accounting": "published"}
@@ -41,8 +41,8 @@ CONFIGS = {
     "dpsgd": {key: value for key, value in NOISY.items() if key != "accounting"}
     | {"epochs": 100, "batch_size": 1000, "learning_rate": 0.03, "clip_norm": 1.0},
 }
-NEXT_ITEM = [name for name in MODELS if issubclass(model_class(name), NextItemRecommender)]
-BY_EPOCHS = [name for name in NEXT_ITEM if issubclass(model_class(name), EpochModel)]
+NEXT_ITEM = [name for name in systems() if issubclass(system_class(name), NextItemRecommender)]
+BY_EPOCHS = [name for name in NEXT_ITEM if issubclass(system_class(name), EpochModel)]
 N_ITEMS = 12
 
 
@@ -72,7 +72,7 @@ def grammar(n_users: int = 60, n_items: int = N_ITEMS, seed: int = 0) -> Trainin
 
 
 def make(name: str, **override):
-    cls = model_class(name)
+    cls = system_class(name)
     return cls(cls.Config.model_validate(CONFIGS[name] | override))
 
 
@@ -125,7 +125,7 @@ def test_save_and_load_change_no_score(name, tmp_path):
     data = grammar()
     model = trained(name)
     model.save(tmp_path / "model.safetensors")
-    loaded = model_class(name).load(tmp_path / "model.safetensors")
+    loaded = system_class(name).load(tmp_path / "model.safetensors")
     assert torch.equal(loaded.score_next(data.sequences), model.score_next(data.sequences))
     assert loaded.config == model.config
 
@@ -134,7 +134,7 @@ def test_save_and_load_change_no_score(name, tmp_path):
 def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not a model")
     with pytest.raises(DataError, match="not a saved model") as error:
-        model_class(name).load(tmp_path / "model.safetensors")
+        system_class(name).load(tmp_path / "model.safetensors")
     assert "\n" not in str(error.value)
 
 

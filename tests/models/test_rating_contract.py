@@ -7,25 +7,25 @@ import pytest
 import torch
 
 from tasks.errors import DataError
-from tasks.models import MODELS, model_class
 from tasks.models.base import RatingPredictor
 from tasks.models.training import EpochModel
 from tasks.stages.monitor import Monitor, Screen
 from tasks.training_data import TrainingData
 from tests.models import social_data
 from tests.models.social_data import ratings
+from tests.systems import system_class, systems
 
 MEANS = {"of": "bias", "damping": 1.0, "scale": (1, 5)}
 CONFIGS = social_data.CONFIGS | {
     "rating-means": MEANS,
     "dp-rating-means": MEANS | {"epsilon": 1.0, "variance": 1.0},
 }
-PREDICTORS = [name for name in MODELS if issubclass(model_class(name), RatingPredictor)]
-BY_EPOCHS = [name for name in PREDICTORS if issubclass(model_class(name), EpochModel)]
+PREDICTORS = [name for name in systems() if issubclass(system_class(name), RatingPredictor)]
+BY_EPOCHS = [name for name in PREDICTORS if issubclass(system_class(name), EpochModel)]
 
 
 def make(name: str, **override):
-    cls = model_class(name)
+    cls = system_class(name)
     return cls(cls.Config.model_validate(CONFIGS[name] | override))
 
 
@@ -107,7 +107,7 @@ def test_save_and_load_change_no_prediction(name, tmp_path):
     data = ratings()
     model = fitted(name, data)
     model.save(tmp_path / "model.safetensors")
-    loaded = model_class(name).load(tmp_path / "model.safetensors")
+    loaded = system_class(name).load(tmp_path / "model.safetensors")
     assert torch.equal(everything(loaded, data), everything(model, data))
     assert loaded.config == model.config
     assert loaded.observed() is None
@@ -117,7 +117,7 @@ def test_save_and_load_change_no_prediction(name, tmp_path):
 def test_a_damaged_file_is_refused_in_one_line(name, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not a model")
     with pytest.raises(DataError, match="not a saved model") as error:
-        model_class(name).load(tmp_path / "model.safetensors")
+        system_class(name).load(tmp_path / "model.safetensors")
     assert "\n" not in str(error.value)
 
 

@@ -8,11 +8,11 @@ import torch
 from pydantic import ValidationError
 
 from tasks.config.params import first_error
-from tasks.models import model_class
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.training_data import TrainingData
 from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes
 from tests.models.test_next_item_contract import learning, ragged
+from tests.systems import system_class
 
 CLIP = 0.7
 PUBLIC = {"epochs": 1, "batch_size": 4, "learning_rate": 0.01, "dimension": 5}
@@ -44,7 +44,7 @@ def data(parts=PARTS, owners=OWNERS, n_items: int = N_ITEMS) -> TrainingData:
 
 
 def trained(name: str, of: TrainingData | None = None, **override):
-    cls = model_class(name)
+    cls = system_class(name)
     model = cls(cls.Config.model_validate(KINDS[name][0] | override))
     return model.fit(of or data(), rng=np.random.default_rng(0))
 
@@ -136,7 +136,7 @@ LEARN = {"epochs": 10, "batch_size": 8, "learning_rate": 0.02, "dimension": 12, 
 def test_features_stay_with_their_users_through_every_shuffle(name):
     """Batches mix users anew each epoch: with another user's features a quarter of the next items could be found."""
     known, own = classes_of_users()
-    cls = model_class(name)
+    cls = system_class(name)
     settings = LEARN if name == "apgnn" else SCALED | LEARN | BY_FEATURES[name]
     model = cls(cls.Config.model_validate(settings)).fit(known, rng=np.random.default_rng(0))
     rng = np.random.default_rng(1)
@@ -191,7 +191,7 @@ def test_a_users_vector_is_found_by_the_id(name):
 )
 @pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
 def test_a_setting_that_means_nothing_is_refused_in_one_line_that_names_it(name, key, wrong):
-    cls = model_class(name)
+    cls = system_class(name)
     with pytest.raises(ValidationError) as error:
         cls.Config.model_validate(SCALED | {"steps": 1, "epsilon": 4.0} | wrong)
     line = first_error(error.value)

@@ -15,6 +15,7 @@ from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.published import ATTACKERS
 from tests import parameters
+from tests.systems import systems
 
 ROOT = Path(__file__).resolve().parents[2]
 CUTOFFS = (5, 10, 15, 20, 25, 30)
@@ -35,9 +36,9 @@ QUALITY = {
     "rap": 0.34,
     "gerai-nl": 0.28,
 }
-"""Level of the made-up ranking metrics per model."""
+"""Level of the made-up ranking metrics per system."""
 LEAK = dict.fromkeys(QUALITY, 0.0) | {"bpr": 0.05, "gcn": 0.08, "gerai": 0.03, "gerai-nf": 0.04, "rap": 0.03}
-"""Made-up advantage of the neural attacker per model."""
+"""Made-up advantage of the neural attacker per system."""
 WIDTH = 0.02
 """Made-up intervals of gains reach so far on both sides."""
 SMALL = ("popularity", "dp-popularity", "bpr", "gcn", "gerai", "gerai-nf")
@@ -124,15 +125,16 @@ def build(
     dataset = params["suites"][suite]["data"]
     params["suites"][suite]["title"] = f"Example {word}"
     experiments = params["suites"][suite]["experiments"] = {
-        f"{suite}-{model}": {
+        f"{suite}-{system}": {
             "data": dataset,
-            "features": f"perturbed/gerai-{dataset}" if sweep and model == "gerai" else f"processed/{dataset}",
-            "model": model,
+            "features": f"perturbed/gerai-{dataset}" if sweep and system == "gerai" else f"processed/{dataset}",
+            "model": systems()[system],
+            "system": system,
             "seeds": list(SEEDS),
-            "config": CONFIG if model in SPENT else {},
-            "sweep": SWEEPS.get(model, []) if sweep else [],
+            "config": CONFIG if system in SPENT else {},
+            "sweep": SWEEPS.get(system, []) if sweep else [],
         }
-        for model in models
+        for system in models
     }
     parameters.write(params, place)
     reference = place / "data/reference/paper_tables.csv"
@@ -164,21 +166,21 @@ def run(
     attributes: tuple[str, ...],
 ) -> None:
     """The train and attack folders of one experiment."""
-    model = experiment["model"]
+    system = experiment["system"]
     folder = place / "data/runs" / suite / name
     settings = ["base", *(f"{key}={value}" for point in experiment["sweep"] for key, value in point.items())]
     spent = [
         {"setting": setting, "seed": seed} | marked(one, word)
         for setting in settings
         for seed in SEEDS
-        for one in SPENT.get(model, [entry("interaction")])
+        for one in SPENT.get(system, [entry("interaction")])
     ]
     write(folder / "train/ledger.json", spent)
     epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n} for n in (1, 2, 3)]
-    trained = {} if "popularity" in model else {setting: {str(seed): epochs for seed in SEEDS} for setting in settings}
+    trained = {} if "popularity" in system else {setting: {str(seed): epochs for seed in SEEDS} for setting in settings}
     write(folder / "train/history.json", trained)
-    attacked = pl.concat([attack(model, attributes), blurring(attributes if model == "blurm" else ())])
-    for stage, rows in (("train", ranking(model)), ("attack", attacked)):
+    attacked = pl.concat([attack(system, attributes), blurring(attributes if system == "blurm" else ())])
+    for stage, rows in (("train", ranking(system)), ("attack", attacked)):
         checks = [check("processed", dataset), check("recommendations", name), check(word, word)]
         targets = {"targets": 189} if stage == "attack" else {}
         write(folder / stage / "inputs.json", {"checks": checks, "synthetic": synthetic} | targets)
@@ -196,7 +198,7 @@ def run(
         seconds = {f"{setting}-seed-{seed}": [1.0, 1.5, 2.0] for seed in SEEDS for setting in settings}
         timed = {"epoch_seconds": seconds} if stage == "train" and trained else {}
         write(place / "data/provenance" / stage / f"{name}.json", record | timed)
-        about = {"suite": suite, "experiment": name, "dataset": dataset, "model": model}
+        about = {"suite": suite, "experiment": name, "dataset": dataset, "model": system}
         table = pl.concat(
             [
                 rows.with_columns(setting=pl.lit(setting), **{key: pl.lit(value) for key, value in about.items()})
@@ -204,7 +206,7 @@ def run(
             ]
         )
         contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
-    contracts.write(gains(model, attributes, settings), folder / "attack/gains.parquet", GAINS)
+    contracts.write(gains(system, attributes, settings), folder / "attack/gains.parquet", GAINS)
 
 
 def marked(one: LedgerEntry, word: str) -> dict[str, Any]:
@@ -219,16 +221,16 @@ def marked(one: LedgerEntry, word: str) -> dict[str, Any]:
     return record
 
 
-def ranking(model: str) -> pl.DataFrame:
+def ranking(system: str) -> pl.DataFrame:
     """Made-up ranking metrics of every seed: columns metric, k, seed, value."""
-    noise = np.random.default_rng(list(model.encode()))
+    noise = np.random.default_rng(list(system.encode()))
     return pl.DataFrame(
         [
             {
                 "metric": f"{protocol}/{metric}",
                 "k": k,
                 "seed": seed,
-                "value": QUALITY[model] * scale + k / 100 + noise.normal(0, 0.002),
+                "value": QUALITY[system] * scale + k / 100 + noise.normal(0, 0.002),
             }
             for protocol, scale in (("sampled-100", 1.0), ("full", 0.3))
             for metric in ("hit", "ndcg", "mrr")
@@ -238,9 +240,9 @@ def ranking(model: str) -> pl.DataFrame:
     )
 
 
-def attack(model: str, attributes: tuple[str, ...]) -> pl.DataFrame:
+def attack(system: str, attributes: tuple[str, ...]) -> pl.DataFrame:
     """Made-up attack metrics of every seed; only the neural attacker gains anything."""
-    noise = np.random.default_rng(list(model.encode()))
+    noise = np.random.default_rng(list(system.encode()))
     rows = []
     for attribute in attributes:
         majority = MAJORITY.get(attribute, 0.5)
@@ -248,14 +250,14 @@ def attack(model: str, attributes: tuple[str, ...]) -> pl.DataFrame:
             rows.append((f"attribute/{attribute}/majority/f1", 0, seed, majority))
             for attacker in ATTACKERS:
                 for k in (0, *CUTOFFS):
-                    gain = LEAK[model] if attacker == "neural" and k else 0.0
+                    gain = LEAK[system] if attacker == "neural" and k else 0.0
                     value = majority + gain + (noise.normal(0, 0.003) if attacker == "neural" else -0.05)
                     rows.append((f"attribute/{attribute}/{attacker}/f1", k, seed, value))
                     rows.append((f"attribute/{attribute}/{attacker}/advantage", k, seed, value - majority))
     return pl.DataFrame(rows, schema=["metric", "k", "seed", "value"], orient="row")
 
 
-def gains(model: str, attributes: tuple[str, ...], settings: list[str]) -> pl.DataFrame:
+def gains(system: str, attributes: tuple[str, ...], settings: list[str]) -> pl.DataFrame:
     """Made-up gains: a neural attacker that sees recommendations gains `LEAK` over everything, no other gains."""
     rows = [
         {"setting": setting, "attribute": attribute, "attacker": attacker, "k": k, "control": control}
@@ -265,7 +267,7 @@ def gains(model: str, attributes: tuple[str, ...], settings: list[str]) -> pl.Da
         for attacker in ATTACKERS
         for k in (0, *CUTOFFS)
         for control in ("majority", *(["ratings"] if k else []), *(["random"] if k == 10 else []))
-        for gain in [(LEAK[model] if k else 0.0) if attacker == "neural" else -0.05 * (control != "ratings")]
+        for gain in [(LEAK[system] if k else 0.0) if attacker == "neural" else -0.05 * (control != "ratings")]
     ]
     return pl.DataFrame(rows)
 

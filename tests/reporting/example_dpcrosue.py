@@ -289,7 +289,7 @@ def _system(suite: str, name: str, networks: tuple[Network, ...]) -> System:
     epochs = [{"epoch": n, "loss": 1 / n, "valid": None} for n in range(1, 6)]
     return System(
         experiment=experiment,
-        model={"rgcn-attribute-free": "rgcn"}.get(name, name.removesuffix("-rigorous")),
+        name={"rgcn-attribute-free": "rgcn"}.get(name, name.removesuffix("-rigorous")),
         label=label(experiment, suite),
         **made.about({}, SEEDS),
         history={BASE: {str(seed): epochs for seed in SEEDS}} if learns else {},

@@ -197,7 +197,7 @@ def _system(suite: str, name: str, *, metadata: bool) -> System:
         history = {BASE: {str(seed): epochs for seed in SEEDS}}
     return System(
         experiment=experiment,
-        model="dpvae" if name.startswith("dpvae") else name,
+        name="dpvae" if name.startswith("dpvae") else name,
         label=label(experiment, suite),
         **made.about(config, SEEDS),
         history=history,

@@ -147,7 +147,7 @@ def _system(suite: str, name: str) -> System:
     lines: list[LedgerEntry] = SPENT.get(name, [entry("edge")])
     return System(
         experiment=experiment,
-        model="bpr" if name == "bprmf" else name,
+        name="bpr" if name == "bprmf" else name,
         label=label(experiment, suite),
         **made.about(CONFIG, SEEDS),
         history=history,

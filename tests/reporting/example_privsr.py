@@ -171,7 +171,7 @@ def _system(suite: str, name: str) -> System:
     epochs = [{"epoch": n, "loss": 1 / n, "valid": -ERROR[name] - 0.1 / n} for n in range(1, 6)]
     return System(
         experiment=experiment,
-        model=MODELS.get(name, name),
+        name=MODELS.get(name, name),
         label=label(experiment, suite),
         **made.about(CONFIG.get(name, {}), SEEDS),
         history={BASE: {str(seed): epochs for seed in SEEDS}} if learns else {},

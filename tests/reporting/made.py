@@ -15,7 +15,7 @@ from tests.reporting.example import ROOT
 
 def metrics(suite: str, system: System, rows: Iterable[tuple[str, str, int | None, int, float]]) -> pl.DataFrame:
     """METRICS of one system from (setting, metric, k, seed, value)."""
-    about = {"suite": suite, "experiment": system.experiment, "dataset": "made-up", "model": system.model}
+    about = {"suite": suite, "experiment": system.experiment, "dataset": "made-up", "model": system.name}
     return pl.DataFrame(
         [
             about | {"setting": setting, "seed": seed, "metric": metric, "k": k, "value": value}

@@ -33,7 +33,7 @@ def test_figure_2_varies_three_keys_in_four_panels_each(every: Results) -> None:
     assert len(panels) == 12
     first, second = panels[:2]
     assert [level.name for level in first.levels] == ["level of rap"]
-    assert first.levels[0].y == pytest.approx(every.values(every.with_model("rap"), "sampled-100/hit", K).mean())
+    assert first.levels[0].y == pytest.approx(every.values(every.called("rap"), "sampled-100/hit", K).mean())
     assert [level.name.partition(" (")[0] for level in second.levels] == ["majority guess", "ratings alone"]
     xs = [point.x for point in first.series[0].points]
     assert xs == pytest.approx([math.log10(value) for value in (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)])

@@ -16,12 +16,12 @@ from tests.reporting.example import SEEDS, SPENT
 def test_seeds_that_spent_the_same_share_a_line(real: Results) -> None:
     for system in real.systems:
         lines = ledger.base_lines(real, system)
-        assert len(lines) == len(SPENT.get(system.model, [None]))
+        assert len(lines) == len(SPENT.get(system.name, [None]))
         assert all(line.seeds == SEEDS for line in lines)
 
 
 def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
-    system = real.with_model("dp-popularity")
+    system = real.called("dp-popularity")
     first, *others = system.spent
     more = Spent(first.setting, first.seed, first.entry.model_copy(update={"accounted_epsilon": 2.0}))
     changed = replace(system, spent=(more, *others))
@@ -31,7 +31,7 @@ def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
 
 
 def test_budgets_of_different_things_add_up(real: Results) -> None:
-    system = real.with_model("dp-popularity")
+    system = real.called("dp-popularity")
     features = [
         Spent(one.setting, one.seed, one.entry.model_copy(update={"protects": "feature", "accounted_epsilon": 20.0}))
         for one in system.spent
@@ -41,7 +41,7 @@ def test_budgets_of_different_things_add_up(real: Results) -> None:
 
 
 def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
-    system = real.with_model("dp-popularity")
+    system = real.called("dp-popularity")
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
 
     def entry(spent: Spent, **update: object) -> Spent:
@@ -55,7 +55,7 @@ def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
 
 def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) -> None:
     """Interactions and features share it, whatever entries say of single seeds; another relation shares nothing."""
-    system = real.with_model("dp-popularity")
+    system = real.called("dp-popularity")
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
 
     def told(**features: object) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
 
 
 def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
-    (line,) = ledger.base_lines(real, real.with_model("dp-popularity"))
+    (line,) = ledger.base_lines(real, real.called("dp-popularity"))
     assert line.audit is real.audit[0]
     other = line.entry.model_copy(update={"claimed_epsilon": 2.0})
     assert ledger.audit_of(real, other) is None
@@ -88,7 +88,7 @@ def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
 
 
 def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -> None:
-    found = {system.model: ledger.total_epsilon(real, system) for system in real.systems}
+    found = {system.name: ledger.total_epsilon(real, system) for system in real.systems}
     assert found == dict.fromkeys(found) | {"dp-popularity": 1.0}
 
 
@@ -102,7 +102,7 @@ def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
 
 
 def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> None:
-    assert set(ledger.frame(real)["model"]) == {system.model for system in real.systems}
+    assert set(ledger.frame(real)["model"]) == {system.name for system in real.systems}
     swept = ledger.frame(read(sweep=True)).filter(pl.col("model") == "gerai")
     assert {"base", "epsilon=0.1", "features_epsilon=0.5", "dimension=100"} <= set(swept["setting"])
 
@@ -119,7 +119,7 @@ def test_what_was_spent_on_synthetic_data_is_labelled(real: Results, demo: Resul
 def test_what_a_mechanism_keeps_at_any_budget_is_said_where_it_was_used(real: Results) -> None:
     (note,) = details.notes(real)
     assert "probability one half at any budget" in note
-    without = replace(real, systems=tuple(one for one in real.systems if "gerai" not in one.model))
+    without = replace(real, systems=tuple(one for one in real.systems if "gerai" not in one.name))
     assert details.notes(without) == []
 
 

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from tasks.config.params import load
-from tasks.models import MODELS
 from tasks.papers import REPORTS
 from tasks.papers.dipsgnn.published import DIPSGNN
 from tasks.papers.dpcrosue.published import DPCROSUE
@@ -20,6 +19,7 @@ from tasks.stages.papers import describe
 from tasks.stages.report import report_of
 from tests.reporting import example_privsr, shown
 from tests.reporting.example import ROOT
+from tests.systems import systems
 
 PAPERS = {key: describe(key) for key in REPORTS}
 ALONE = {"gerai": "ml-100k", "dipsgnn": "ml-1m"}
@@ -137,7 +137,7 @@ def _protocols(table: Table) -> set[str]:
     return {column.protocol for part in table.parts for column in part.columns}
 
 
-def test_methods_of_the_suite_name_registered_models() -> None:
+def test_methods_of_the_suite_are_models_or_systems() -> None:
     run = {"BPR", "GCN", "GERAI", "GERAI-NL", "GERAI-NF"}
-    assert {GERAI.methods[name] for name in run} <= set(MODELS)
+    assert {GERAI.methods[name] for name in run} <= set(systems())
     assert {name for table in GERAI.tables for name in table.methods} <= set(GERAI.methods)

@@ -45,7 +45,7 @@ def test_the_index_knows_what_there_is(real: Results) -> None:
     assert real.attackers("age")[0] == "neural"
     assert "majority" not in real.attackers("age")
     assert real.majority("gender") == pytest.approx(MAJORITY["gender"])
-    assert [system.model for system in real.yardsticks] == ["popularity", "dp-popularity"]
+    assert [system.name for system in real.yardsticks] == ["popularity", "dp-popularity"]
 
 
 def test_labels_drop_the_suite() -> None:
@@ -53,7 +53,7 @@ def test_labels_drop_the_suite() -> None:
 
 
 def test_gains_are_those_of_the_setting_base(every: Results) -> None:
-    system = every.with_model("gerai")
+    system = every.called("gerai")
     gain = every.gain(system, "age", "neural", 10, "random")
     assert gain is not None
     assert (gain.mean, gain.low, gain.high) == pytest.approx((0.03, 0.01, 0.05))

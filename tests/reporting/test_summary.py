@@ -44,7 +44,7 @@ def test_a_private_system_below_dp_popularity_is_named(real: Results) -> None:
 def test_what_protection_costs_is_told_beside_the_better_open_system(every: Results) -> None:
     text = lead(every, K)
     assert "beside ease (0.2" in text
-    gap = every.values(every.with_model("rap"), "full/ndcg", K) - every.values(every.with_model("ease"), "full/ndcg", K)
+    gap = every.values(every.called("rap"), "full/ndcg", K) - every.values(every.called("ease"), "full/ndcg", K)
     assert f"rap {signed(gap.mean())} (" in text
     assert "beside bpr" in lead(shifted(every, "bpr", "full/ndcg", 1.0), K)
 
@@ -57,7 +57,7 @@ def test_the_first_paragraph_is_short(every: Results) -> None:
 def test_ranking_sentences_follow_the_sign(real: Results) -> None:
     for by, verb in ((1.0, "ranks better"), (-1.0, "ranks worse")):
         only = shifted(real, "gcn", "full/ndcg", by)
-        only = replace(only, systems=tuple(one for one in only.systems if one.model in ("popularity", "gcn")))
+        only = replace(only, systems=tuple(one for one in only.systems if one.name in ("popularity", "gcn")))
         (sentence,) = [line for line in summary.ranking(only, K) if "NDCG" in line]
         assert sentence.startswith("Against popularity on NDCG@10 (full ranking): gcn ")
         assert verb in sentence
@@ -68,7 +68,7 @@ def test_a_difference_as_large_as_its_noise_is_not_decided(real: Results) -> Non
     noise = pl.col("seed").replace_strict({0: 1.0, 1: -1.0, 2: 0.1}, return_dtype=pl.Float64)
     moved = pl.when(pl.col("model") == "gcn").then(pl.col("value") + noise).otherwise(pl.col("value"))
     noisy = replace(real, metrics=real.metrics.with_columns(value=moved))
-    found = {one.system.model: one for one in findings.beside_yardsticks(noisy, "full/ndcg", K)}
+    found = {one.system.name: one for one in findings.beside_yardsticks(noisy, "full/ndcg", K)}
     assert not found["gcn"].found
 
 
@@ -99,10 +99,10 @@ def test_an_attack_beats_a_control_only_with_its_whole_interval(real: Results, c
         "ratings": findings.above_ratings,
         "random": findings.above_random,
     }[control]
-    found = {one.system.model for one in compare(real, "gender", "neural", K) if one.found}
+    found = {one.system.name for one in compare(real, "gender", "neural", K) if one.found}
     assert found == {"bpr", "gcn", "gerai", "gerai-nf"}
     touching = gains(real, -0.01, model="gerai", control=control)  # gain 0.02, interval from 0
-    assert "gerai" not in {one.system.model for one in compare(touching, "gender", "neural", K) if one.found}
+    assert "gerai" not in {one.system.name for one in compare(touching, "gender", "neural", K) if one.found}
 
 
 def test_the_first_paragraph_tells_ratings_from_recommendations(every: Results) -> None:

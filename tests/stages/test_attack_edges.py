@@ -39,7 +39,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny_next.build(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        for model in tiny_next.MODELS:
+        for model in tiny_next.SYSTEMS:
             train.main(f"tiny-{model}")
             tiny_embeddings.passed(place, f"tiny-{model}")
         attack_edges.main("tiny")

@@ -115,7 +115,7 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
     config = {"dimension": 2, "epsilon": 0.4, "ridge": 1.0}
     experiments = {
         "open-published": common | {"model": "dpmf", "config": config | {"accounting": "published"}},
-        "open-rigorous": common | {"model": "dpmf-rigorous", "config": config | {"accounting": "rigorous"}},
+        "open-rigorous": common | {"model": "dpmf", "system": "sound", "config": config | {"accounting": "rigorous"}},
     }
     tiny.write_parameters(raw | {"experiments": experiments}, Path())
     audit.main("open")
@@ -126,16 +126,20 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
 
 
 def graphs(**models: str) -> None:
-    """A suite of systems that aggregate a graph (name: accounting), each with a budget of 5, most with one of 1."""
+    """A suite of systems that aggregate a graph (name: accounting), each with a budget of 5, most with one of 1.
+
+    What they are called does not matter: their models and settings do.
+    """
     common = {"suite": "open", "data": "tiny", "features": "processed/tiny", "seeds": [0]}
     config = {"epsilon": 5.0, "delta": 1e-5, "epochs": 3, "steps": 1}
     experiments = {}
     for key, accounting in models.items():
-        model = key.replace("_", "-")
-        changed = {"nonp": {"epsilon": None}}.get(model, {})
+        name = key.replace("_", "-")
+        model = name if name in ("priv-u", "edgerand") else "dipsgnn"
+        changed = {"nonp": {"epsilon": None}}.get(name, {})
         sweep = [{"epsilon": 1.0}, *([{"steps": 0}] if accounting == "published" else [])]
-        own = {"model": model, "sweep": [] if model in ("nonp", "edgerand") else sweep}
-        experiments[f"open-{model}"] = common | own | {"config": config | {"accounting": accounting} | changed}
+        own = {"model": model, "sweep": [] if name in ("nonp", "edgerand") else sweep}
+        experiments[f"open-{name}"] = common | own | {"config": config | {"accounting": accounting} | changed}
     tiny.write_parameters(tiny.parameters() | {"experiments": experiments}, Path())
 
 
@@ -200,7 +204,7 @@ def test_submissions_about_ratings_are_audited_in_both_accountings(
     means = tiny_ratings.MEANS | {"epsilon": 2.0, "variance": 1.0, "sensitive_share": 0.25}
     changes["experiments"] |= {
         "tiny-privsr": privsr | {"sweep": []},
-        "tiny-rigorous": privsr | {"model": "privsr-rigorous", "config": rigorous, "sweep": [{"epsilon": 3.0}]},
+        "tiny-rigorous": privsr | {"system": "sound", "config": rigorous, "sweep": [{"epsilon": 3.0}]},
         "tiny-dp-bias": privsr | {"model": "dp-rating-means", "config": means, "sweep": []},
     }
     place = tmp_path / "ratings"

@@ -49,6 +49,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
             "tiny": {"data": "tiny", "mechanism": "multidimensional", "epsilon": [1.0, 7.5], "seeds": [0, 1]}
         },
         "embedded": {"tiny": {"data": "tiny", "vectors": "hashed", "dimension": 3, "seed": 5}},
+        "tuning": {"seed": 1000, "grid": {}},
         "suites": {"tiny": entry | {"title": "Tiny"}, "open": entry | {"title": "Nothing private"}},
         "experiments": {
             "tiny-counts": experiment
@@ -56,7 +57,8 @@ def parameters(**changes: Any) -> dict[str, Any]:
             | {"model": "dp-popularity", "config": {"epsilon": 2.0, "contribution": 3}},
             "tiny-features": experiment
             | {
-                "model": "gerai-nf",
+                "model": "gcn",
+                "system": "gerai-nf",
                 "features": "perturbed/tiny",
                 "config": {},
                 "sweep": [{"features_epsilon": 7.5}],

@@ -31,11 +31,11 @@ CONFIG = {
     "delta": 1e-5,
     "accounting": "published",
 }
-MODELS: dict[str, dict[str, Any]] = {
+SYSTEMS: dict[str, dict[str, Any]] = {
     "dipsgnn": {"sweep": [{"epsilon": 1.0}, {"clip": 0.6}]},
-    "dipsgnn-rigorous": {"config": {"accounting": "rigorous"}},
+    "dipsgnn-rigorous": {"model": "dipsgnn", "config": {"accounting": "rigorous"}},
     "edgerand": {},
-    "nonp": {"config": {"epsilon": None}},
+    "nonp": {"model": "dipsgnn", "config": {"epsilon": None}},
 }
 ATTACKED = ["tiny-dipsgnn", "tiny-dipsgnn-rigorous", "tiny-edgerand"]
 ATTACK = {
@@ -54,9 +54,11 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
     """What the parameters of such a suite have in place of those of `tests.stages.tiny`, for the caller to change."""
     shared = {"suite": suite, "data": "tiny", "features": "processed/tiny"}
     experiments = {
-        f"{suite}-{model}": shared
-        | {"model": model, "seeds": [3], "sweep": own.get("sweep", []), "config": CONFIG | own.get("config", {})}
-        for model, own in MODELS.items()
+        f"{suite}-{system}": shared
+        | {"model": system, "system": system, "seeds": [3], "sweep": []}
+        | own
+        | {"config": CONFIG | own.get("config", {})}
+        for system, own in SYSTEMS.items()
     }
     return {
         "about": ABOUT,

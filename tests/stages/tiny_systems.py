@@ -58,9 +58,9 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
         "config": STEPS | {"ids": 3, "attributes": 2},
     },
     "rgcn": TAKEN | {"features": "embeddings/raw"},
-    "dp-rgcn": TAKEN | {"features": "embeddings/private", "model": "dp-rgcn", "sweep": SWEEP},
+    "dp-rgcn": TAKEN | {"features": "embeddings/private", "system": "dp-rgcn", "sweep": SWEEP},
     "crosue": JOINT | {"features": "aligned/raw"},
-    "dp-crosue": JOINT | {"features": "aligned/private", "model": "dp-crosue", "sweep": SWEEP},
+    "dp-crosue": JOINT | {"features": "aligned/private", "system": "dp-crosue", "sweep": SWEEP},
     "crosue-known": JOINT | {"features": "aligned/known"},
 }  # fmt: skip
 

@@ -88,7 +88,7 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
 def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     """Per swept key: ranking beside the level of the rival, and F1 of the neural attacker on every attribute."""
     system = results.named(results.layout.methods[figure.method])
-    rival = results.with_model(RIVAL)
+    rival = results.called(RIVAL)
     hit = "sampled-100/hit"
     above = []
     if rival is not None and len(values := results.values(rival, hit, k)):

@@ -10,8 +10,9 @@
 | ledger.json | every ledger entry with its events; entries that seeds have in common stand there once |
 | provenance.json | when, where and how the stages ran |
 
-The same results always give the same bytes, and reading gives back what was written. What follows from these alone
-(the page, the ledger, the comparison with the published figures, the judged claims) is computed by whoever reads them.
+Whatever has a `model` there means by it the experiment's system. The same results always give the same bytes, and
+reading gives back what was written. What follows from these alone (the page, the ledger, the comparison with the
+published figures, the judged claims) is computed by whoever reads them.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
     try:
         entries = _entries(spent)
         for system in rest["systems"]:
+            system["name"] = system.pop("model")
             system["spent"] = _spent(entries, spent["spent"], system)
             if system["history"] is not None:
                 system["history"] = history.get(system["experiment"], {})
@@ -181,6 +183,7 @@ def _rest(results: Results) -> dict[str, Any]:
     systems = [asdict(system) | {"history": None if system.history is None else {}} for system in results.systems]
     for system in systems:
         del system["spent"]
+        system["model"] = system.pop("name")
     rest |= {name: [asdict(one) for one in rest[name]] for name in ("networks", "aligned")}
     return rest | {"systems": systems, "processed": None if results.processed is None else asdict(results.processed)}
 

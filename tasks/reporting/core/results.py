@@ -21,7 +21,7 @@ from tasks.reporting.core.published import Paper
 
 BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
-"""Models that every table of a top-K recommender carries (docs/methods.md §8)."""
+"""Systems that every table of a top-K recommender carries (docs/methods.md §8)."""
 MEANS = ("rating-means", "dp-rating-means")
 """The same of a predictor of ratings: means of all ratings, of users and of items, and noisy ones."""
 
@@ -68,7 +68,8 @@ class System:
     """One experiment: a model on a data set, with its seeds and sweep points."""
 
     experiment: str
-    model: str
+    name: str
+    """Its system: what published tables and claims call it, and files `model`. Several experiments may have one."""
     label: str
     """Name in tables and figures, unique within the suite."""
     dataset: str
@@ -90,7 +91,7 @@ class System:
     @property
     def is_yardstick(self) -> bool:
         """Whether it is there to be beaten."""
-        return self.model in (*YARDSTICKS, *MEANS)
+        return self.name in (*YARDSTICKS, *MEANS)
 
 
 @dataclass(frozen=True)
@@ -329,13 +330,13 @@ class Results:
         ]
         return float(np.mean(values)) if values else None
 
-    def with_model(self, model: str) -> System | None:
-        """The first system in params.yaml with this model, on the suite's own data."""
-        return next((system for system in self.compared if system.model == model), None)
+    def called(self, name: str) -> System | None:
+        """The first experiment in params.yaml that is this system, on the suite's own data."""
+        return next((system for system in self.compared if system.name == name), None)
 
     def named(self, name: str) -> System | None:
-        """The system of that label; where there is none, the first with that model."""
-        return next((system for system in self.systems if system.label == name), None) or self.with_model(name)
+        """The experiment of that label; where there is none, the first that is this system."""
+        return next((system for system in self.systems if system.label == name), None) or self.called(name)
 
     @property
     def origin(self) -> str:

@@ -57,7 +57,7 @@ def gains(results: Results, k: int) -> list[Table]:
 
 def blurring(results: Results, k: int) -> tuple[str, Table] | None:
     """Whether blurred profiles can be told from true ones, and what they still reveal; None where there are none."""
-    system = results.with_model(BLURRING)
+    system = results.called(BLURRING)
     if system is None:
         return None
     auc, low, high = (results.values(system, f"blurring/detector/{name}", 0) for name in ("auc", "low", "high"))

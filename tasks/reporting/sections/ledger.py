@@ -248,7 +248,7 @@ def frame(results: Results) -> pl.DataFrame:
                 results.suite,
                 "synthetic" if results.synthetic else "real",
                 line.system.experiment,
-                line.system.model,
+                line.system.name,
                 line.setting,
                 " ".join(str(seed) for seed in line.seeds),
                 entry.protects,

@@ -72,7 +72,7 @@ def _free(results: Results, k: int) -> list[tuple[float, System]]:
     return [
         (float(values.mean()), system)
         for system in results.compared
-        if system.model == MEANS[0] and len(values := results.values(system, utility.metric, utility.cutoff(k)))
+        if system.name == MEANS[0] and len(values := results.values(system, utility.metric, utility.cutoff(k)))
     ]
 
 

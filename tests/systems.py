@@ -1,0 +1,24 @@
+"""What is held to what every model promises: all models, and all systems that the suites make of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tasks.config.params import load
+from tasks.models import MODELS, model_class
+from tasks.models.base import Model
+from tests.parameters import ROOT
+
+
+@cache
+def systems() -> dict[str, str]:
+    """System -> model: the models themselves, then the systems of the suites."""
+    found = {name: name for name in MODELS}
+    for name, experiment in load(ROOT / "params.yaml").experiments.items():
+        assert found.setdefault(experiment.system, experiment.model) == experiment.model, name
+    return found
+
+
+def system_class(name: str) -> type[Model]:
+    """The class of a system's model."""
+    return model_class(systems()[name])
