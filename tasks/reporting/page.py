@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting.core import claims, comparison, figures
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
+from tasks.reporting.core.section import Section
 from tasks.reporting.sections import (
     accounting,
     alignment,
@@ -18,18 +18,38 @@ from tasks.reporting.sections import (
     data_statistics,
     details,
     edges,
-    embeddings,
-    iterations,
-    lead,
     links,
-    means,
-    one_run,
+    published,
     reconstruction,
     summary,
     tables,
+    tradeoff,
     validation,
 )
-from tasks.reporting.sections import tradeoff as ladder
+
+
+def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, k: int, docs: str) -> list[Section]:
+    """Every section in its order; one to which these results have nothing to say has no blocks."""
+    return [
+        summary.section(results, claims, k),
+        data_statistics.limits_section(results),
+        tables.section(results, k),
+        controls.interests_section(results),
+        controls.attacks_section(results),
+        links.section(results),
+        alignment.section(results),
+        attacks.section(results, k),
+        reconstruction.section(results),
+        tradeoff.section(results, k),
+        accounting.section(results, k),
+        edges.section(results),
+        *(section(results, k) for section in report.sections),
+        published.section(results, report, claims, k),
+        validation.section(results, k),
+        details.ledger_section(results),
+        details.quality_section(results, docs),
+        details.provenance_section(results),
+    ]
 
 
 def render(results: Results, report: PaperReport, published_claims: Sequence[Claim], *, docs: str) -> str:
@@ -41,7 +61,9 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
         published_claims: what the suite's paper says, judged; empty where it is set beside none.
         docs: where the data docs lie, as a relative address seen from the page.
     """
-    k = headline_cutoff(results)
+    every = sections(results, report, published_claims, k=headline_cutoff(results), docs=docs)
+    shown = [section for section in every if any(section.blocks)]
+    contents = sorted((one for one in shown if one.link != ""), key=lambda section: section.anchor not in FIRST)
     environment = Environment(
         loader=PackageLoader("tasks.reporting", "templates"),
         autoescape=True,
@@ -51,67 +73,16 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
     )
     return environment.get_template("index.html.j2").render(
         results=results,
-        k=k,
-        paper=results.reproduced,
-        layout=results.layout,
         revisions=details.revisions(results),
-        lead=lead.lead(results, k),
-        ranking=summary.ranking(results, k),
-        attacks=summary.attacks(results, k),
-        budgets=summary.budgets(results),
-        headline=tables.headline(results, k),
-        unbeaten=attacks.unbeaten(results, k),
-        beaten=attacks.beaten(results, k),
-        gains=attacks.gains(results, k),
-        blurring=attacks.blurring(results, k),
-        sweep_points=tables.sweep_points(results, k),
-        published=tables.beside_published(results),
-        drawn=report.charts(results, k),
-        claims=published_claims,
-        verdicts=claims.counted(published_claims),
-        statistics=report.statistics(results),
-        settings=report.settings(results) if report.settings else None,
-        steps=data_statistics.steps(results),
-        data_note=data_statistics.note(results),
-        accounting=accounting.table(results, k),
-        accounting_chart=accounting.chart(results, k),
-        means=means.table(results, k),
-        reconstruction=reconstruction.table(results),
-        reconstructed=reconstruction.sentences(results),
-        reconstruction_chart=reconstruction.chart(results),
-        iterations_chart=iterations.chart(results, k),
-        ladder=ladder.table(results, k),
-        ladder_chart=ladder.chart(results, k),
-        one_run=one_run.table(results),
-        embeddings=embeddings.told(results),
-        words=embeddings.table(results),
-        edges=edges.table(results),
-        edges_chart=edges.chart(results),
-        interests=controls.utility(results),
-        inferred=controls.attacks(results),
-        told=[*controls.sentences(results), *links.sentences(results)],
-        links=links.table(results),
-        links_chart=links.chart(results),
-        alignment=alignment.table(results),
-        aligned=alignment.sentences(results),
-        alignment_chart=alignment.chart(results),
-        risk=alignment.risk(results),
-        lacking=report.lacking(results) if report.lacking else {},
-        limits=[*_caveats(results), *(text for text in results.limits.split("\n\n") if text.strip())],
-        printed_here=results.reproduced is not None and comparison.is_printed(results, results.layout),
-        validation=validation.chart(results),
-        trained=validation.recorded(results),
-        seconds=validation.seconds(results),
-        charts=figures.charts(results, k),
-        ledger=details.ledger_table(results),
-        gaps=details.gaps(results),
-        notes=details.notes(results),
-        audits=details.audit_table(results),
-        quality=details.quality_table(results, docs),
-        runs=details.runs_table(results),
-        packages=details.packages_table(results),
-        parameters=details.parameters(results),
+        contents=contents,
+        always=ALWAYS,
+        shown=shown,
+        sections=[section for place, section in enumerate(every) if any(section.blocks) or place == 7],
     )
+
+
+ALWAYS = ("summary", "headline", "published", "figures", "ledger", "quality", "provenance")
+FIRST = ("summary", "headline", "attacks", "reconstruction", "inferred", "links", "alignment")
 
 
 def headline_cutoff(results: Results) -> int:
@@ -119,9 +90,3 @@ def headline_cutoff(results: Results) -> int:
     layout = results.layout
     measured = results.cutoffs(layout.utility.metric) or [layout.headline_k]
     return min(measured, key=lambda k: (abs(k - layout.headline_k), k))
-
-
-def _caveats(results: Results) -> list[str]:
-    """What the paper's entry says of all its reports, and of these data."""
-    caveats = results.layout.caveats
-    return [*caveats.get("", ()), *caveats.get(results.origin, ())]

@@ -10,6 +10,7 @@ from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim, Spec
 from tasks.reporting.core.published import Figure, Table
 from tasks.reporting.core.results import Results
+from tasks.reporting.core.section import Section
 from tasks.reporting.sections import data_statistics
 
 
@@ -31,6 +32,9 @@ class PaperReport:
     """The settings of its method; None where they are not shown."""
     lacking: Callable[[Results], dict[str, list[str]]] | None = None
     """Key of a table or figure -> why these data cannot give it, or a part of it; None where they all can."""
+
+    sections: tuple[Callable[[Results, int], Section], ...] = ()
+    """Sections that no other paper has, before what is published: of the results and the headline's cut-off."""
 
     def charts(self, results: Results, k: int) -> dict[str, Chart]:
         """Anchor of a table, or key of a figure -> its chart, where there is anything to draw.

@@ -8,7 +8,22 @@ from tasks.reporting.core.figures import point_of, yardstick_levels
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.published import Mode
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.sections import ledger
+from tasks.reporting.core.section import Section, optional, paragraph
+from tasks.reporting.sections import iterations, ledger
+
+
+def section(results: Results, k: int) -> Section:
+    """Every mode of accounting."""
+    return Section(
+        "accounting",
+        "Published and rigorous accounting",
+        [table(results, k), optional(chart(results, k), iterations.chart(results, k))],
+        link="Accounting",
+        about=paragraph(
+            "The same method, its noise spent and counted in different ways. “none” means that no finite guarantee "
+            "follows; the reason stands at the right."
+        ),
+    )
 
 
 def table(results: Results, k: int) -> Table | None:

@@ -14,6 +14,7 @@ import numpy as np
 from tasks.reporting.core.chart import Chart, Level, Panel, Point, Series
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, joined, missing, number
 from tasks.reporting.core.results import Aligned, Results
+from tasks.reporting.core.section import Section, bullets, optional, paragraph, subsection
 
 WAYS = {
     "adversarial": "unsupervised: adversarial start",
@@ -84,6 +85,29 @@ def ways(results: Results) -> list[Way]:
             precision = {k: results.measured(entry.name, f"alignment/{name}/precision", k) for k in CUTOFFS}
             found.append(Way(entry, name, precision, chance))
     return found
+
+
+def section(results: Results) -> Section:
+    """Matched accounts and re-identification."""
+    told = sentences(results)
+    about = paragraph(
+        "How many people an attacker names with confidence, and how many of these names are right: an account that is "
+        "named gives the other network's data, too."
+    )
+    return Section(
+        "alignment",
+        "Alignment of accounts, and its risk",
+        [
+            optional(bullets(told) if told else None, table(results), chart(results)),
+            *subsection("risk", "Re-identification", about, risk(results)),
+        ],
+        link="Alignment",
+        about=paragraph(
+            "Matching the accounts of one person across networks is what the method builds on, and an attack on that "
+            "person. Chance guesses among all accounts. Single seeds of an unsupervised way may fail: every seed is "
+            "shown."
+        ),
+    )
 
 
 def sentences(results: Results) -> list[str]:

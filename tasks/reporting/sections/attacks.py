@@ -22,10 +22,33 @@ from tasks.reporting.core.layout import (
 )
 from tasks.reporting.core.published import ATTACKERS
 from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.section import Fold, Section, bullets, paragraph, subsection
 
 NOT_RUN = "not run"
 BLURRING = "blurm"
 """The model that releases blurred profiles."""
+
+
+def section(results: Results, k: int) -> Section:
+    """Attacks on attributes beside their controls."""
+    note, blurred = blurring(results, k) or ("", None)
+    blocks = [
+        bullets(unbeaten(results, k)),
+        beaten(results, k),
+        Fold("Every gain with its interval", [gains(results, k)]),
+        *subsection("blurring", "Blurred profiles", paragraph("{}", note), blurred),
+    ]
+    return Section(
+        "attacks",
+        "Attacks that beat none of their controls",
+        blocks if results.attributes() else [],
+        link="Attacks",
+        about=paragraph(
+            "Controls: guessing the most frequent class (majority), the same attacker that sees the ratings alone "
+            "(ratings), the same attacker when all users' attributes are shuffled (random). An attack that beats none "
+            "shows nothing; only one that beats the ratings (bold) shows that recommendations add to them."
+        ),
+    )
 
 
 def unbeaten(results: Results, k: int) -> list[str]:

@@ -18,6 +18,7 @@ from tasks.reporting.core import comparison, findings
 from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
 from tasks.reporting.core.results import Network, Results, System
+from tasks.reporting.core.section import Section, paragraph
 
 RANDOM, ATTRIBUTE_FREE = "random", "rgcn-attribute-free"
 """Labels of the systems that know nothing, and no attributes."""
@@ -49,6 +50,37 @@ class Against:
     def verdict(self) -> str:
         """For a prediction of interests."""
         return "better" if self.better else "worse" if self.worse else "undecided"
+
+
+def interests_section(results: Results) -> Section:
+    """Utility."""
+    return Section(
+        "interests",
+        "Interests beside what needs no embedding",
+        [utility(results)],
+        link="",
+        about=paragraph(
+            "An embedding is worth something where it is above vectors that say nothing (random), above the most "
+            "frequent interests for everybody (majority) and above every interest for everybody (everything). The "
+            "released code exchanges guess and truth, so that its precision (“swapped”) is the micro recall, of which "
+            "everything has 1. Both are shown."
+        ),
+    )
+
+
+def attacks_section(results: Results) -> Section:
+    """Attacks on attributes."""
+    return Section(
+        "inferred",
+        "Attacks on gender and occupation",
+        [attacks(results)],
+        link="Attacks on attributes",
+        about=paragraph(
+            "What an attacker gains over guessing the most frequent class (majority), over the same attack on vectors "
+            "that say nothing (random), and over that on the same network without its attributes "
+            "(rgcn-attribute-free). Only what is above random is a leak."
+        ),
+    )
 
 
 def against(

@@ -7,6 +7,7 @@ from typing import Any
 from tasks.reporting.core import comparison
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number, signed
 from tasks.reporting.core.results import Processed, Results
+from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.sections import networks
 
 STATISTICS = {
@@ -17,6 +18,14 @@ STATISTICS = {
     "user_features": "User features",
 }
 """`metric` in paper_tables.csv -> how it is shown."""
+
+
+def limits_section(results: Results) -> Section:
+    """What the paper's entry says of all its reports and of these data, and what the suite does."""
+    caveats = results.layout.caveats
+    texts = [*caveats.get("", ()), *caveats.get(results.origin, ()), *results.limits.split("\n\n")]
+    paragraphs = [paragraph("{}", text) for text in texts if text.strip()]
+    return Section("limits", "What these data can and cannot show", [paragraphs], link="What these data can show")
 
 
 def table(results: Results) -> Table | None:

@@ -6,9 +6,12 @@ import json
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, words
 from tasks.reporting.core.results import BASE, Results, unique
-from tasks.reporting.sections import ledger
+from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph, subsection
+from tasks.reporting.sections import ledger, one_run
 
 SHORT_REVISION = 10
 NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
@@ -20,6 +23,65 @@ NATURE = {
     )
 }
 """Part of a mechanism's name -> what its budget does not tell (Wang et al., USENIX Security 2017, section 4)."""
+
+
+def ledger_section(results: Results) -> Section:
+    """Budgets with their gaps, and the audits."""
+    audits = audit_table(results)
+    unaudited = (
+        "The audits of the mechanisms were not recorded with these results."
+        if results.audit is None
+        else "No mechanism of this suite was audited."
+    )
+    unrecorded = paragraph("The audit by one training run was not recorded with these results.")
+    known = gaps(results)
+    about = paragraph(
+        "The method is Steinke, Nasr and Jagielski's (2023). Audited is a lower bound: a low one does not show "
+        "privacy, and the control shows what the same guesses prove where there is no noise."
+    )
+    blocks: list[Blocks] = [
+        paragraph(
+            "Claimed is the budget by the paper's own formula, accounted what follows under composition over "
+            "everything one run did, audited what an attack on the mechanism proves at least. “none” means that no "
+            "finite guarantee follows, or that nothing was claimed or audited; the reason stands below it."
+        ),
+        ledger_table(results),
+        [paragraph("{}", note) for note in notes(results)],
+        *([heading("Known gaps between guarantee and run")] if known else []),
+        *(block for name, each in known for block in (paragraph("<strong>{}</strong>", name), bullets(each))),
+        heading("Audits"),
+        optional(audits or paragraph(unaudited), unrecorded if results.one_run is None else None),
+        *subsection("one-run", "Audited by one training run", about, one_run.table(results)),
+    ]
+    return Section("ledger", "Privacy ledger", blocks)
+
+
+def quality_section(results: Results, docs: str) -> Section:
+    """The checks that the results passed."""
+    checks = quality_table(results, docs)
+    where = paragraph("Data docs lie where the checks ran; they are not in git.", kind="soft")
+    unrecorded = paragraph("The verdicts of the checks that these results passed were not recorded with them.")
+    return Section("quality", "Data quality", [[checks, where] if checks else [unrecorded]])
+
+
+def provenance_section(results: Results) -> Section:
+    """Where the data are from, how the results were made and with which parameters."""
+    licence = results.licence
+    unknown = "Source and licence of the data were not recorded with these results."
+    runs = optional(runs_table(results), packages_table(results))
+    blocks: list[Blocks] = [
+        paragraph(
+            "Regenerate with <code>dvc repro report@{}</code>. The same revision and seeds on the same machine give "
+            "the same metrics.",
+            results.suite,
+        ),
+        heading("Data"),
+        paragraph("{}", unknown if licence is None else licence),
+        *(runs or [paragraph("Revision, time and machine were not recorded with these results.")]),
+        heading("Parameters"),
+        *(Fold(name, Markup("<pre>{}</pre>").format(text)) for name, text in parameters(results)),
+    ]
+    return Section("provenance", "Provenance", blocks)
 
 
 def ledger_table(results: Results) -> Table:

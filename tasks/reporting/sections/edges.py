@@ -16,6 +16,7 @@ from tasks.errors import DataError
 from tasks.reporting.core.chart import Chart, Level, Panel, Point, Series
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
 from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.core.section import Section, optional, paragraph
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "system": pl.String,  # experiment, or its label
@@ -56,6 +57,22 @@ def checked(found: pl.DataFrame) -> pl.DataFrame:
     if rows.select(KEYS).is_duplicated().any():
         raise DataError("edges.parquet: an attack is given twice; run the attack on interactions again")
     return rows
+
+
+def section(results: Results) -> Section:
+    """The attack on single interactions."""
+    return Section(
+        "edges",
+        "Attack on single interactions",
+        [table(results), optional(chart(results))],
+        link="Attack on interactions",
+        about=paragraph(
+            "An attacker who knows everything else tells two worlds apart: the true one, and one where an interaction "
+            "is removed or two are in the opposite order. Advantage is its true positive rate minus its false positive "
+            "rate: 0 is chance, and an interval above 0 is bold. Without noise the same attack shows what it can do at "
+            "all."
+        ),
+    )
 
 
 def table(results: Results) -> Table | None:

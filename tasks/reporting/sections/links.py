@@ -11,6 +11,7 @@ from tasks.reporting.core.chart import Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number, signed
 from tasks.reporting.core.results import Network, Results, System
+from tasks.reporting.core.section import Section, optional, paragraph
 from tasks.reporting.sections import controls
 from tasks.reporting.sections.controls import RANDOM, against
 
@@ -21,6 +22,20 @@ CHANCE = {"auc": 0.5, "tpr": 0.01}
 SPREAD = 0.7
 """Share of the room of a scorer over which the systems are spread."""
 SIZE = (620.0, 380.0)
+
+
+def section(results: Results) -> Section:
+    """Link stealing."""
+    return Section(
+        "links",
+        "Link stealing",
+        [table(results), optional(chart(results))],
+        about=paragraph(
+            "An attacker tells friends from strangers by two users' vectors. Controls: the users' attributes, which "
+            "show whether the like befriend the like; how many friends somebody has; random vectors. Chance has an AUC "
+            "of 0.5."
+        ),
+    )
 
 
 def metric(network: Network, scorer: str, score: str = "auc") -> str:

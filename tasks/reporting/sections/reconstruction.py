@@ -15,6 +15,7 @@ from tasks.reporting.core.chart import Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
 from tasks.reporting.core.results import BASE, Results, System
+from tasks.reporting.core.section import Section, bullets, optional, paragraph
 
 CONTROL = "public"
 ATTACKERS = {
@@ -35,6 +36,22 @@ SPREAD = 0.7
 """Share of the room of an attacker over which the systems are spread."""
 SIZE = (560.0, 360.0)
 COLUMNS = ("experiment", "setting", "attacker", "seeds", "mae", "control", "difference", "low", "high")
+
+
+def section(results: Results) -> Section:
+    """The attacks on sensitive ratings."""
+    return Section(
+        "reconstruction",
+        "Attacks on sensitive ratings",
+        [bullets(sentences(results)), errors, optional(chart(results))] if (errors := table(results)) else [],
+        link="Attacks",
+        about=paragraph(
+            "An attacker predicts the ratings that users keep to themselves; its error is the MAE on those of the "
+            "training data, and the lower it is, the more the attacker succeeds. The control predicts them from "
+            "published ratings alone, by means of users and items: an attacker that is not below it has learnt nothing "
+            "from the system. What an attacker does to the method without its noise shows what it can do at all."
+        ),
+    )
 
 
 def metric(attacker: str) -> str:
@@ -63,18 +80,18 @@ def beats(one: Gain) -> bool:
 
 def lead(results: Results) -> str:
     """Which attackers reconstruct what of the systems that protect, and what they do without noise."""
-    attacked = _attacked(results)
-    if not attacked:
+    systems = attacked(results)
+    if not systems:
         return ""
     layout = results.layout
     protecting = [results.named(layout.methods[name]) for name in layout.protecting]
     protecting += [results.named(mode.system) for mode in layout.modes]
     told = []
-    for system in attacked:
+    for system in systems:
         if system in protecting and system.label != UNPROTECTED:
             won = _won(results, system)
             told.append(f"{system.label} by {joined(won)}" if won else f"{system.label} by none")
-    without = next((system for system in attacked if system.label == UNPROTECTED), None)
+    without = next((system for system in systems if system.label == UNPROTECTED), None)
     parts = [f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(told)}."]
     if without is not None:
         parts.append(f"Without noise: by {joined(_won(results, without)) or 'none'}.")
@@ -85,7 +102,7 @@ def sentences(results: Results) -> list[str]:
     """Per attacker: against which systems it beats the control, and what its failures are worth."""
     found = []
     for attacker, does in ATTACKERS.items():
-        tried = [(system, one) for system in _attacked(results) if (one := gain(results, system, attacker))]
+        tried = [(system, one) for system in attacked(results) if (one := gain(results, system, attacker))]
         if not tried:
             continue
         won = [f"{system.label} ({signed(one.mean)})" for system, one in tried if beats(one)]
@@ -105,13 +122,13 @@ def sentences(results: Results) -> list[str]:
 
 def table(results: Results) -> Table | None:
     """Every system's attackers beside the control; None where nothing was reconstructed."""
-    attacked = _attacked(results)
-    if not attacked:
+    systems = attacked(results)
+    if not systems:
         return None
     run = results.layout.words.run
-    attackers = [name for name in ATTACKERS if any(gain(results, system, name) for system in attacked)]
+    attackers = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     rows = []
-    for system in attacked:
+    for system in systems:
         control = results.values(system, metric(CONTROL), 0)
         cells = [Cell(number(float(control.mean()))) if len(control) else missing()]
         cells += [_cell(results, system, attacker) for attacker in attackers]
@@ -127,11 +144,11 @@ def table(results: Results) -> Table | None:
 
 def chart(results: Results) -> Chart:
     """Errors of all attackers on all systems beside the control."""
-    attacked, run = _attacked(results), results.layout.words.run
-    names = [name for name in ATTACKERS if any(gain(results, system, name) for system in attacked)]
+    systems, run = attacked(results), results.layout.words.run
+    names = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     series = []
-    for place, system in enumerate(attacked):
-        shift = SPREAD * ((place + 0.5) / len(attacked) - 0.5)
+    for place, system in enumerate(systems):
+        shift = SPREAD * ((place + 0.5) / len(systems) - 0.5)
         points = [point_of(results, system, metric(name), 0, x + shift) for x, name in enumerate(names)]
         series.append(series_of(results, system, [point for point in points if point], line=False))
     ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(names)), (len(names) - 0.5, "")]
@@ -167,7 +184,7 @@ def frame(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict(zip(COLUMNS, types, strict=True)), orient="row").sort(COLUMNS[:3])
 
 
-def _attacked(results: Results) -> list[System]:
+def attacked(results: Results) -> list[System]:
     """Systems with any attacker beside the control, the one without noise first."""
     found = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
     return sorted(found, key=lambda system: system.label != UNPROTECTED)

@@ -4,15 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from tasks.reporting.core import findings
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.claims import counted
 from tasks.reporting.core.findings import Difference
 from tasks.reporting.core.layout import joined, number, signed
 from tasks.reporting.core.published import ATTACKERS, Quality, Words
 from tasks.reporting.core.results import Results, System, unique
-from tasks.reporting.sections import ledger
+from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, paragraph
+from tasks.reporting.sections import controls, lead, ledger, links
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
+VECTORS = (
+    "“Better” and “worse” are said only where the paired test over seeds is significant at 5 % after Holm's correction "
+    "for all comparisons on that network and score. An attack is said to gain where the 95 % interval over seeds lies "
+    "above zero, uncorrected, since naming one leak too many is the safer error."
+)
+OVERLAPPING = (
+    "Each system minus {0}, mean over {1}s and 95 % interval of the paired t-test corrected for the overlap of {1}s. "
+    "“Better” and “worse” are said only where the test is significant at 5 % after Holm's correction for all claims on "
+    "that metric. Less is better."
+)
+SEEDS = (
+    "Each system minus the popularity lists, mean over seeds and 95 % bootstrap interval. With few seeds such "
+    "intervals are too narrow (at five they hold about 84 % of the time), so “better” and “worse” are said only where "
+    "a paired test over seeds is significant at 5 % after Holm's correction for all claims on that metric."
+)
+ATTACKED = (
+    "An attack beats a control where the 95 % interval of its gain, over the {}attacked users and the seeds, lies "
+    "above zero; no correction, since naming one leak too many is the safer error. Gain is the share of users guessed "
+    "right, minus the control's. All for the top {} recommendations."
+)
+
+
+def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
+    """What a reader may conclude.
+
+    claims: what the suite's paper says, judged.
+    """
+    spent = budgets(results)
+    blocks: list[Blocks] = [paragraph("{}", lead.lead(results, k), kind="lead")]
+    blocks += _vectors(results) if results.networks else _quality(results, k)
+    if inferred := attacks(results, k):
+        users = "" if results.n_targets is None else f"{results.n_targets} "
+        about = paragraph(ATTACKED, users, k, kind="soft")
+        blocks += [heading("Attribute inference"), about, bullets(inferred)]
+    if claims:
+        where = 'Of {} claims, {}; each stands below <a href="#published">its table or figure</a>.'
+        blocks += [heading("The paper's claims"), paragraph(where, len(claims), counted(claims))]
+    blocks += [
+        heading("Budgets"),
+        paragraph('{} Reasons and gaps are in the <a href="#ledger">ledger</a>.', spent[0]),
+        Fold(Markup("Every system's budgets"), [bullets(spent[1:])]),
+    ]
+    return Section("summary", "Summary", blocks)
+
+
+def _vectors(results: Results) -> list[Blocks]:
+    """Of users' vectors: what they tell."""
+    told = [*controls.sentences(results), *links.sentences(results)]
+    return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if told else []), bullets(told)]
+
+
+def _quality(results: Results, k: int) -> list[Blocks]:
+    """Of systems that rank or predict: how well they do."""
+    words, overlapping = results.layout.words, results.layout.overlap is not None
+    about = (
+        paragraph(OVERLAPPING, words.yardsticks, words.run, kind="soft")
+        if overlapping
+        else paragraph(SEEDS, kind="soft")
+    )
+    return [heading("{}", words.quality), about, bullets(ranking(results, k))]
 
 
 def ranking(results: Results, k: int) -> list[str]:

@@ -12,9 +12,25 @@ from tasks.reporting.core import comparison, findings, published
 from tasks.reporting.core.comparison import Entry
 from tasks.reporting.core.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, count, missing, number, signed
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.sections import ledger
+from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
+from tasks.reporting.sections import ledger, means
 
 NOT_RUN = "not run"
+
+
+def section(results: Results, k: int) -> Section:
+    """Every system, its means and its sweep points."""
+    advantage = paragraph(
+        "Advantage is the attacker's F1 minus that of guessing the most frequent class. The two ranking columns follow "
+        "different protocols; compare within a column."
+    )
+    sweeps = sweep_points(results, k)
+    blocks: list[Blocks] = [
+        *([advantage] if results.attributes() else []),
+        headline(results, k),
+        optional(means.table(results, k), Fold("Every sweep point", sweeps) if sweeps else None),
+    ]
+    return Section("headline", "Every system", blocks)
 
 
 def headline(results: Results, k: int) -> Table:

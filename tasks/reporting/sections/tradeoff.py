@@ -13,10 +13,25 @@ from tasks.reporting.core.chart import Chart, Panel
 from tasks.reporting.core.figures import axis, crossing_levels, point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.results import Results, System, unique
+from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.core.sweeps import along
 from tasks.reporting.sections import ledger
 
 SIZE = (560.0, 360.0)
+
+
+def section(results: Results, k: int) -> Section:
+    """Utility against ε."""
+    return Section(
+        "ladder",
+        "What each ε buys",
+        [chart(results, k), numbers] if (numbers := table(results, k)) else [],
+        about=paragraph(
+            "The figure to read first: a private system is worth its noise {}. A claimed ε is no guarantee where the "
+            "accounted one is larger or none.",
+            results.layout.words.worth,
+        ),
+    )
 
 
 def chart(results: Results, k: int) -> Chart:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from tasks.reporting.core import figures
 from tasks.reporting.core.chart import Chart, Panel, Point, Series
 from tasks.reporting.core.figures import series_of
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
 from tasks.reporting.core.results import BASE, Results, System
+from tasks.reporting.core.section import Fold, Section, optional, paragraph
 from tasks.reporting.core.sweeps import as_number
+
+
+def section(results: Results, k: int) -> Section:
+    """Training, and the figures that stand beside no table."""
+    unrecorded = "How training went was not recorded with these results: neither its curves nor its seconds are shown."
+    charts = [Fold(one.title, one) if one.folded else one for one in figures.charts(results, k)]
+    missed = None if recorded(results) else paragraph(unrecorded)
+    about = paragraph("Point at a mark to read its value.", kind="soft")
+    return Section("figures", "Figures", [about, optional(missed, chart(results), seconds(results), *charts)])
 
 
 def chart(results: Results) -> Chart:
