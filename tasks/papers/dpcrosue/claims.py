@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from tasks.papers.dpcrosue.published import BUDGETS, OPEN, SENSITIVE, SINGLE, VALUES
 from tasks.reporting.core import comparison
 from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Trend
-from tasks.reporting.core.embedding_metrics import inference, interests
 from tasks.reporting.core.layout import joined, number
+from tasks.reporting.core.published import inference, interests
 from tasks.reporting.core.results import Network, Results
 
 SINGLE_VIEW, MULTI_VIEW = ("DeepWalk", "SANTEXT", "Word2Vec"), ("SNE", "UDMF", "R-GCN")

@@ -7,9 +7,9 @@ from dataclasses import replace
 from tasks.papers.dpcrosue.published import BUDGETS, TYPES
 from tasks.reporting.core import comparison, findings, published
 from tasks.reporting.core.chart import SMALL, Chart, Level, Panel, Point, Series
-from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.figures import axis, point_of, series_of
 from tasks.reporting.core.layout import number
+from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results
 from tasks.reporting.core.sweeps import swept
 from tasks.reporting.sections import controls

@@ -9,8 +9,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
-from tasks.reporting.core.published import Column, Figure, Mode, Paper, Part, Quality, Table, Words
+from tasks.reporting.core.published import (
+    EVERYTHING,
+    MAJORITY,
+    SCORES,
+    Column,
+    Figure,
+    Mode,
+    Paper,
+    Part,
+    Quality,
+    Table,
+    Words,
+    inference,
+    interests,
+)
 from tasks.reporting.core.results import BASE, Network
 
 PRINTED = {"precision": "precision", "precision-swapped": "precision", "micro-f1": "micro_f1"}

@@ -8,8 +8,7 @@ from dataclasses import replace
 from tasks.papers.dpvae.published import DPVAE
 from tasks.reporting.core import comparison, published
 from tasks.reporting.core.chart import N_COLOURS, Chart, Level, Panel, Point, Series
-from tasks.reporting.core.curves import curves
-from tasks.reporting.core.figures import name_of, point_of
+from tasks.reporting.core.figures import curves, name_of, point_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results, unique
 

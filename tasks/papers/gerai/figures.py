@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from tasks.reporting.core import published
 from tasks.reporting.core.chart import SMALL, Chart, Level, Panel
-from tasks.reporting.core.curves import curves
-from tasks.reporting.core.figures import axis, name_of, point_of, series_of
+from tasks.reporting.core.figures import axis, curves, name_of, point_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.sweeps import NAMES, swept
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tasks.papers.gerai import claims, figures
-from tasks.reporting.core import curves
+from tasks.reporting.core.figures import ranking_by_length
 from tasks.reporting.core.paper_report import PaperReport
 
 REPORT = PaperReport(
     tables={
         "table2": figures.attacks,
-        "table3": curves.ranking,
-        "table3-full": curves.ranking,
+        "table3": ranking_by_length,
+        "table3-full": ranking_by_length,
         "table4": figures.ablation,
         "table5": figures.attackers,
     },

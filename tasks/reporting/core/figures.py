@@ -1,13 +1,13 @@
-"""The figures of a report, from results to charts; those of the published tables are in `table_figures`."""
+"""The figures of a report, from results to charts, and what the figures of papers are made of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting.core import findings
+from tasks.reporting.core import findings, published
 from tasks.reporting.core.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import BASE, Results, System, unique
@@ -102,6 +102,30 @@ def swept_in_figures(results: Results) -> list[System]:
     found = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
     found += [results.named(ladder.system) for ladder in layout.ladders]
     return [system for system in found if system is not None]
+
+
+def ranking_by_length(results: Results, table: published.Table, _: int) -> Chart:
+    """Every ranking metric of the table against the length of the list, under its protocol."""
+    first = {column.metric: f"{column.group}@K" for part in table.parts for column in part.columns}
+    protocol = table.parts[0].columns[0].protocol
+    panels = [curves(results, metric, f"{title}, {protocol}", title) for metric, title in first.items()]
+    return Chart(
+        f"chart-{table.anchor}",
+        "Ranking by length of the list",
+        "Higher is better. Bars: 95 % intervals over seeds.",
+        [panel for panel in panels if panel.series],
+    )
+
+
+def curves(results: Results, metric: str, title: str, label: str, levels: Sequence[Level] = ()) -> Panel:
+    """A metric of every system against the length of the list."""
+    cutoffs = results.cutoffs(metric)
+    lines: list[Series] = []
+    for system in results.compared:
+        points: list[Point | None] = [point_of(results, system, metric, k, float(k)) for k in cutoffs]
+        lines.append(series_of(results, system, [point for point in points if point]))
+    ticks = [(float(k), str(k)) for k in cutoffs]
+    return Panel(title, "K", label, [line for line in lines if line.points], levels, ticks, named=True)
 
 
 def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:

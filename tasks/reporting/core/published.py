@@ -24,6 +24,10 @@ ATTACKERS = {
     "knn": "k nearest neighbours",
     "gaussian_process": "Gaussian process",
 }
+SCORES = {"precision": "precision", "precision-swapped": "precision, swapped", "micro-f1": "micro-F1"}
+"""Scores of what is predicted from embeddings -> how they are headed."""
+EVERYTHING, MAJORITY = "everything", "majority"
+"""Guesses that need no embedding: every interest for everybody, and the most frequent class."""
 
 
 @dataclass(frozen=True)
@@ -316,3 +320,13 @@ def ranking(metric: str, k: int, protocol: str, label: str = "", digits: int = 3
         better="higher",
         digits=digits,
     )
+
+
+def interests(network: str, score: str = "precision") -> str:
+    """The score of the prediction of interests, in METRICS."""
+    return f"{network}/interests/{score}"
+
+
+def inference(network: str, attribute: str, score: str = "precision") -> str:
+    """The score of the attack on an attribute, in METRICS."""
+    return f"{network}/{attribute}/{score}"

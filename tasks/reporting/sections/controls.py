@@ -15,8 +15,8 @@ import numpy as np
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison, findings
-from tasks.reporting.core.embedding_metrics import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
+from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, paragraph
 

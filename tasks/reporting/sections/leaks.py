@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from tasks.reporting.core import findings
-from tasks.reporting.core.embedding_metrics import MAJORITY, SCORES, inference
+from tasks.reporting.core.published import MAJORITY, SCORES, inference
 from tasks.reporting.core.results import BASE, Results, System
 from tasks.reporting.sections import alignment, links
 from tasks.reporting.sections.controls import ATTRIBUTE_FREE, RANDOM
