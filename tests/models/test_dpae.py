@@ -123,7 +123,6 @@ def test_a_step_without_any_user_still_makes_noise_of_the_stated_size():
     model = built(dimension=400)
     before = model.network.items.detach().clone()
     model.private_step(np.zeros(0, np.int64))
-    assert int(model.network.steps) == 1
     step = (before - model.network.items.detach()).flatten().numpy() * CONFIG["batch_size"] / CONFIG["learning_rate"]
     assert model._multiplier is not None
     assert model._multiplier > 0
@@ -145,7 +144,7 @@ def test_samples_are_drawn_at_the_rate_that_the_ledger_states():
 
 
 @pytest.mark.parametrize("batch_size", [N_USERS, 1000])
-def test_the_budget_is_met_by_all_epochs_and_underspent_by_fewer(batch_size):
+def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_size):
     whole = fitted(batch_size=batch_size).ledger()[0]
     assert whole.claimed_epsilon == 2.0
     assert 1.98 < whole.accounted_epsilon <= 2.0
@@ -156,11 +155,11 @@ def test_the_budget_is_met_by_all_epochs_and_underspent_by_fewer(batch_size):
             return super().epoch(model, loss) and model.epochs_done < 2
 
     short = fitted(batch_size=batch_size, progress=Short()).ledger()[0]
-    assert (whole.events[0].count, short.events[0].count) == (3, 2)
-    assert short.accounted_epsilon < whole.accounted_epsilon
+    assert short == whole  # when validation ends training depends on private data
+    assert whole.events[0].count == 3
 
 
-def test_steps_after_the_best_epoch_are_counted_although_its_weights_are_kept():
+def test_all_planned_steps_are_counted_where_weights_of_an_earlier_epoch_are_kept():
     class Best(Silent):
         def epoch(self, model, loss):
             if model.epochs_done == 1:
@@ -174,8 +173,6 @@ def test_steps_after_the_best_epoch_are_counted_although_its_weights_are_kept():
     model = fitted(progress=progress)
     assert torch.equal(model.network.items, progress.best["items"])
     assert model.ledger()[0].events[0].count == 3
-    model.fit(data(), rng=np.random.default_rng(0))
-    assert model.ledger()[0].events[0].count == 3  # a new fit on other weights starts to count anew
 
 
 def test_no_finite_epsilon_without_noise_or_before_training():

@@ -130,7 +130,6 @@ def test_a_step_without_any_user_still_makes_noise_of_the_stated_size_on_every_p
     model = built(dimension=30)
     before = model.weights()
     model.private_step(wandering(5, seed=0).take(np.zeros(0, np.int64)))
-    assert int(model.network.get_buffer("steps_run")) == 1
     scale = model.network.get_buffer("noise_multiplier").item() * CONFIG["clip_norm"]
     assert scale > 0
     for name, parameter in model.network.named_parameters():
@@ -150,13 +149,13 @@ def test_users_are_sampled_at_the_rate_that_the_ledger_states():
     assert 0.099 < entry.accounted_epsilon <= 0.1
     sizes = []
     model.private_step = lambda users, _: sizes.append(len(users)) or 0.0
-    model._steps_per_epoch = 2000
+    model._plan = model._plan._replace(steps_per_epoch=2000)
     model.train_epoch()
     assert stats.binomtest(sum(sizes), 2000 * N_USERS, 1 / 8).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("batch_size", [N_USERS, 1000])
-def test_the_budget_is_met_by_all_epochs_and_underspent_by_fewer(batch_size):
+def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_size):
     (whole,) = fitted(batch_size=batch_size).ledger()
     assert whole.protects == "interaction"
     assert "whole training sequence" in whole.neighbouring
@@ -168,12 +167,12 @@ def test_the_budget_is_met_by_all_epochs_and_underspent_by_fewer(batch_size):
         def epoch(self, model, loss):
             return super().epoch(model, loss) and model.epochs_done < 2
 
-    (short,) = fitted(batch_size=batch_size, progress=Short()).ledger()
-    assert (whole.events[0].count, short.events[0].count) == (3, 2)
-    assert short.accounted_epsilon < whole.accounted_epsilon
+    short = fitted(batch_size=batch_size, progress=Short()).ledger()[0]
+    assert short == whole  # when validation ends training depends on private data
+    assert whole.events[0].count == 3
 
 
-def test_steps_after_the_best_epoch_are_counted_in_a_loaded_model_too(tmp_path):
+def test_all_planned_steps_are_counted_in_a_loaded_model_too(tmp_path):
     class Best(Silent):
         def epoch(self, model, loss):
             if model.epochs_done == 1:
@@ -189,9 +188,6 @@ def test_steps_after_the_best_epoch_are_counted_in_a_loaded_model_too(tmp_path):
     assert model.ledger()[0].events[0].count == 3
     model.save(tmp_path / "model.safetensors")
     assert DPSGD.load(tmp_path / "model.safetensors").ledger() == model.ledger()
-    data = learning(wandering(N_USERS, seed=0), N_USERS, N_ITEMS)
-    model.fit(data, rng=np.random.default_rng(0))
-    assert model.ledger()[0].events[0].count == 3  # a new fit on other weights starts to count anew
 
 
 def test_no_finite_epsilon_without_noise_or_before_training():

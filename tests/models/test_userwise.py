@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
+from tasks.models.base import SILENT, Silent
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost
 from tasks.training_data import TrainingData
@@ -39,10 +40,10 @@ def data(seed: int = 0, features: np.ndarray | None = None) -> TrainingData:
     )
 
 
-def fitted(name: str, given: TrainingData | None = None, seed: int = 0, **override):
+def fitted(name: str, given: TrainingData | None = None, seed: int = 0, progress=SILENT, **override):
     cls = model_class(name)
     return cls(cls.Config.model_validate(CONFIGS[name] | override)).fit(
-        given or data(), rng=np.random.default_rng(seed)
+        given or data(), rng=np.random.default_rng(seed), progress=progress
     )
 
 
@@ -235,6 +236,16 @@ class TestLedger:
         assert entry.accounted_epsilon is not None
         assert 0.9 * 0.2 < entry.accounted_epsilon <= 0.2
         assert entry.accounted_epsilon == pytest.approx(account(entry.events, 1e-3).epsilon)
+
+    @pytest.mark.parametrize("how", [RIGOROUS, {"privacy": "dpsgd"}])
+    def test_what_is_spent_is_planned_whenever_validation_ends_training(self, how):
+        class Short(Silent):
+            def epoch(self, model, loss):
+                return super().epoch(model, loss) and model.epochs_done < 2
+
+        model = fitted("ae", progress=Short(), **how)
+        assert model.epochs_done == 2
+        assert model.ledger() == fitted("ae", **how).ledger()
 
     def test_a_published_constant_bound_is_accounted_over_all_epochs(self):
         (entry,) = fitted("ae", privacy="dpsgd").ledger()

@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 from torch import nn
 
+from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms import ghost, user_sgd
@@ -26,7 +27,7 @@ def outers(n: int, scale: float = 1.0, seed: int = 0) -> list[ghost.Outer]:
 
 def published(clip_norm: float | None = 1.5, budgets: np.ndarray | None = None, batch: int = 10):
     budgets = np.full(N_USERS, 1.0) if budgets is None else budgets
-    return user_sgd.Published(N_USERS, batch, budgets, DELTA, clip_norm)
+    return user_sgd.Published(N_USERS, batch, 3, budgets, DELTA, clip_norm)
 
 
 def rigorous(budgets: np.ndarray | None = None, **override):
@@ -112,10 +113,10 @@ def test_rigorous_steps_are_poisson_samples():
 
 
 def test_all_steps_together_stay_within_the_budget_and_near_it():
-    private = rigorous()
-    for _ in range(6):
-        private.release(outers(0), np.zeros(0, np.int64), 1, np.random.default_rng(0))
-    spent = account(private.events(), DELTA).epsilon
+    """... of the plan, whether they run or not."""
+    (event,) = rigorous().events()
+    assert event.count == 6
+    spent = account([event], DELTA).epsilon
     assert spent is not None
     assert 0.95 * EPSILON < spent <= EPSILON
 
@@ -124,7 +125,7 @@ def test_what_is_released_beside_the_steps_takes_its_part_of_the_budget():
     counts = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.0125, "sensitivity": 10.0})
     private = rigorous(beside=(counts,))
     assert private.multiplier > rigorous().multiplier
-    events = [release(private.multiplier, private.probability, 6), counts]
+    events = [release(private.multiplier, private.plan.probability, 6), counts]
     spent = account(events, DELTA).epsilon
     assert spent is not None
     assert 0.95 * EPSILON < spent <= EPSILON
@@ -137,7 +138,7 @@ def test_smaller_budgets_are_clipped_so_much_more_that_they_hold():
     assert private.shares[1] == private.shares[2]  # rounded down
     assert private.shares[4] == 0  # below an eighth of the largest: left out
     for user in (1, 3):
-        own = account([release(private.multiplier / private.shares[user], private.probability, 6)], DELTA).epsilon
+        own = account([release(private.multiplier / private.shares[user], private.plan.probability, 6)], DELTA).epsilon
         assert own is not None
         assert 0.85 * budgets[user] - 0.05 * EPSILON < own <= budgets[user]
     batch = outers(2, scale=100.0)
@@ -162,20 +163,29 @@ def test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted():
 
 
 def test_a_constant_published_bound_is_accounted_and_a_chosen_one_is_not():
-    private, chosen = published(batch=10), published(None, batch=10)
-    for one in (private, chosen):
-        for users in [*one.batches(np.random.default_rng(0))] * 3:
-            one.release(outers(len(users)), users, 1, np.random.default_rng(0))
-    (event,) = private.events()
-    assert event.count == 3  # once in every epoch
     own = math.sqrt(2 * math.log(1.25 / DELTA))
-    assert event.parameters["noise_multiplier"] == pytest.approx(own * math.sqrt(10))
-    assert account(chosen.events(), DELTA).epsilon is None
+    for batch, smallest in ((10, 10), (12, 4)):
+        (event,) = published(batch=batch).events()
+        assert event.count == 3  # once in every epoch
+        assert event.parameters["noise_multiplier"] == pytest.approx(own * math.sqrt(smallest))
+    assert account(published(None).events(), DELTA).epsilon is None
+
+
+def test_no_published_step_has_less_noise_than_is_accounted():
+    """Budgets differ: the four users with least noise may be dealt into one batch of four."""
+    private = published(budgets=np.linspace(0.1, 1.0, N_USERS), batch=12)
+    (event,) = private.events()
+    rng, least = np.random.default_rng(0), math.inf
+    for _ in range(200):
+        with noise.recording() as draws:
+            for users in private.batches(rng):
+                private.release(outers(0), users, 1, rng)
+        least = min(least, *(draw.scale for draw in draws if draw.release == "sum of gradients"))
+    assert event.parameters["noise_multiplier"] * 1.5 <= least < 2 * event.parameters["noise_multiplier"] * 1.5
 
 
 @pytest.mark.parametrize("make", [published, rigorous])
-def test_no_step_no_event_and_an_infinite_budget_is_no_privacy(make):
-    assert make().events() == ()
+def test_an_infinite_budget_is_no_privacy(make):
     infinite = np.full(N_USERS, math.inf)
     private = published(budgets=infinite) if make is published else rigorous(infinite, epsilon_max=math.inf)
     private.release(outers(2), np.arange(2), 1, np.random.default_rng(0))
@@ -183,16 +193,63 @@ def test_no_step_no_event_and_an_infinite_budget_is_no_privacy(make):
     assert not values(private.release(outers(2, scale=0.0), np.arange(2), 1, np.random.default_rng(0))[0])[:1200].any()
 
 
-@pytest.mark.parametrize("make", [published, rigorous])
-def test_steps_stay_run_when_older_weights_are_taken_back(make):
-    private = make()
-    older = {name: tensor.clone() for name, tensor in private.state_dict().items()}
-    private.release(outers(2), np.arange(2), 1, np.random.default_rng(0))
-    events, spent = private.events(), private.spent()
-    private.load_state_dict(older)
-    assert private.events() == ()
-    private.keep(spent)
-    assert private.events() == events
+@pytest.mark.parametrize("quantile", [None, 0.5])
+def test_one_users_presence_moves_a_step_by_no_more_than_is_accounted(quantile):
+    """Gradient and count together, each in units of its own noise, against a user without interactions, whose gradient
+    is 0, and one who is not in the step; with large gradients the bound is reached."""
+    users, moved = np.array([3]), []
+    zero = [ghost.Outer(LAYER, torch.zeros(1, 30), torch.zeros(1, 40))]
+    worlds = [(outers(0), users[:0]), (zero, users), (outers(1, 0.001), users), (outers(1, 100.0), users)]
+    for batch, who in worlds:
+        private = rigorous(quantile=quantile)
+        with noise.recording() as draws:
+            released, divisor = private.release(batch, who, 1, np.random.default_rng(5))
+        count = -math.log(float(private.bound) / 1.5) / user_sgd.QUANTILE_RATE * divisor
+        scales = [draw.scale for draw in draws]
+        assert len(draws) == 1 + len(list(LAYER.parameters())) - (quantile is None)
+        moved.append(np.append(values(released) / scales[0], count / scales[-1] if quantile else 0.0))
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-9)
+    distances = [float(np.linalg.norm(world - moved[0])) for world in moved[2:]]
+    assert max(distances) <= 1 / private.multiplier * (1 + 1e-5)
+    assert distances[1] == pytest.approx(1 / private.multiplier, rel=1e-4)
+
+
+def divergence(first: np.ndarray, second: np.ndarray, epsilon: float, step: float) -> float:
+    """The smallest δ with which two densities on a grid are (ε, δ)-close, in both directions."""
+    return max(
+        float(np.maximum(a - math.exp(epsilon) * b, 0).sum() * step) for a, b in ((first, second), (second, first))
+    )
+
+
+def worlds(probability: float, divisors: tuple[float, float], std: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Densities of one released coordinate: a user who adds 1 with some probability taken out, and there."""
+    grid = np.linspace(-60, 60, 480_001) * std / min(divisors)
+    without = stats.norm.pdf(grid, 0, std / divisors[0])
+    present = (1 - probability) * stats.norm.pdf(grid, 0, std / divisors[1])
+    present += probability * stats.norm.pdf(grid, 1 / divisors[1], std / divisors[1])
+    return without, present, float(grid[1] - grid[0])
+
+
+@pytest.mark.parametrize("batch_size", [20, N_USERS])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_what_a_step_is_divided_by_leaks_nothing(batch_size, epsilon):
+    """The privacy curve of one step at its worst case, by the divisors of the code itself at both neighbours, is not
+    above the accountant's. Divided by the number of those who have interactions, it would be above."""
+    private = rigorous(batch_size=batch_size, epochs=1)
+    there, taken_out = outers(1, scale=100.0), [ghost.Outer(LAYER, torch.zeros(1, 30), torch.zeros(1, 40))]
+    divisors = tuple(
+        private.release(batch, np.array([7]), 1, np.random.default_rng(0))[1] for batch in (taken_out, there)
+    )
+    assert divisors == (batch_size, batch_size)
+    probability, std = private.plan.probability, private.multiplier
+    first, second, step = worlds(probability, divisors, std)
+    delta = divergence(first, second, epsilon, step)
+    accounted = account([release(std, probability, 1)], delta).epsilon
+    assert accounted is not None
+    assert epsilon - 1e-6 <= accounted <= epsilon + 0.02
+    actual = (probability * (N_USERS - 1), probability * N_USERS)
+    first, second, step = worlds(probability, actual, std)
+    assert divergence(first, second, epsilon, step) > 1.001 * delta
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,11 @@ class Gradients(NamedTuple):
 class DPAENetwork(nn.Module):
     """h = tanh(Wᵀ x/‖x‖), logits W h + b; the likelihood of x is multinomial.
 
-    Buffers keep the last step taken (for momentum), and what the ledger must know after a resumed run.
+    Buffers keep the last step taken, for momentum.
     """
 
     velocity_items: Tensor
     velocity_biases: Tensor
-    steps: Tensor
 
     def __init__(self, items: Tensor) -> None:
         """items: W, (n_items, d)."""
@@ -120,7 +119,6 @@ class DPAENetwork(nn.Module):
         self.biases = nn.Parameter(torch.zeros(len(items)))
         self.register_buffer("velocity_items", torch.zeros_like(items))
         self.register_buffer("velocity_biases", torch.zeros(len(items)))
-        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
     def encode(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Rows of interactions (n, n_items) scaled to norm 1 (zeros stay), and their hidden layer (n, d)."""
@@ -151,32 +149,28 @@ class DPAE(EpochModel, Recommender):
         """Weights N(0, init_std²), biases 0; and the noise that all epochs together may need."""
         config = self.config
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        self._probability = min(1.0, config.batch_size / data.n_users)
-        self._steps_per_epoch = max(1, round(1 / self._probability))
-        self._multiplier = 0.0
+        self._plan, self._multiplier = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs), 0.0
         if not math.isinf(config.epsilon):
-            steps = config.epochs * self._steps_per_epoch
-            self._multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, self._probability, steps)
+            planned = self._plan
+            self._multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, planned.probability, planned.steps)
         self._clipped: list[float] = []
         weights = normal(rng, (data.n_items, config.dimension), config.init_std)
         return DPAENetwork(torch.from_numpy(weights).float())
 
     def train_epoch(self) -> float:
         """One step per Poisson sample of users; returns the mean loss of a user."""
-        total = sum(self.private_step(self._sample()) for _ in range(self._steps_per_epoch))
-        return total / self._steps_per_epoch
+        total = sum(self.private_step(self._sample()) for _ in range(self._plan.steps_per_epoch))
+        return total / self._plan.steps_per_epoch
 
     def private_step(self, users: NDArray[np.int64]) -> float:
         """One step on a sample of users, possibly empty; returns its summed loss over the expected batch."""
-        network, config = self.network, self.config
-        expected = self._probability * self._data.n_users
+        network, config, expected = self.network, self.config, self._plan.expected
         with torch.no_grad():
             gradients = network.gradients(self.rows(users))
             factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
             released = [total + self._noise(total.shape) for total in gradients.weighted_sum(factors)]
             if self.watch is not None:
-                self.watch(released, self._probability)
-            network.steps += 1
+                self.watch(released, self._plan.probability)
             self._clipped.append(float((factors < 1).sum()) / expected)
             parameters = (network.items, network.biases)
             velocities = (network.velocity_items, network.velocity_biases)
@@ -202,12 +196,6 @@ class DPAE(EpochModel, Recommender):
         with torch.no_grad():
             gradients = self.network.gradients(rows)
             return gradients.scaled(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
-
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""
-        run = self.network.steps.clone()
-        super().load_weights(weights)
-        self.network.steps.clamp_(min=run)
 
     def weights_changed(self) -> None:
         """Codes are derived from the weights: drop them."""
@@ -245,7 +233,7 @@ class DPAE(EpochModel, Recommender):
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
     def ledger(self) -> list[LedgerEntry]:
-        """All steps that were run, those after the best epoch too: validation chose among their results."""
+        """All planned steps, also those that validation saved: when it ends training depends on private data."""
         config = self.config
         private = not math.isinf(config.epsilon)
         gaps = [
@@ -261,8 +249,8 @@ class DPAE(EpochModel, Recommender):
                 "one random user would meet it, too."
             )
         events: tuple[Event, ...] = ()
-        if self._multiplier and self.network.steps:
-            events = (dpsgd.release(self._multiplier, self._probability, int(self.network.steps)),)
+        if self._multiplier:
+            events = (dpsgd.release(self._multiplier, self._plan.probability, self._plan.steps),)
         elif not private:
             events = (Event(kind="non-private"),)
         spent = account(events, config.delta)
@@ -284,7 +272,7 @@ class DPAE(EpochModel, Recommender):
         ]
 
     def _sample(self) -> NDArray[np.int64]:
-        return dpsgd.poisson_sample(self._data.n_users, self._probability, self._rng)
+        return dpsgd.poisson_sample(self._data.n_users, self._plan.probability, self._rng)
 
     def _noise(self, shape: torch.Size) -> Tensor:
         """Noise on a sum of clipped gradients; zeros where there is none to draw."""

@@ -37,8 +37,8 @@ from tasks.training_data import TrainingData
 
 PIECE = 32
 """Users whose gradients are held at a time; how many does not change a step but for rounding."""
-COUNTED = ("noise_multiplier", "sampling_probability", "steps_run")
-"""Buffers of the network with what the ledger must know, after a resumed run and of a loaded model too."""
+COUNTED = ("noise_multiplier", "sampling_probability", "planned_steps")
+"""Buffers of the network with what the ledger must know of a loaded model, too; none depends on what sequences hold."""
 
 
 class DPSGDConfig(APGNNConfig):
@@ -78,34 +78,32 @@ class DPSGD(GatedSessions):
         """The network, and the noise that all epochs together may need."""
         config = self.config
         network = super().build(data, rng)
-        probability = min(1.0, config.batch_size / len(self._sequences))
-        self._steps_per_epoch = max(1, round(1 / probability))
-        multiplier = 0.0
+        self._plan, multiplier = dpsgd.Plan.of(len(self._sequences), config.batch_size, config.epochs), 0.0
         if not math.isinf(config.epsilon):
-            steps = config.epochs * self._steps_per_epoch
-            multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, probability, steps)
-        for name, value in zip(COUNTED, (multiplier, probability, 0), strict=True):
-            network.register_buffer(name, torch.tensor(value, dtype=torch.float64 if name != "steps_run" else None))
+            planned = self._plan
+            multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, planned.probability, planned.steps)
+        for name, value in zip(COUNTED, (multiplier, self._plan.probability, self._plan.steps), strict=True):
+            network.register_buffer(
+                name, torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+            )
         self._clipped: list[float] = []
         return network
 
     def train_epoch(self) -> float:
         """One step per Poisson sample of users; returns the mean loss of a user."""
-        dropout, probability = Dropout(self.config.dropout, self._rng), self._counted("sampling_probability")
-        total = 0.0
-        for _ in range(self._steps_per_epoch):
-            rows = dpsgd.poisson_sample(len(self._sequences), probability, self._rng)
+        dropout, total = Dropout(self.config.dropout, self._rng), 0.0
+        for _ in range(self._plan.steps_per_epoch):
+            rows = dpsgd.poisson_sample(len(self._sequences), self._plan.probability, self._rng)
             total += self.private_step(self._sequences.take(rows), dropout)
-        return total / self._steps_per_epoch
+        return total / self._plan.steps_per_epoch
 
     def private_step(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> float:
         """One step on a sample of users, possibly none; returns its summed loss over the expected batch.
 
         A user of one event gives no example, and so no gradient.
         """
-        expected = self._counted("sampling_probability") * len(self._sequences)
+        expected = self._plan.expected
         total, clipped, sums = self.clipped_sum(sequences, dropout)
-        self.network.get_buffer("steps_run").add_(1)
         self._clipped.append(clipped / expected)
         for parameter, gradient in zip(self.network.parameters(), sums, strict=True):
             parameter.grad = (gradient + self._noise(gradient.shape)) / expected
@@ -145,12 +143,6 @@ class DPSGD(GatedSessions):
         """Every row scaled to length C (DIPSGNN, Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""
-        run = self.network.get_buffer("steps_run").clone()
-        super().load_weights(weights)
-        self.network.get_buffer("steps_run").clamp_(min=run)
-
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         """See `Model.restore_released`."""
         super().restore_released({name: tensor for name, tensor in tensors.items() if name not in COUNTED})
@@ -163,14 +155,15 @@ class DPSGD(GatedSessions):
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
     def ledger(self) -> list[LedgerEntry]:
-        """All steps that were run, those after the best epoch too: validation chose among their results."""
+        """All planned steps, also those that validation saved: when it ends training depends on private data."""
         config, gaps = self.config, list(GAPS)
         private, trained = not math.isinf(config.epsilon), hasattr(self, "network")
         events: tuple[Event, ...] = ()
         if not private:
             events = (Event(kind="non-private"),)
-        elif trained and (run := int(self._counted("steps_run"))):
-            events = (dpsgd.release(self._counted("noise_multiplier"), self._counted("sampling_probability"), run),)
+        elif trained:
+            multiplier, probability, steps = (self._counted(name) for name in COUNTED)
+            events = (dpsgd.release(multiplier, probability, int(steps)),)
         if trained and config.delta > 1 / (n_users := len(self.network.get_buffer("profiles"))):
             gaps.append(
                 f"δ = {config.delta:g} is more than one in {n_users} users: publishing everything about one random "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -40,6 +41,12 @@ class UserConfig(EpochConfig):
     """S, norm that no user's gradient exceeds, all parameters together; where it starts if `quantile` moves it."""
     quantile: float | None = Field(default=None, gt=0, lt=1)
     """Share of the users' gradients that shall be below S, followed with noise (rigorous only); None: S is constant."""
+
+    def counts_epsilon(self) -> float:
+        """What is spent on the counts that `popularity` starts from; infinity where they are exact, or not there."""
+        if self.privacy == "none" or self.popularity is None or self.epsilon_max is None:
+            return math.inf
+        return self.popularity * self.epsilon_max
 
     @model_validator(mode="after")
     def _private_parts_fit(self) -> Self:

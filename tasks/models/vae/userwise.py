@@ -22,8 +22,8 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.models.vae.user_config import UserConfig
-from tasks.models.vae.userwise_ledger import entries
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.models.vae.userwise_ledger import entries, planned
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
 from tasks.training_data import TrainingData
 
@@ -81,7 +81,6 @@ class UserModel(EpochModel, Recommender):
     watch: Callable[[Sequence[Tensor], float], None] | None = None
     """Called in every private step, before weights change, with what it releases, the noisy sums of clipped gradients,
     and with the probability at which a user is in it. The sums are as they are during the call alone. For auditors."""
-    _counts_event: tuple[Event, ...] = ()
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `EpochModel.fit`.
@@ -112,7 +111,7 @@ class UserModel(EpochModel, Recommender):
         self._budgets = self.draw_budgets(data.n_users, rng)
         network = self.architecture(data, rng)
         self._start_at_popularity(network, data, rng)
-        network.private = self._release(data.n_users)
+        network.private = planned(self.config, data.n_users, self._budgets)
         return network
 
     def optimiser(self) -> torch.optim.Optimizer:
@@ -218,14 +217,6 @@ class UserModel(EpochModel, Recommender):
             raise ConfigurationError(f"budgets: {error}") from error
         return budgets
 
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """See `EpochModel.load_weights`. Steps run stay counted when weights of an earlier epoch are taken back."""
-        private = self.network.private
-        spent = private.spent() if private else None
-        super().load_weights(weights)
-        if private and spent is not None:
-            private.keep(spent)
-
     def weights_changed(self) -> None:
         """Codes are derived from the weights: drop them."""
         self._scoring: dict[str, Tensor] | None = None
@@ -267,12 +258,9 @@ class UserModel(EpochModel, Recommender):
         return {"bound": float(noted[:, 0].mean()), "clipped": float(noted[:, 1].mean())}
 
     def ledger(self) -> list[LedgerEntry]:
-        """All steps that were run, those after the best epoch too: validation chose among their results."""
-        if self.config.privacy == "none":
-            return []
+        """All planned steps, also those that validation saved: when it ends training depends on private data."""
         private = self.network.private
-        assert private is not None
-        return entries(self.config, private, self._counts_event, self._budgets, self.metadata_in())
+        return entries(self.config, private, self._budgets, self.metadata_in()) if private else []
 
     def metadata_in(self) -> Literal["nothing", "local", "shared"]:
         """Where users' metadata enter: nowhere, each user's own loss alone, or also a mean over all users."""
@@ -311,31 +299,11 @@ class UserModel(EpochModel, Recommender):
         config = self.config
         if config.popularity is None:
             return
-        users, items, budget = data.users, data.items, math.inf
+        items, budget = data.items, config.counts_epsilon()
         if config.privacy != "none":
-            assert config.epsilon_max is not None
-            budget = config.popularity * config.epsilon_max
-            kept = laplace.cap(users, items, config.contribution, rng)
-            items = items[kept]
+            items = items[laplace.cap(data.users, items, config.contribution, rng)]
         counts = np.bincount(items, minlength=data.n_items)
         if not math.isinf(budget):
             counts = laplace.noisy_counts(counts, budget, config.contribution, rng)
-            noise = {"noise_parameter": budget / config.contribution, "sensitivity": float(config.contribution)}
-            self._counts_event = (Event(kind="discrete-laplace", parameters=noise),)
         logs = np.log(np.maximum(counts, 1))
         network.items.bias.data = torch.from_numpy(logs - logs.mean()).float()
-
-    def _release(self, n_users: int) -> user_sgd.UserSGD | None:
-        config = self.config
-        if config.privacy == "none":
-            return None
-        assert config.epsilon_max is not None
-        assert config.delta is not None
-        if config.accounting == "published":
-            constant = config.clip_norm if config.privacy == "dpsgd" else None
-            return user_sgd.Published(n_users, config.batch_size, self._budgets, config.delta, constant)
-        assert config.clip_norm is not None
-        return user_sgd.Rigorous(
-            n_users, config.batch_size, config.epochs, self._budgets, config.epsilon_max, config.delta,
-            config.clip_norm, config.quantile, self._counts_event,
-        )  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tasks.models.vae.user_config import UserConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.mechanisms.user_sgd import LEVELS, Rigorous, UserSGD
+from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
 
 COMMON = (
     "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does.",
@@ -28,24 +28,41 @@ CHOSEN = "In every step the clipping bound is chosen from the gradients without 
 SHARED = "The mean of every kind of metadata is taken over all users without noise and trains everyone's prior."
 
 
+def planned(config: UserConfig, n_users: int, budgets: NDArray[np.float64]) -> UserSGD | None:
+    """How gradients are released, with noise for all planned epochs; None in public training. Reads no interactions.
+
+    budgets: (n_users,) ε_k.
+    """
+    if config.privacy == "none":
+        return None
+    assert config.epsilon_max is not None
+    assert config.delta is not None
+    if config.accounting == "published":
+        constant = config.clip_norm if config.privacy == "dpsgd" else None
+        return Published(n_users, config.batch_size, config.epochs, budgets, config.delta, constant)
+    assert config.clip_norm is not None
+    return Rigorous(
+        n_users, config.batch_size, config.epochs, budgets, config.epsilon_max, config.delta,
+        config.clip_norm, config.quantile, _counts(config),
+    )  # fmt: skip
+
+
 def entries(
     config: UserConfig,
     private: UserSGD,
-    beside: tuple[Event, ...],
     budgets: NDArray[np.float64],
     metadata: Literal["nothing", "local", "shared"],
 ) -> list[LedgerEntry]:
     """Of a private run: interactions, and metadata where there are any.
 
     Args:
-        beside: what was released beside the steps.
         budgets: (n_users,) ε_k.
         metadata: see `UserModel.metadata_in`.
     """
     assert config.epsilon_max is not None
     assert config.delta is not None
     noisy = not math.isinf(config.epsilon_max)
-    events = (*private.events(), *beside) if private.steps else ()
+    events = (*private.events(), *_counts(config))
     spent = account(events, config.delta)
     reason = spent.reason
     if not noisy:
@@ -104,3 +121,12 @@ def entries(
             )
         )
     return found
+
+
+def _counts(config: UserConfig) -> tuple[Event, ...]:
+    """The noisy counts that biases start from, if any."""
+    epsilon = config.counts_epsilon()
+    if math.isinf(epsilon):
+        return ()
+    noise = {"noise_parameter": epsilon / config.contribution, "sensitivity": float(config.contribution)}
+    return (Event(kind="discrete-laplace", parameters=noise),)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,30 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PRECISION = 1e-3  # relative; what the multiplier is above the smallest one
+
+
+class Plan(NamedTuple):
+    """The steps of a run, fixed by configuration and the public number of records before a record is read.
+
+    What is accounted are the planned steps: where validation ends training early, the number of those that ran is
+    itself read off private data.
+    """
+
+    expected: int
+    """Records in a step, on average, and what a sum is divided by: neither the number of those who are in it, nor of
+    those who have anything to learn from. Of neighbours, one has an empty record where the other has a full one."""
+    probability: float
+    """With which a record is in a step."""
+    steps_per_epoch: int
+    """So many steps take every record once, on average."""
+    steps: int
+
+    @classmethod
+    def of(cls, n_records: int, batch_size: int, epochs: int) -> Self:
+        """batch_size: expected records in a step; their number, or more, puts all of them into every step."""
+        expected = min(batch_size, n_records)
+        steps = max(1, round(n_records / expected))
+        return cls(expected, expected / n_records, steps, epochs * steps)
 
 
 def release(noise_multiplier: float, sampling_probability: float, steps: int) -> Event:

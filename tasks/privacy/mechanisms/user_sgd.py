@@ -12,7 +12,9 @@ noise (Andrew et al., "Differentially private learning with adaptive clipping", 
 budget ε_k is clipped to a smaller bound: the noise is the same for all, so a user who moves the sum less is hidden
 better (Boenisch et al., "Have it your way", NeurIPS 2023: the variant they call Scale).
 
-Both are modules whose buffers record what was run, so that a resumed run still knows all of it.
+What they spend follows from the plan alone, before the first step: steps are never counted as they run, for where
+validation ends training early, their number is itself read off private data. The number of users is public: a user who
+is taken out keeps an empty row, so that sampling probability and divisor are the same for both neighbours.
 """
 
 from __future__ import annotations
@@ -41,15 +43,13 @@ Gradient = dict[nn.Parameter, Tensor]
 
 
 class UserSGD(nn.Module, ABC):
-    """What both ways have in common. `steps` is the number of steps run."""
+    """What both ways have in common."""
 
-    steps: Tensor
-
-    def __init__(self, n_users: int, batch_size: int) -> None:
+    def __init__(self, n_users: int, batch_size: int, epochs: int) -> None:
         super().__init__()
         self.n_users = n_users
         self.batch_size = batch_size
-        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.epochs = epochs
         self.noted: list[tuple[float, float]] = []
         """Of every step since somebody last looked: the bound, and the share of examples that it clipped."""
 
@@ -71,15 +71,7 @@ class UserSGD(nn.Module, ABC):
 
     @abstractmethod
     def events(self) -> tuple[Event, ...]:
-        """What the steps run so far released about any one user, for the accountant; empty before the first step."""
-
-    def spent(self) -> Tensor:
-        """The record that `keep` takes back."""
-        return self.steps.clone()
-
-    def keep(self, spent: Tensor) -> None:
-        """What was run stays run, also where weights of an earlier step are taken back."""
-        self.steps.clamp_(min=spent)
+        """What the steps of all planned epochs release about any one user, for the accountant."""
 
     @abstractmethod
     def present_bound(self) -> float:
@@ -97,18 +89,21 @@ class UserSGD(nn.Module, ABC):
 
 
 class Published(UserSGD):
-    """Algorithm 3 of DP-VAE. Buffer `least`: the least noise of a step, per unit of its bound."""
-
-    least: Tensor
+    """Algorithm 3 of DP-VAE."""
 
     def __init__(
-        self, n_users: int, batch_size: int, budgets: NDArray[np.float64], delta: float, clip_norm: float | None
+        self,
+        n_users: int,
+        batch_size: int,
+        epochs: int,
+        budgets: NDArray[np.float64],
+        delta: float,
+        clip_norm: float | None,
     ) -> None:
         """budgets: (n_users,) ε_k; clip_norm: S, or None to choose it in every step."""
-        super().__init__(n_users, batch_size)
+        super().__init__(n_users, batch_size, epochs)
         self.clip_norm = clip_norm
         self.sigmas = optimal_clip.sigma(budgets, delta)
-        self.register_buffer("least", torch.tensor(math.inf, dtype=torch.float64))
 
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         """See `UserSGD.batches`: every user once."""
@@ -130,8 +125,6 @@ class Published(UserSGD):
             l1_norms = ghost.l1_norms(outers).double().numpy()[finite]
             bound = optimal_clip.optimal_clip(norms.double().numpy()[finite], l1_norms, cost) if finite.any() else 0.0
         own = float(np.sqrt((sigmas**2).sum()))
-        self.steps += 1
-        self.least.clamp_(max=own)
         self._note(bound, norms)
         factors = dpsgd.clip_factors(norms.square(), bound) / examples if bound else torch.zeros_like(norms)
         return self._sums(outers, factors, bound * own, rng), len(users)
@@ -143,23 +136,14 @@ class Published(UserSGD):
     def events(self) -> tuple[Event, ...]:
         """See `UserSGD.events`. A constant bound only: a chosen one is read off the gradients without noise.
 
-        A user is in one step of every epoch, and the noise of all users of that step covers each of them.
+        A user is in one step of every epoch, and the noise of all users of that step covers each of them: at least
+        that of the smallest batch, should the users with least noise be dealt into it.
         """
-        if not self.steps:
-            return ()
-        if self.clip_norm is None or not self.least:
+        smallest = self.n_users % self.batch_size or self.batch_size
+        least = float(np.sqrt((np.sort(self.sigmas)[:smallest] ** 2).sum()))
+        if self.clip_norm is None or not least:
             return (Event(kind="non-private"),)
-        epochs = math.ceil(int(self.steps) / math.ceil(self.n_users / self.batch_size))
-        return (Event(kind="gaussian", parameters={"noise_multiplier": float(self.least)}, count=epochs),)
-
-    def spent(self) -> Tensor:
-        """See `UserSGD.spent`."""
-        return torch.stack([self.steps.double(), self.least])
-
-    def keep(self, spent: Tensor) -> None:
-        """See `UserSGD.keep`."""
-        self.steps.clamp_(min=int(spent[0]))
-        self.least.clamp_(max=float(spent[1]))
+        return (Event(kind="gaussian", parameters={"noise_multiplier": least}, count=self.epochs),)
 
 
 class Rigorous(UserSGD):
@@ -183,64 +167,62 @@ class Rigorous(UserSGD):
 
         Args:
             batch_size: expected number of users in a step.
-            epochs: at most so many times n_users/batch_size steps will be run.
+            epochs: at most so many times the steps of `dpsgd.Plan` will be run.
             budgets: (n_users,) ε_k.
             epsilon_max: the budget that noise is calibrated to; infinity for no noise.
             clip_norm: S, or where it starts.
             quantile: share of the users whose norm shall be below S; None for a constant S.
             beside: what else is released about the same users within the same budget; budgets must then be equal.
         """
-        super().__init__(n_users, batch_size)
-        self.probability = min(1.0, batch_size / n_users)
-        self.steps_per_epoch = max(1, round(1 / self.probability))
+        super().__init__(n_users, batch_size, epochs)
+        self.plan = dpsgd.Plan.of(n_users, batch_size, epochs)
         self.quantile = quantile
         self.register_buffer("bound", torch.tensor(float(clip_norm), dtype=torch.float64))
         self.multiplier = 0.0
         self.shares = np.ones(n_users)
         """(n_users,) each user's bound as a share of S."""
         if not math.isinf(epsilon_max):
-            steps = epochs * self.steps_per_epoch
             others = tuple(event.model_dump_json() for event in beside)
-            self.multiplier = _multiplier(epsilon_max, delta, self.probability, steps, others)
-            self.shares = self._shares(budgets, epsilon_max, delta, steps)
+            self.multiplier = _multiplier(epsilon_max, delta, self.plan, others)
+            self.shares = self._shares(budgets, epsilon_max, delta)
         # Noise on the count of users below S: at least the multiplier, so that it never takes most of the budget.
-        self.count_noise = max(self.probability * n_users / 20, self.multiplier) if self.multiplier else 0.0
+        self.count_noise = max(self.plan.expected / 20, self.multiplier) if self.multiplier else 0.0
         self.gradient_multiplier = self.multiplier
         if quantile is not None and self.multiplier:
             self.gradient_multiplier = (self.multiplier**-2 - (2 * self.count_noise) ** -2) ** -0.5
 
-    def _shares(
-        self, budgets: NDArray[np.float64], epsilon_max: float, delta: float, steps: int
-    ) -> NDArray[np.float64]:
+    def _shares(self, budgets: NDArray[np.float64], epsilon_max: float, delta: float) -> NDArray[np.float64]:
         levels = np.floor(budgets / epsilon_max * LEVELS + 1e-12).astype(np.int64)
         shares = np.zeros(LEVELS + 1)
         for level in np.unique(levels[(levels > 0) & (levels < LEVELS)]):
-            own = _multiplier(epsilon_max * level / LEVELS, delta, self.probability, steps, ())
+            own = _multiplier(epsilon_max * level / LEVELS, delta, self.plan, ())
             shares[level] = self.multiplier / own
         shares[LEVELS] = 1.0
         return shares[levels]
 
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         """See `UserSGD.batches`: a Poisson sample in every step."""
-        for _ in range(self.steps_per_epoch):
-            yield dpsgd.poisson_sample(self.n_users, self.probability, rng)
+        for _ in range(self.plan.steps_per_epoch):
+            yield dpsgd.poisson_sample(self.n_users, self.plan.probability, rng)
 
     def release(
         self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
     ) -> tuple[Gradient, float]:
-        """See `UserSGD.release`. Divided by the expected number of users: the actual one is nobody's business."""
+        """See `UserSGD.release`. Divided by the expected number of users: the actual one is nobody's business.
+
+        In the count a user adds 1/2 or -1/2, and 0 without interactions (whose gradient is 0), as a user who is not in
+        the step: so one user's presence moves it by 1/2 at most.
+        """
         (outers, norms), bound = ghost.bounded(outers), float(self.bound)
         shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms.dtype)
-        expected = self.probability * self.n_users
-        self.steps += 1
         self._note(bound, norms)
         factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples
         released = self._sums(outers, factors, self.gradient_multiplier * bound, rng)
         if self.quantile is not None:
-            below = shares * ((norms <= bound).to(norms.dtype) - 0.5) / examples
+            below = shares * torch.where(norms > 0, (norms <= bound).to(norms.dtype) - 0.5, 0.0) / examples
             count = float(below.sum()) + float(noise.gaussian(rng, "count of small norms", self.count_noise, ()))
-            self.bound *= math.exp(-QUANTILE_RATE * (count / expected + 0.5 - self.quantile))
-        return released, expected
+            self.bound *= math.exp(-QUANTILE_RATE * (count / self.plan.expected + 0.5 - self.quantile))
+        return released, self.plan.expected
 
     def present_bound(self) -> float:
         """See `UserSGD.present_bound`."""
@@ -248,18 +230,16 @@ class Rigorous(UserSGD):
 
     def events(self) -> tuple[Event, ...]:
         """See `UserSGD.events`, for a user of the largest budget. The count of norms is part of each step."""
-        if not self.steps:
-            return ()
         if not self.multiplier:
             return (Event(kind="non-private"),)
-        return (dpsgd.release(self.multiplier, self.probability, int(self.steps)),)
+        return (dpsgd.release(self.multiplier, self.plan.probability, self.plan.steps),)
 
 
 @cache
-def _multiplier(epsilon: float, delta: float, probability: float, steps: int, beside: tuple[str, ...]) -> float:
+def _multiplier(epsilon: float, delta: float, plan: dpsgd.Plan, beside: tuple[str, ...]) -> float:
     """`dpsgd.noise_multiplier`, remembered: the seeds of an experiment ask for the same. beside: events as JSON."""
     events = [Event.model_validate_json(event) for event in beside]
-    return dpsgd.noise_multiplier(epsilon, delta, probability, steps, events)
+    return dpsgd.noise_multiplier(epsilon, delta, plan.probability, plan.steps, events)
 
 
 def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
