@@ -26,6 +26,7 @@ from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.training_data import TrainingData
@@ -236,18 +237,9 @@ class DPAE(EpochModel, Recommender):
         """All planned steps, also those that validation saved: when it ends training depends on private data."""
         config = self.config
         private = not math.isinf(config.epsilon)
-        gaps = [
-            "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does.",
-            "The numbers of users and items are taken as public.",
-            "A user's own list is computed from that user's own row and leaves out what the user has rated, so the "
-            "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
-            "Norms and noise are computed in floating point.",
-        ]
-        if self._multiplier is not None and config.delta > 1 / self._data.n_users:
-            gaps.append(
-                f"δ = {config.delta:g} is more than one in {self._data.n_users} users: publishing everything about "
-                "one random user would meet it, too."
-            )
+        gaps = [*BY_EPOCHS, PLACE, OWN_LIST, FLOATS]
+        if self._multiplier is not None:
+            gaps += large_delta(config.delta, self._data.n_users)
         events: tuple[Event, ...] = ()
         if self._multiplier:
             events = (dpsgd.release(self._multiplier, self._plan.probability, self._plan.steps),)
@@ -265,6 +257,7 @@ class DPAE(EpochModel, Recommender):
                 claimed_delta=config.delta,
                 accounted_epsilon=spent.epsilon,
                 accounted_delta=config.delta,
+                given=GIVEN_EPOCH,
                 reason=reason,
                 gaps=tuple(gaps),
                 events=events,

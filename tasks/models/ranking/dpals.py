@@ -49,6 +49,7 @@ from tasks.models.draws import normal
 from tasks.models.ranking.factors import NON_PRIVATE, FactorModel
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE, OWN_LIST, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.training_data import TrainingData
@@ -237,17 +238,9 @@ class DPALS(FactorModel):
         """Everything that was released about users, as it was released."""
         config = self.config
         private = not math.isinf(config.epsilon)
-        gaps = [
-            "The numbers of users and items are taken as public.",
-            "A user's own list is computed from that user's own row and leaves out what the user has rated, so the "
-            "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
-            "Norms and noise are computed in floating point.",
-        ]
-        if self._budget is not None and config.delta > 1 / self._n_users:
-            gaps.append(
-                f"δ = {config.delta:g} is more than one in {self._n_users} users: publishing everything about "
-                "one random user would meet it, too."
-            )
+        gaps = [*ONCE, OWN_LIST, FLOATS]
+        if self._budget is not None:
+            gaps += large_delta(config.delta, self._n_users)
         events = self._budget.events() if self._budget is not None else ()
         spent = account(events, config.delta)
         return [
@@ -260,6 +253,7 @@ class DPALS(FactorModel):
                 claimed_delta=config.delta,
                 accounted_epsilon=spent.epsilon,
                 accounted_delta=config.delta,
+                given=GIVEN,
                 reason=spent.reason if private else "An infinite budget draws no noise.",
                 gaps=tuple(gaps),
                 events=events,

@@ -33,6 +33,7 @@ from tasks.models.ranking.factors import (
     unit_user_vectors,
 )
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import GIVEN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
@@ -105,9 +106,11 @@ class DPMF(FactorModel):
             claimed_delta=0.0,
             accounted_epsilon=accounted.epsilon,
             accounted_delta=accounted.delta,
+            given=GIVEN,
             reason=accounted.reason,
             gaps=(
-                "The numbers of users and items are taken as public, and so is who is in which group.",
+                *ONCE,
+                "Who is in which group is public.",
                 "Everything that one user did is protected by ε times the number of that user's interactions (group "
                 "privacy), not by ε.",
                 "A user's own list is computed from the released item vectors and that user's own interactions, so the "

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import GIVEN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.training_data import TrainingData
@@ -88,9 +89,10 @@ class PrivatePopularity(Popularity):
                 claimed_delta=0.0,
                 accounted_epsilon=accounted.epsilon,
                 accounted_delta=accounted.delta,
+                given=GIVEN,
                 reason=accounted.reason,
                 gaps=(
-                    "The number of items is taken as public.",
+                    *ONCE,
                     "A user's own list leaves out what that user has rated, so the guarantee is towards everyone else "
                     "(joint differential privacy), not towards somebody who sees that user's list.",
                 ),

@@ -29,6 +29,7 @@ from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.accounting.per_record import Owned, copies, product, squared_norms, weighted_sums
 from tasks.privacy.mechanisms import dpsgd
@@ -164,11 +165,8 @@ class DPSGD(GatedSessions):
         elif trained:
             multiplier, probability, steps = (self._counted(name) for name in COUNTED)
             events = (dpsgd.release(multiplier, probability, int(steps)),)
-        if trained and config.delta > 1 / (n_users := len(self.network.get_buffer("profiles"))):
-            gaps.append(
-                f"δ = {config.delta:g} is more than one in {n_users} users: publishing everything about one random "
-                "user would meet it, too."
-            )
+        if trained:
+            gaps += large_delta(config.delta, len(self.network.get_buffer("profiles")))
         spent = account(events, config.delta)
         remark = "Of a user's whole training sequence, labels included: more than the edge that the paper protects."
         return [
@@ -181,6 +179,7 @@ class DPSGD(GatedSessions):
                 claimed_delta=config.delta,
                 accounted_epsilon=spent.epsilon,
                 accounted_delta=config.delta,
+                given=GIVEN_EPOCH,
                 reason=(spent.reason or remark) if private else "An infinite budget trains without noise.",
                 gaps=tuple(gaps),
                 events=events,
@@ -200,12 +199,12 @@ class DPSGD(GatedSessions):
 
 
 GAPS = (
-    "Validation sequences choose the epoch without noise: the budget does not cover them, and nothing does.",
-    "The numbers of training sequences and of items are taken as public.",
+    *BY_EPOCHS,
+    PLACE,
     "A user's own recommendations are computed from that user's own later sequence without noise, so the guarantee is "
     "towards everyone else (joint differential privacy), not towards somebody who sees that list.",
     "User features enter as they were perturbed; they have a line of their own.",
-    "Norms and noise are computed in floating point.",
+    FLOATS,
 )
 
 

@@ -10,16 +10,10 @@ from numpy.typing import NDArray
 
 from tasks.models.vae.user_config import UserConfig
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
 
-COMMON = (
-    "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does.",
-    "The numbers of users and items are taken as public.",
-    "A user's own list is computed from that user's own row and leaves out what the user has rated, so the guarantee "
-    "is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
-    "Norms and noise are computed in floating point.",
-)
 PUBLISHED = (
     "The paper calibrates a user's noise for one step and one sample of that user; what is accounted here is "
     "everything that a user did, in all steps.",
@@ -69,16 +63,13 @@ def entries(
         reason = "An infinite budget trains without noise."
     elif config.privacy == "dpsgd-optimal-clip":
         reason = CHOSEN
-    gaps = [*(PUBLISHED if config.accounting == "published" else ()), *COMMON]
+    gaps = [*(PUBLISHED if config.accounting == "published" else ()), *BY_EPOCHS, OWN_LIST, FLOATS]
     epsilon = spent.epsilon
     if metadata == "shared":
         epsilon, reason = None, f"{reason} {SHARED}".strip()
-    if config.delta > 1 / private.n_users:
-        gaps.append(
-            f"δ = {config.delta:g} is more than one in {private.n_users} users: publishing everything about one random "
-            "user would meet it, too."
-        )
+    gaps += large_delta(config.delta, private.n_users)
     if isinstance(private, Rigorous):
+        gaps.append(PLACE)
         left_out = int((private.shares == 0).sum())
         if (private.shares < 1).any():
             gaps.append(
@@ -98,6 +89,7 @@ def entries(
         "claimed_delta": config.delta,
         "accounted_delta": config.delta,
         "accounted_epsilon": epsilon,
+        "given": GIVEN_EPOCH,
         "reason": reason,
     }
     data = "interactions" if metadata == "nothing" else "interactions and metadata"

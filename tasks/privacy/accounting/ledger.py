@@ -66,6 +66,9 @@ class LedgerEntry(BaseModel):
     accounted_epsilon: Epsilon | None
     """Upper bound under composition over everything the run did; None means that no finite guarantee follows."""
     accounted_delta: Delta
+    given: str = ""
+    """What was chosen on private data and the guarantee takes as fixed: nothing covers that choice. Empty for
+    nothing."""
     reason: str = ""
     """Why there is no finite guarantee, or a remark on the accounting."""
     gaps: tuple[str, ...] = ()

@@ -1,0 +1,47 @@
+"""Gaps between guarantee and run that several ledgers share, each one plain sentence; docs/methods.md §11."""
+
+from __future__ import annotations
+
+GIVEN = "the configuration"
+"""`LedgerEntry.given` of a model that is fitted once."""
+GIVEN_EPOCH = "the configuration and the epoch"
+"""`LedgerEntry.given` of a model trained by epochs."""
+
+CONFIGURATION = (
+    "The configuration, with its bounds of norms and contributions, was chosen by validation without noise: ε is one "
+    "given the configuration, and nothing covers the choice."
+)
+EPOCH = "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does."
+LOSSES = (
+    "Losses and shares of clipped gradients are written down after every epoch without noise and published with the "
+    "results: the budget does not cover them."
+)
+METRICS = "All measured metrics are published with the results without noise: the budget does not cover them."
+PREPARED = (
+    "Which items there are, and how many users, was read off all interactions, a k-core among other things, and is "
+    "taken as public."
+)
+PLACE = (
+    "A user who is taken out keeps an empty place: the number of users is public, and with it the sampling probability "
+    "and what sums are divided by."
+)
+OWN_LIST = (
+    "A user's own list is computed from that user's own row and leaves out what the user has rated, so the guarantee "
+    "is towards everyone else (joint differential privacy), not towards somebody who sees that list."
+)
+FLOATS = "Norms and noise are computed in floating point."
+
+ONCE = (CONFIGURATION, METRICS, PREPARED)
+"""Of every private model."""
+BY_EPOCHS = (EPOCH, LOSSES, *ONCE)
+"""Of every private model trained by epochs."""
+
+
+def large_delta(delta: float, n_users: int) -> tuple[str, ...]:
+    """That δ means little, if it does."""
+    if delta <= 1 / n_users:
+        return ()
+    return (
+        f"δ = {delta:g} is more than one in {n_users} users: publishing everything about one random "
+        "user would meet it, too.",
+    )
