@@ -98,7 +98,7 @@ def ledger_table(results: Results) -> Table:
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
                     Cell(ledger.shown(entry.claimed_epsilon, entry.claimed_delta), (line.claimed_note,), "budget"),
                     Cell(
-                        ledger.shown(entry.accounted_epsilon, entry.accounted_delta),
+                        ledger.shown(entry.accounted_epsilon, entry.accounted_delta) + ledger.given(entry),
                         (entry.reason or NOISE[entry.accounting],),
                         "budget",
                     ),

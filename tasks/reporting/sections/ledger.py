@@ -190,10 +190,10 @@ def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
         what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
         claimed = shown(entry.claimed_epsilon, entry.claimed_delta)
         audited = shown(line.audit["audited_epsilon"]) if line.audit else ""
-        key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason)
+        key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
         grouped.setdefault(key, []).append(line)
     return unique(
-        [Told(key[0], key[1], _range([line.entry for line in same]), key[2]) for key, same in grouped.items()]
+        [Told(key[0], key[1], _range([line.entry for line in same]) + key[-1], key[2]) for key, same in grouped.items()]
     )
 
 
@@ -210,6 +210,11 @@ def _told_elsewhere(line: Line, lines: Sequence[Line]) -> bool:
     return not budgeted(line) and any(
         budgeted(one) for one in lines if (one.setting, one.network, one.entry.protects, one.entry.observer) == about
     )
+
+
+def given(entry: LedgerEntry) -> str:
+    """What a finite guarantee takes as fixed, as text that follows it."""
+    return f", given {entry.given}" if entry.given and entry.accounted_epsilon is not None else ""
 
 
 def _range(entries: Sequence[LedgerEntry]) -> str:
