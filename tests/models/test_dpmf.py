@@ -11,6 +11,7 @@ from tasks.errors import ConfigurationError
 from tasks.models.ranking import dpmf
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
 from tasks.models.ranking.neighbours import factorisation_samples
+from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit, verdict
 from tasks.privacy.mechanisms import laplace, objective
@@ -156,6 +157,17 @@ def test_one_interaction_changes_one_count_by_one() -> None:
     whole = counts(everything)
     changes = [np.abs(whole - counts(np.delete(everything, index))).sum() for index in everything[::20]]
     np.testing.assert_allclose(changes, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 2.0])
+def test_rigorous_spends_its_budget_once(epsilon: float) -> None:
+    """One release, a noisy count for each item and group, with noise for ε and sensitivity 1."""
+    data = sparse_taste()
+    with noise.recording() as draws:
+        model = fitted(data, "rigorous", epsilon)
+    (draw,) = draws
+    assert draw.scale == pytest.approx(1 / -math.expm1(-epsilon))
+    assert draw.shape == (data.n_items * model.config.dimension,)
 
 
 def test_public_groups_are_of_equal_size() -> None:

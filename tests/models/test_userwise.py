@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.base import SILENT, Silent
+from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.mechanisms import ghost
+from tasks.privacy.mechanisms import ghost, laplace
 from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS = 30, 20
@@ -224,6 +225,29 @@ def test_popularity_starts_at_counts_that_are_paid_for():
     exact = fitted("ae", epochs=1, popularity=0.4, learning_rate=0.0)
     counts = torch.from_numpy(np.bincount(data().items, minlength=N_ITEMS)).float().clamp(min=1).log()
     torch.testing.assert_close(exact.network.items.bias.detach(), counts - counts.mean(), rtol=1e-5, atol=1e-6)
+
+
+def test_popularity_counts_no_more_of_a_user_than_is_paid_for(monkeypatch):
+    """A user with every item adds `contribution` to the counts; a private start has its noise, a public one no cap."""
+    given = TrainingData(N_USERS, N_ITEMS, np.zeros(N_ITEMS, np.int32), np.arange(N_ITEMS, dtype=np.int32))
+    counted = []
+    noisy = laplace.noisy_counts
+    monkeypatch.setattr(laplace, "noisy_counts", lambda counts, *rest: counted.append(counts) or noisy(counts, *rest))
+    override = RIGOROUS | {"values": "binary", "epochs": 1, "popularity": 0.4, "contribution": 5}
+    with noise.recording() as draws:
+        fitted("ae", given, **override)
+    (counts,) = counted
+    assert counts.sum() == 5
+    assert counts.max() == 1
+    assert [draw.shape for draw in draws if draw.release == "item counts"] == [(N_ITEMS,)]
+
+
+def test_an_adaptive_bound_is_counted_with_noise_in_every_step():
+    with noise.recording() as draws:
+        model = fitted("ae", quantile=0.5, batch_size=N_USERS, **RIGOROUS)
+    counts = [draw for draw in draws if draw.release == "count of small norms"]
+    assert [draw.scale for draw in counts] == [model.network.private.count_noise] * 3
+    assert model.network.private.count_noise > 0
 
 
 class TestLedger:

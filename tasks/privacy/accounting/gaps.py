@@ -31,7 +31,12 @@ OWN_LIST = (
 )
 FLOATS = "Norms and noise are computed in floating point."
 
-ONCE = (CONFIGURATION, METRICS, PREPARED)
+SEED = (
+    "Everything is drawn from a seed that the parameters name, so that a run can be repeated: whoever knows it can take "
+    "the noise away. A deployment must draw its own and keep it."
+)
+
+ONCE = (CONFIGURATION, METRICS, PREPARED, SEED)
 """Of every private model."""
 BY_EPOCHS = (EPOCH, LOSSES, *ONCE)
 """Of every private model trained by epochs."""
