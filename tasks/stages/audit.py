@@ -122,7 +122,7 @@ def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     for epsilon, delta in sorted(matrices):
         samples = worst_cases.matrices_samples(aggregation.sigma(1, 1.0, epsilon, delta), SAMPLES, _rng())
         mechanism = "Gaussian noise on adjacency matrices, once"
-        yield _record("edge", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
+        yield _record("session graph", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
     yield from _published_submissions(suite, params)
 
 
@@ -143,7 +143,7 @@ def _releases(suite: str, params: Params) -> Iterator[dict[str, Any]]:
             ratio = aggregation.rigorous_sigma(releases, 1.0, epsilon, delta)
             samples = worst_cases.aggregates_samples(ratio, releases, SAMPLES, _rng())
             mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
-            yield _record("edge", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
+            yield _record("session graph", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
 
 
 def _submissions(suite: str, params: Params) -> Iterator[dict[str, Any]]:

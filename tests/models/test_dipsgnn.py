@@ -11,6 +11,7 @@ from tasks.models.sessions.dipsgnn import DIPSGNN, LONGEST
 from tasks.models.sessions.gated import GatedSessions
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
+from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.mechanisms.keyed import normals
 from tasks.sequences import Sequences
@@ -263,9 +264,38 @@ def test_without_a_budget_the_accounting_makes_no_difference():
 def test_without_propagation_there_is_neither_noise_nor_an_edge_to_account_for(accounting):
     private, public = (trained(accounting, steps=0, epsilon=epsilon) for epsilon in (4.0, None))
     assert torch.equal(private.score_next(data().sequences), public.score_next(data().sequences))
-    edges, labels = private.ledger()
-    assert (edges.protects, edges.claimed_epsilon, edges.accounted_epsilon) == ("edge", 0, 0)
+    lists, labels = private.ledger()
+    assert (lists.protects, lists.claimed_epsilon, lists.accounted_epsilon) == ("edge", None, None)
+    assert "nothing is hidden" in lists.reason
     assert labels.protects == "label"
+
+
+def test_without_propagation_a_list_tells_the_last_visit_for_certain():
+    """Why T = 0 is not ε = 0: with and without its last visit a sequence gets another list, always the same one."""
+    rng = np.random.default_rng(5)
+    known = learning(ragged([rng.permutation(40)[:20].tolist() for _ in range(60)]), 60, 40)
+    model = trained(steps=0, of=known)
+    lists = model.score_next(known.sequences).argsort(dim=1, descending=True)
+    last = torch.from_numpy(known.sequences.indptr[1:] - 1)
+    assert (lists[last] != lists[last - 1]).any(dim=1).all()
+
+
+@pytest.mark.parametrize("budget", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_no_finite_budget_is_accounted_that_the_lists_refute(accounting, budget):
+    """Two users who differ in one visit, the first: scores after it prove more than the aggregates' budget."""
+    known = learning(ragged([[0], [1]] + [[0, 1, 2, 1], [1, 2, 0, 2]] * 10), 22, 3)
+    model = trained(accounting, of=known, epsilon=budget, epochs=10, learning_rate=0.05)
+    n = 2000
+    shown = [
+        model.score_again(Sequences(np.zeros(n, np.int32), np.arange(n + 1), np.full(n, item, np.int32)), first + one)
+        for item, first in ((0, 0), (1, n))
+        for one in (np.arange(n),)
+    ]
+    direction = shown[0][: n // 2].mean(0) - shown[1][: n // 2].mean(0)
+    proved = audit(*[(scores[n // 2 :] @ direction).double().numpy() for scores in shown], 0.999, 1e-5).epsilon
+    assert proved > budget
+    assert all(line.accounted_epsilon is None or line.protects == "session graph" for line in model.ledger())
 
 
 @pytest.mark.parametrize("name", ["dipsgnn", "priv-u"])
@@ -281,7 +311,11 @@ def test_published_noise_claims_its_budget_and_is_worth_none(name):
 @pytest.mark.parametrize("epochs", [1, 3])
 @pytest.mark.parametrize("accounting", PER_VISIT)
 def test_accounted_noise_spends_its_budget_and_no_more(accounting, epochs):
-    edges, labels = trained(accounting, epochs=epochs).ledger()
+    lists, edges, labels = trained(accounting, epochs=epochs).ledger()
+    assert (lists.protects, lists.claimed_epsilon, lists.accounted_epsilon) == ("edge", None, None)
+    assert "in clear" in lists.reason or "read without noise" in lists.reason
+    assert edges.protects == "session graph"
+    assert "not of the lists" in edges.reason
     assert (edges.accounting, edges.claimed_epsilon, edges.claimed_delta) == ("rigorous", 4.0, 1e-5)
     assert 0.99 * 4.0 < edges.accounted_epsilon <= 4.0
     spent = account(edges.events, edges.accounted_delta)

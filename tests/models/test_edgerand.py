@@ -122,8 +122,11 @@ def test_noise_is_drawn_once_for_training_and_once_for_recommendations():
 def test_a_claim_for_one_entry_is_worth_less_for_a_visit():
     """One visit changes six entries; the sound account of the same noise is larger than the claim, and finite."""
     model = trained(learning(ragged(WITHOUT_REPEATS), 3, 7))
-    edges, labels = model.ledger()
-    assert (edges.protects, edges.claimed_epsilon, edges.claimed_delta) == ("edge", 4.0, 1e-5)
+    lists, edges, labels = model.ledger()
+    assert (lists.protects, lists.claimed_epsilon, lists.accounted_epsilon) == ("edge", 4.0, None)
+    assert "read without noise" in lists.reason
+    assert (edges.protects, edges.claimed_epsilon, edges.claimed_delta) == ("session graph", 4.0, 1e-5)
+    assert "not of the lists" in edges.reason
     assert 4.0 < edges.accounted_epsilon < np.inf
     assert account(edges.events, 1e-5).epsilon == edges.accounted_epsilon
     assert edges.events[0].parameters["noise_multiplier"] == pytest.approx(model.sigma / 6**0.5)
@@ -147,7 +150,7 @@ def test_no_visit_moves_the_entries_of_both_matrices_further_than_the_square_roo
 
 def test_with_repeated_items_no_guarantee_follows_and_a_loaded_model_knows(tmp_path):
     model = trained()
-    edges, _ = model.ledger()
+    _, edges, _ = model.ledger()
     assert (edges.claimed_epsilon, edges.accounted_epsilon) == (4.0, None)
     assert "repeated" in edges.reason
     model.save(tmp_path / "model.safetensors")

@@ -145,9 +145,10 @@ def graphs(**models: str) -> None:
 
 def edge_records() -> dict[str, list[tuple[float, str]]]:
     records = read_json(RUNS / "open" / "audit.json")
-    assert {(record["protects"], record["neighbouring"]) for record in records} == {
-        ("edge", "one visit of a user's sequence removed")
-    }
+    assert {record["neighbouring"] for record in records} == {"one visit of a user's sequence removed"}
+    # the claim of DIPSGNN is for the system; what else has noise is a part of it
+    kinds = {record["mechanism"]: record["protects"] for record in records}
+    assert kinds == {name: "edge" if name.endswith("in training") else "session graph" for name in kinds}
     found: dict[str, list[tuple[float, str]]] = {}
     for record in records:
         assert set(record) == FIELDS

@@ -29,7 +29,7 @@ from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.base import SILENT, Progress
 from tasks.models.sessions.gated import BATCH, GatedSessions
-from tasks.models.sessions.ledgers import LABELS, aggregates_entry
+from tasks.models.sessions.ledgers import LABELS, aggregates_entries
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
@@ -223,11 +223,11 @@ class DIPSGNN(GatedSessions):
         return secret, 0 if self.config.accounting == "cached" else self.epochs_done
 
     def ledger(self) -> list[LedgerEntry]:
-        """Edges, as claimed and as they follow, and labels, which nothing protects; see the module."""
+        """Lists, for which nothing finite follows; what does of the aggregates alone; and labels. See the module."""
         config = self.config
         if config.epsilon is None:
             return []
-        edges = aggregates_entry(
+        entries = aggregates_entries(
             accounting=config.accounting,
             steps=config.steps,
             clip=config.clip,
@@ -236,7 +236,7 @@ class DIPSGNN(GatedSessions):
             delta=config.delta,
             releases=self.releases,
         )
-        return [edges, LABELS]
+        return [*entries, LABELS]
 
 
 class PrivU(DIPSGNN):

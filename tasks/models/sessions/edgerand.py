@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.models.sessions.dipsgnn import AFTER_TRAINING, DIPSGNN, LONGEST, DIPSGNNConfig
 from tasks.models.sessions.gated import GatedSessions
-from tasks.models.sessions.ledgers import LABELS, matrices_entry
+from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import aggregation
@@ -98,13 +98,13 @@ class EdgeRand(DIPSGNN):
         return 1
 
     def ledger(self) -> list[LedgerEntry]:
-        """Edges, as claimed and as they follow, and labels, which nothing protects."""
+        """Lists, for which nothing finite follows; what does of the matrices alone; and labels."""
         config = self.config
         if config.epsilon is None:
             return []
         repeats = bool(self._buffer("repeats"))
-        edges = matrices_entry(sigma=self.sigma, epsilon=config.epsilon, delta=config.delta, repeats=repeats)
-        return [edges, LABELS]
+        entries = matrices_entries(sigma=self.sigma, epsilon=config.epsilon, delta=config.delta, repeats=repeats)
+        return [*entries, LABELS]
 
 
 def spread_first(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:

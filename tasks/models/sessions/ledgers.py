@@ -1,4 +1,8 @@
-"""What the private graph networks' ledgers say of edges and labels (docs/methods.md §9)."""
+"""What the private graph networks' ledgers say of lists, of the session graph alone and of labels (docs/methods.md §9).
+
+A guarantee is of what is released. The systems release lists, for which no finite ε follows: that line comes first.
+What the noise does cover, aggregates or matrices, has a line of its own that is named so.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,12 @@ READ = (
     "Epochs are chosen on validation sequences without noise on their labels.",
 )
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
+LISTS = "one visit of a user's sequence removed, towards whoever sees a list"
+GRAPH_ALONE = "Of {what} of the session graph alone, not of the lists: they have a line of their own, which says none."
+IN_CLEAR = (
+    "Lists are computed from the items of a prefix, their order and the last of them, which are read without noise: "
+    "the list after an event tells that event."
+)
 LABELS = LedgerEntry(
     protects="label",
     neighbouring="one interaction of one user replaced",
@@ -30,7 +40,32 @@ LABELS = LedgerEntry(
 )
 
 
-def aggregates_entry(
+def lists_entry(
+    *, mechanism: str, accounting: Literal["published", "rigorous"], claimed: tuple[float, float] | None, reason: str
+) -> LedgerEntry:
+    """The lists that a system releases: no finite ε follows.
+
+    Args:
+        claimed: (ε, δ) that the paper claims for the system; None where nobody claims any.
+        reason: why none follows.
+    """
+    epsilon, delta = claimed or (None, 0.0)
+    return LedgerEntry(
+        protects="edge",
+        neighbouring=LISTS,
+        mechanism=mechanism,
+        accounting=accounting,
+        claimed_epsilon=epsilon,
+        claimed_delta=delta,
+        accounted_epsilon=None,
+        accounted_delta=delta,
+        reason=reason,
+        gaps=READ,
+        events=(Event(kind="non-private"),),
+    )
+
+
+def aggregates_entries(
     *,
     accounting: Literal["published", "rigorous", "cached"],
     steps: int,
@@ -39,88 +74,91 @@ def aggregates_entry(
     epsilon: float,
     delta: float,
     releases: int,
-) -> LedgerEntry:
-    """Edges under noisy aggregation, DIPSGNN's way.
+) -> list[LedgerEntry]:
+    """Edges under noisy aggregation, DIPSGNN's way: the lists, and what is accounted of the aggregates alone.
 
     Args:
         steps, clip, sigma, epsilon, delta: T, C, σ, ε2 and δ of the paper.
         releases: how often the noise was drawn for the same edges, at most.
     """
+    kind: Literal["published", "rigorous"] = "published" if accounting == "published" else "rigorous"
     if not steps:
-        return LedgerEntry(
-            protects="edge",
-            neighbouring=VISIT,
-            mechanism="no aggregation",
-            accounting="published" if accounting == "published" else "rigorous",
-            claimed_epsilon=0.0,
-            claimed_delta=0.0,
-            accounted_epsilon=0.0,
-            accounted_delta=0.0,
-            reason="Without propagation no edge is aggregated.",
-            gaps=READ,
-        )
-    if accounting == "published":
-        return LedgerEntry(
-            protects="edge",
-            neighbouring="one entry of one adjacency matrix of one user",
-            mechanism="Gaussian noise on aggregates, in training",
-            accounting="published",
-            claimed_epsilon=epsilon,
-            claimed_delta=delta,
-            accounted_epsilon=None,
-            accounted_delta=delta,
-            reason="Recommendations are computed from the true graph, without noise.",
-            gaps=(
-                f"Theorem 4.2 covers one aggregation of one matrix; a run releases both matrices, in {releases} epochs "
-                "and for every state of a node.",
-                "Removing one interaction changes three entries of each matrix: √10 C, not C.",
-                *READ,
-            ),
-            events=(
-                Event(kind="gaussian", parameters={"noise_multiplier": sigma / clip}, count=2 * releases * steps),
-                Event(kind="non-private"),
-            ),
-        )
-    events = (aggregation.release_event(sigma, clip, releases),)
-    accounted = account(events, delta)
+        nothing = "Without propagation nothing is aggregated, and nothing is hidden. " + IN_CLEAR
+        return [lists_entry(mechanism="no aggregation", accounting=kind, claimed=None, reason=nothing)]
+    if kind == "published":
+        return [_published_aggregates(steps, sigma / clip, epsilon, delta, releases)]
     how = "one for all epochs, of initial vectors" if accounting == "cached" else "one per user and epoch"
-    return LedgerEntry(
-        protects="edge",
-        neighbouring=VISIT,
-        mechanism=f"Gaussian noise on aggregates, {how}, and for recommendations",
-        accounting="rigorous",
-        claimed_epsilon=epsilon,
-        claimed_delta=delta,
-        accounted_epsilon=accounted.epsilon,
-        accounted_delta=accounted.delta,
-        reason=accounted.reason or "Of the released aggregates alone: see the gaps and the line of the labels.",
-        gaps=READ,
-        events=events,
-    )
+    events = (aggregation.release_event(sigma, clip, releases),)
+    mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
+    return [
+        lists_entry(mechanism=f"lists beside {mechanism}", accounting=kind, claimed=None, reason=IN_CLEAR),
+        _graph_entry("the aggregates", mechanism, kind, (epsilon, delta), events),
+    ]
 
 
-def matrices_entry(*, sigma: float, epsilon: float, delta: float, repeats: bool) -> LedgerEntry:
+def matrices_entries(*, sigma: float, epsilon: float, delta: float, repeats: bool) -> list[LedgerEntry]:
     """Edges under noise on the adjacency matrices themselves, EdgeRand's way; `repeats`: an item came twice."""
     # One visit's transitions are three entries of each of two matrices.
     events = (Event(kind="gaussian", parameters={"noise_multiplier": sigma / math.sqrt(6)}),)
-    accounted = account(events, delta)
-    gaps: tuple[str, ...] = (
-        "The claim is for one entry of one matrix; removing one interaction changes three entries of both: √6, not 1.",
-        *READ,
+    entries = (
+        "The claim is for one entry of one matrix; removing one interaction changes three entries of both: √6, not 1."
     )
-    if repeats:
-        growing = "Items are repeated, so an entry grows from prefix to prefix under the same noise, which cancels."
-        accounted = accounted._replace(epsilon=None, reason=growing)
+    growing = "Items are repeated, so an entry grows from prefix to prefix under the same noise, which cancels."
+    claimed, mechanism = (epsilon, delta), "Gaussian noise on adjacency matrices, once"
+    return [
+        lists_entry(mechanism=f"lists beside {mechanism}", accounting="published", claimed=claimed, reason=IN_CLEAR),
+        _graph_entry("the matrices", mechanism, "published", claimed, events, (entries,), growing if repeats else ""),
+    ]
+
+
+def _graph_entry(
+    what: str,
+    mechanism: str,
+    accounting: Literal["published", "rigorous"],
+    claimed: tuple[float, float],
+    events: tuple[Event, ...],
+    gaps: tuple[str, ...] = (),
+    refusal: str = "",
+) -> LedgerEntry:
+    """What the noise covers, without the lists; refusal: why no finite ε follows, if none does."""
+    accounted = account(events, claimed[1])
+    if refusal:
+        accounted = accounted._replace(epsilon=None, reason=refusal)
+    return LedgerEntry(
+        protects="session graph",
+        neighbouring=VISIT,
+        mechanism=mechanism,
+        accounting=accounting,
+        claimed_epsilon=claimed[0],
+        claimed_delta=claimed[1],
+        accounted_epsilon=accounted.epsilon,
+        accounted_delta=accounted.delta,
+        reason=accounted.reason or GRAPH_ALONE.format(what=what),
+        gaps=(*gaps, *READ),
+        events=events,
+    )
+
+
+def _published_aggregates(steps: int, noise_ratio: float, epsilon: float, delta: float, releases: int) -> LedgerEntry:
+    """The paper's claim for the whole system; noise_ratio: σ / C."""
     return LedgerEntry(
         protects="edge",
-        neighbouring=VISIT,
-        mechanism="Gaussian noise on adjacency matrices, once",
+        neighbouring="one entry of one adjacency matrix of one user",
+        mechanism="Gaussian noise on aggregates, in training",
         accounting="published",
         claimed_epsilon=epsilon,
         claimed_delta=delta,
-        accounted_epsilon=accounted.epsilon,
-        accounted_delta=accounted.delta,
-        reason=accounted.reason or "Of the released matrices alone: see the gaps and the line of the labels.",
-        gaps=gaps,
-        events=events,
+        accounted_epsilon=None,
+        accounted_delta=delta,
+        reason="Recommendations are computed from the true graph, without noise.",
+        gaps=(
+            f"Theorem 4.2 covers one aggregation of one matrix; a run releases both matrices, in {releases} epochs "
+            "and for every state of a node.",
+            "Removing one interaction changes three entries of each matrix: √10 C, not C.",
+            *READ,
+        ),
+        events=(
+            Event(kind="gaussian", parameters={"noise_multiplier": noise_ratio}, count=2 * releases * steps),
+            Event(kind="non-private"),
+        ),
     )

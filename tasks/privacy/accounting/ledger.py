@@ -10,8 +10,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Protected = Literal["feature", "interaction", "edge", "rating", "text", "label", "anchor"]
-"""Kinds of private data; `anchor`: who of one network is whom in another."""
+Protected = Literal["feature", "interaction", "edge", "session graph", "rating", "text", "label", "anchor"]
+"""Kinds of private data; `anchor`: who of one network is whom in another; `session graph`: the edges between the visits
+of a session as its noisy aggregates or matrices show them, which are not what is released."""
 Accounting = Literal["published", "rigorous"]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=0, lt=1)]
