@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,3 +39,18 @@ class TrainingData:
     sequences: Sequences | None = None
     sensitive: NDArray[np.bool_] | None = None
     links: NDArray[np.int32] | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything above, whatever the order of interactions, and of them as a set: hexadecimal digits."""
+        order = np.lexsort((self.items, self.users))
+        pairs = np.column_stack([self.users[order], self.items[order]])
+        first = np.append(True, (pairs[1:] != pairs[:-1]).any(1))[: len(pairs)]
+        beside = (None if array is None else array[order][first] for array in (self.ratings, self.sensitive))
+        events = () if self.sequences is None else (self.sequences.items, self.sequences.indptr)
+        attributes = (self.attributes[name] for name in sorted(self.attributes))
+        digest = hashlib.sha256(f"{self.n_users} {self.n_items} {sorted(self.attributes)}".encode())
+        for array in (pairs[first], *beside, self.features, self.links, *attributes, *events):
+            digest.update(b"-" if array is None else f"{array.dtype} {array.shape}".encode())
+            digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+        return digest.hexdigest()

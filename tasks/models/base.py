@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
 from tasks.models.storage import load_tensors, save_tensors
+from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -101,9 +102,22 @@ class Model(ABC):
     uses_links: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.links`."""
 
+    named: tuple[str, ...] = ()
+    """What else tells the noise of this fit from that of others, beside its data, configuration and seed: data set,
+    experiment and setting."""
+
     def __init__(self, config: Any) -> None:
         """config: an instance of `Config`."""
         self.config = config
+
+    def noise_stream(self, data: TrainingData, rng: np.random.Generator) -> np.random.Generator:
+        """A generator for everything that `fit` draws to hide something.
+
+        It is independent of `rng` and of the noise of all other fits: two releases that shared noise would show their
+        difference without any.
+        """
+        own = type(self).__qualname__, self.config.model_dump_json(), data.digest
+        return noise.stream(rng, *own, *self.named)
 
     @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:

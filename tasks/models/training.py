@@ -31,7 +31,8 @@ class EpochModel(Model):
     """A model trained by epochs of gradient steps.
 
     A subclass builds its `network` and trains it for an epoch. All randomness comes from the generator handed to
-    `fit`, whose state is part of the checkpoint, so an interrupted run ends with the same numbers as an unbroken one.
+    `fit`, or from `noise_rng`; the states of both are part of the checkpoint, so an interrupted run ends with the same
+    numbers as an unbroken one.
     After every epoch the model can be scored.
     """
 
@@ -40,11 +41,12 @@ class EpochModel(Model):
     """Parameters and buffers; everything that a checkpoint must hold besides the optimiser."""
     epochs_done: int = 0
     """Epochs trained so far."""
+    _noise_rng: np.random.Generator | None = None
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Train for `config.epochs` epochs, or until `progress` ends it; see `Model.fit`."""
         self.epochs_done = 0
-        self._rng = rng
+        self._rng, self._noise_rng = rng, None
         self._data = data
         self.network = self.build(data, rng)
         self._optimiser = self.optimiser()
@@ -58,6 +60,13 @@ class EpochModel(Model):
             going = progress.epoch(self, loss)
         progress.finish(self)
         return self
+
+    @property
+    def noise_rng(self) -> np.random.Generator:
+        """What everything is drawn from, within `fit`, that hides something; see `Model.noise_stream`."""
+        if self._noise_rng is None:
+            self._noise_rng = self.noise_stream(self._data, self._rng)
+        return self._noise_rng
 
     @abstractmethod
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -86,7 +95,10 @@ class EpochModel(Model):
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         for index, moments in self._optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-        return tensors, {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
+        rest = {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
+        if self._noise_rng is not None:
+            rest["noise"] = self._noise_rng.bit_generator.state
+        return tensors, rest
 
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
         """Take back what `state` gave, within `fit`."""
@@ -98,6 +110,8 @@ class EpochModel(Model):
                 moments.setdefault(int(index), {})[moment] = tensor
         self._optimiser.load_state_dict(self._optimiser.state_dict() | {"state": moments})
         self._rng.bit_generator.state = rest["rng"]
+        if "noise" in rest:
+            self.noise_rng.bit_generator.state = rest["noise"]
         self.epochs_done = rest["epochs_done"]
 
     def weights(self) -> dict[str, Tensor]:

@@ -48,6 +48,24 @@ def recording() -> Iterator[list[Draw]]:
         _recorder.reset(token)
 
 
+def stream(rng: np.random.Generator, *names: str) -> np.random.Generator:
+    """A generator for the noise of one fit, which shares nothing with `rng` and leaves what `rng` draws as it is.
+
+    Fits that differ in their seed, or in any name, have independent noise; so have two fits with the same `rng`.
+
+    Args:
+        rng: of everything else that the fit draws; one more child of its seed is spawned.
+        names: what else the noise must not be shared between: data, experiment, setting, configuration.
+    """
+    (child,) = rng.bit_generator.seed_seq.spawn(1)  # type: ignore[attr-defined]  # numpy's types say ISeedSequence
+    return np.random.default_rng(int.from_bytes(child.generate_state(8).tobytes() + _digest(names), "little"))
+
+
+def _digest(names: tuple[str, ...]) -> bytes:
+    """No two lists of names give the same text."""
+    return hashlib.sha256("".join(f"{len(name)} {name} " for name in names).encode()).digest()
+
+
 def generator(seed: int, epsilon: float, *release: str) -> np.random.Generator:
     """Noise of one release, from the seed and all 64 bits of the budget.
 
@@ -60,8 +78,7 @@ def generator(seed: int, epsilon: float, *release: str) -> np.random.Generator:
     """
     entropy = [seed, int(np.float64(epsilon).view(np.uint64))]
     if release:
-        named = "".join(f"{len(name)} {name} " for name in release)  # no two lists of names give the same text
-        entropy.append(int.from_bytes(hashlib.sha256(named.encode()).digest(), "little"))
+        entropy.append(int.from_bytes(_digest(release), "little"))
     return np.random.default_rng(entropy)
 
 

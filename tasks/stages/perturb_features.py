@@ -22,7 +22,6 @@ from tasks.stages.common import write_json
 
 def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) -> list[dict[str, Any]]:
     """Write the perturbed features of the table of users in `source` below `place`; the ledger of each release."""
-    del name  # a table's noise is told apart by its budget and seed alone
     schema = contracts.read_schema(source / "schema.json")
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
     matrix = encode(users, schema.features)
@@ -33,7 +32,9 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
         folder.mkdir(parents=True)
         entry = multidimensional.ledger(schema.features, epsilon, n_releases)
         for seed in options.seeds:
-            noisy = multidimensional.perturb(matrix, schema.features, epsilon, generator(seed, epsilon))
+            noisy = multidimensional.perturb(
+                matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name)
+            )
             write(noisy, schema.columns, folder / f"seed-{seed}.parquet")
             records.append({"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json"))
     write_json(place / "schema.json", schema.model_dump(mode="json"))

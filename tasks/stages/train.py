@@ -98,6 +98,7 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
     data = evaluator.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
+    model.named = (experiment.data, name, unit.setting)
     history: list[dict[str, Any]] = []
     seconds: list[float] = []
     if isinstance(model, EpochModel):

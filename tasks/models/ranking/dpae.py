@@ -265,11 +265,11 @@ class DPAE(EpochModel, Recommender):
         ]
 
     def _sample(self) -> NDArray[np.int64]:
-        return dpsgd.poisson_sample(self._data.n_users, self._plan.probability, self._rng)
+        return dpsgd.poisson_sample(self._data.n_users, self._plan.probability, self.noise_rng)
 
     def _noise(self, shape: torch.Size) -> Tensor:
         """Noise on a sum of clipped gradients; zeros where there is none to draw."""
         if not self._multiplier:
             return torch.zeros(shape)
         std = self._multiplier * self.config.clip_norm
-        return torch.from_numpy(noise.gaussian(self._rng, "sum of gradients", std, tuple(shape))).float()
+        return torch.from_numpy(noise.gaussian(self.noise_rng, "sum of gradients", std, tuple(shape))).float()

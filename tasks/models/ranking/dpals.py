@@ -192,15 +192,16 @@ class DPALS(FactorModel):
         self._budget, self._n_users = Budget(multiplier), data.n_users
         cells = distinct_cells(data)
         start = normal(rng, (data.n_items, config.dimension))
+        secret = self.noise_stream(data, rng)
         popularity = np.zeros(data.n_items)
         head = np.arange(data.n_items)
         if config.counts_share:
-            popularity = self._popularity(cells, rng)
+            popularity = self._popularity(cells, secret)
             head = np.sort(np.argsort(-popularity, kind="stable")[: config.head])
             cells = cells[:, head]
         items = start[head]
         for _ in range(config.iterations):
-            items = self._solve_items(self.terms(cells, popularity[head], items), rng)
+            items = self._solve_items(self.terms(cells, popularity[head], items), secret)
         # From here on nothing but released counts and items and, for a user's vector, that user's own row.
         users = self._solve_users(cells, self._with(popularity[head], items))
         vectors = self._with(popularity, np.zeros((data.n_items, config.dimension)))

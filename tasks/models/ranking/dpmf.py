@@ -64,10 +64,10 @@ class DPMF(FactorModel):
         if config.accounting == "published":
             users = unit_user_vectors(ratings, config.dimension, rng)
             scale = objective.noise_scale(config.dimension, config.epsilon, 1.0)
-            noise = objective.draw(data.n_items, config.dimension, scale, rng)
+            noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
             return self._keep(users, objective.perturbed_least_squares(users, ratings, noise, config.ridge))
         groups = public_groups(data.n_users, config.dimension, rng)
-        items = group_rates(data, groups, config, rng)
+        items = group_rates(data, groups, config, self.noise_stream(data, rng))
         # From here on nothing but `items`, public groups and, for a user's vector, that user's own row.
         mean = np.bincount(groups, minlength=config.dimension) / data.n_users
         curvature = items.T @ items + config.ridge * np.eye(config.dimension)

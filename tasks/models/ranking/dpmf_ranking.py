@@ -84,7 +84,7 @@ class ListedFactors(FactorModel):
         config, ratings = self.config, self.listing(data, rng)
         users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
         scale = objective.noise_scale(config.dimension, config.epsilon, 1.0)
-        noise = objective.draw(data.n_items, config.dimension, scale, rng)
+        noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
         return self._keep(users, objective.perturbed_least_squares_of_stored(users, ratings, noise, config.ridge))
 
     def ledger(self) -> list[LedgerEntry]:

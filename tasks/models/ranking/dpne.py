@@ -55,7 +55,7 @@ class DPNE(FactorModel):
         matrix = cells(data, mutual_information(data, config.smoothing, config.shift, config.cap))
         users = unit_user_vectors(matrix, config.dimension, rng)
         scale = objective.noise_scale(config.dimension, config.epsilon, config.cap)
-        noise = objective.draw(data.n_items, config.dimension, scale, rng)
+        noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
         return self._keep(users, objective.perturbed_least_squares(users, matrix, noise, config.ridge))
 
     def ledger(self) -> list[LedgerEntry]:

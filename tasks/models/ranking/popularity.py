@@ -69,6 +69,7 @@ class PrivatePopularity(Popularity):
 
     def count(self, data: TrainingData, rng: np.random.Generator) -> NDArray[np.int64]:
         """Counts of at most `contribution` interactions per user, with discrete Laplace noise."""
+        rng = self.noise_stream(data, rng)
         kept = laplace.cap(data.users, data.items, self.config.contribution, rng)
         counts = np.bincount(data.items[kept], minlength=data.n_items)
         return laplace.noisy_counts(counts, self.config.epsilon, self.config.contribution, rng)

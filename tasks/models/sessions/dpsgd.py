@@ -94,7 +94,7 @@ class DPSGD(GatedSessions):
         """One step per Poisson sample of users; returns the mean loss of a user."""
         dropout, total = Dropout(self.config.dropout, self._rng), 0.0
         for _ in range(self._plan.steps_per_epoch):
-            rows = dpsgd.poisson_sample(len(self._sequences), self._plan.probability, self._rng)
+            rows = dpsgd.poisson_sample(len(self._sequences), self._plan.probability, self.noise_rng)
             total += self.private_step(self._sequences.take(rows), dropout)
         return total / self._plan.steps_per_epoch
 
@@ -195,7 +195,7 @@ class DPSGD(GatedSessions):
         if not multiplier:
             return torch.zeros(shape)
         std = multiplier * self.config.clip_norm
-        return torch.from_numpy(noise.gaussian(self._rng, "sum of gradients", std, tuple(shape))).float()
+        return torch.from_numpy(noise.gaussian(self.noise_rng, "sum of gradients", std, tuple(shape))).float()
 
 
 GAPS = (

@@ -140,7 +140,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """
         config = self.config
         ratings, sensitive = self._checked(data)
-        self._rngs = dict(zip(PARTIES, rng.spawn(len(PARTIES)), strict=True))
+        starts = dict(zip(PARTIES, rng.spawn(len(PARTIES)), strict=True))
+        self._noise_rngs = dict(zip(PARTIES, self.noise_stream(data, rng).spawn(len(PARTIES)), strict=True))
         used, submitted = self.sides(sensitive)
 
         def table(mask: NDArray[np.bool_]) -> RatingTable:
@@ -153,9 +154,9 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         if self.uses_links:
             if data.links is None:
                 raise DataError("training data have no links between users, which this model learns from")
-            friends = Friends(published, data.links, noises.friends, self._rngs["friends"])
+            friends = Friends(published, data.links, noises.friends, self._noise_rngs["friends"])
         start = float(published.values.mean(dtype=np.float64)) if len(published) else sum(config.scale) / 2
-        vectors = self._start(data, start)
+        vectors = self._start(data, start, starts)
         common: dict[str, Any] = {
             "sensitive_noise": noises.sensitive,
             "public_noise": noises.public,
@@ -163,7 +164,10 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             "regularization": config.regularization,
         }
         self._recommender = UntrustedRecommender(
-            vectors.items.numpy(), rng=self._rngs["recommender"], sensitive_weight=self.sensitive_weight(), **common
+            vectors.items.numpy(),
+            rng=self._noise_rngs["recommender"],
+            sensitive_weight=self.sensitive_weight(),
+            **common,
         )
         self._users = Users(
             own,
@@ -173,7 +177,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             None if vectors.public_users is None else vectors.public_users.numpy(),
             alpha=self.alpha(),
             projection=config.projection,
-            rng=self._rngs["users"],
+            rng=self._noise_rngs["users"],
             **common,
         )
         self._remember(table(used & submitted & sensitive), noises)
@@ -263,7 +267,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See `EpochModel.state`: also what receivers remember, and every party's generator."""
         tensors, rest = super().state()
-        generators = {party: rng.bit_generator.state for party, rng in self._rngs.items()}
+        generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}
         return tensors | self._remembered(), rest | {"parties": generators, "traffic": list(self._traffic)}
 
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
@@ -272,7 +276,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         for name, tensor in self._remembered().items():
             tensor.copy_(tensors[name])
         for party, state in rest["parties"].items():
-            self._rngs[party].bit_generator.state = state
+            self._noise_rngs[party].bit_generator.state = state
         self._traffic = Traffic(*rest["traffic"])
 
     def _checked(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -289,12 +293,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             )
         return data.ratings, data.sensitive
 
-    def _start(self, data: TrainingData, mean: float) -> Vectors:
+    def _start(self, data: TrainingData, mean: float, rngs: dict[str, np.random.Generator]) -> Vectors:
         """Vectors at the start: users draw theirs, the recommender its own."""
         spread, dimension = self.config.initial_spread, self.config.dimension
 
         def around(centre: float, rows: int, party: str) -> NDArray[np.float32]:
-            drawn = self._rngs[party].standard_normal((rows, dimension))
+            drawn = rngs[party].standard_normal((rows, dimension))
             return (centre / dimension**0.5 + spread * drawn).astype(np.float32)
 
         users = around(1.0, data.n_users, "users")

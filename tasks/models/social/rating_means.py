@@ -163,7 +163,7 @@ class PrivateRatingMeans(RatingMeans):
         noise_scale = (config.scale[1] - config.scale[0]) / config.epsilon
         raters = np.bincount(data.items[sensitive], minlength=data.n_items)
         exact = np.bincount(data.items[sensitive], deviations[sensitive], data.n_items)
-        noisy = exact + noise.laplace(rng, "sums of ratings", noise_scale, data.n_items)
+        noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items)
         worth = _ratio(raters**2.0, raters + 2 * noise_scale**2 / config.variance)
         public = np.bincount(data.items[~sensitive], deviations[~sensitive], data.n_items)
         counts = np.bincount(data.items[~sensitive], minlength=data.n_items)

@@ -110,7 +110,7 @@ class UserModel(EpochModel, Recommender):
         self._keep_rows(data)
         self._budgets = self.draw_budgets(data.n_users, rng)
         network = self.architecture(data, rng)
-        self._start_at_popularity(network, data, rng)
+        self._start_at_popularity(network, data)
         network.private = planned(self.config, data.n_users, self._budgets)
         return network
 
@@ -155,7 +155,7 @@ class UserModel(EpochModel, Recommender):
         outers, own = ghost.gradients(losses, calls, network.local())
         losses = losses.detach()
         calls.clear()  # they hold all outputs
-        released, divisor = network.private.release(outers, users, config.examples, self._rng)
+        released, divisor = network.private.release(outers, users, config.examples, self.noise_rng)
         if self.watch is not None:
             self.watch(list(released.values()), config.batch_size / self._data.n_users)
         for parameter, total in released.items():
@@ -282,7 +282,7 @@ class UserModel(EpochModel, Recommender):
 
     def _batches(self) -> Iterable[NDArray[np.int64]]:
         if self.network.private:
-            return self.network.private.batches(self._rng)
+            return self.network.private.batches(self.noise_rng)
         order = self._rng.permutation(self._data.n_users)
         return map(np.sort, np.split(order, range(self.config.batch_size, len(order), self.config.batch_size)))
 
@@ -294,16 +294,16 @@ class UserModel(EpochModel, Recommender):
             rows *= torch.from_numpy(self._rng.random(rows.shape) < 0.5)
         return ids, rows
 
-    def _start_at_popularity(self, network: UserNetwork, data: TrainingData, rng: np.random.Generator) -> None:
+    def _start_at_popularity(self, network: UserNetwork, data: TrainingData) -> None:
         """Biases at the logarithms of the items' counts, which private training must pay for."""
         config = self.config
         if config.popularity is None:
             return
         items, budget = data.items, config.counts_epsilon()
         if config.privacy != "none":
-            items = items[laplace.cap(data.users, items, config.contribution, rng)]
+            items = items[laplace.cap(data.users, items, config.contribution, self.noise_rng)]
         counts = np.bincount(items, minlength=data.n_items)
         if not math.isinf(budget):
-            counts = laplace.noisy_counts(counts, budget, config.contribution, rng)
+            counts = laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)
         logs = np.log(np.maximum(counts, 1))
         network.items.bias.data = torch.from_numpy(logs - logs.mean()).float()

@@ -91,7 +91,7 @@ class VAE(UserModel):
         network.reader.requires_grad_(not self.config.frozen_encoder)
         if self.config.prior == "user":
             vectors = metadata_vectors(data.features, self.config.dimension)
-            means, variances = self._priors(vectors, rng)
+            means, variances = self._priors(vectors)
             network.means, network.variances = (
                 torch.from_numpy(np.ascontiguousarray(part, np.float32)) for part in (means, variances)
             )
@@ -107,17 +107,14 @@ class VAE(UserModel):
             return "nothing"
         return "local" if self.config.accounting == "rigorous" else "shared"
 
-    def _priors(
-        self, vectors: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _priors(self, vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         config = self.config
         if config.privacy != "none" and config.accounting == "rigorous":
-            return user_priors(vectors, np.full(vectors.shape[1:], 0.5), None, rng)
-        noise = None
-        if config.privacy != "none":
-            assert config.delta is not None
-            noise = sigma(self._budgets, config.delta)
-        return user_priors(vectors, vectors.mean(0), noise, rng)
+            return user_priors(vectors, np.full(vectors.shape[1:], 0.5))
+        if config.privacy == "none":
+            return user_priors(vectors, vectors.mean(0))
+        assert config.delta is not None
+        return user_priors(vectors, vectors.mean(0), sigma(self._budgets, config.delta), self.noise_rng)
 
 
 def metadata_vectors(features: NDArray[np.float32] | None, dimension: int) -> NDArray[np.float64]:
@@ -141,8 +138,8 @@ def metadata_vectors(features: NDArray[np.float32] | None, dimension: int) -> ND
 def user_priors(
     vectors: NDArray[np.float64],
     means: NDArray[np.float64],
-    noise: NDArray[np.float64] | None,
-    rng: np.random.Generator,
+    noise: NDArray[np.float64] | None = None,
+    rng: np.random.Generator | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """μ_k and γ²_k of all users (Eq. 11): both (n_users, K), γ² at least `SMALLEST`.
 
@@ -150,12 +147,13 @@ def user_priors(
         vectors: m, (n_users, n_kinds, K).
         means: μ_w, (n_kinds, K).
         noise: (n_users,) σ_k; None for none.
+        rng: of the noise.
     """
     centre = np.einsum("kwj,wj->kj", vectors, means)
-    if noise is not None:
+    if noise is not None and rng is not None:
         centre = centre + gaussian(rng, "prior means", noise[:, None], centre.shape)
     spread = np.square(vectors - centre[:, None]).sum(1)
-    if noise is not None:
+    if noise is not None and rng is not None:
         spread = spread + gaussian(rng, "prior variances", noise[:, None], spread.shape)
     return centre, np.maximum(spread, SMALLEST)
 

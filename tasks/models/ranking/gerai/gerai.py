@@ -54,7 +54,7 @@ class GERAI(GCN):
         """The network of `GCN` at its initial weights, and the noise of this run."""
         network = super().build(data, rng)
         self._scale = functional.noise_scale(self.config.dimension, self.config.epsilon, len(data.users))
-        for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(rng), strict=True):
+        for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(), strict=True):
             network.register_buffer(name, noise)
         self._trimmed: list[int] = []
         return network
@@ -77,7 +77,7 @@ class GERAI(GCN):
         constant for the gradient. Without noise nothing is added or dropped.
         """
         if self.config.redraw == "step":
-            self.network.noise_linear, self.network.noise_quadratic = self._draw(self._rng)
+            self.network.noise_linear, self.network.noise_quadratic = self._draw()
         linear = self.network.noise_linear - 0.5 * difference.mean(0)
         quadratic = difference.T @ difference / (8 * len(difference)) + self.network.noise_quadratic
         quadratic = quadratic + self.config.ridge * math.sqrt(2) * self._scale * torch.eye(len(linear))
@@ -123,6 +123,6 @@ class GERAI(GCN):
             )
         ]
 
-    def _draw(self, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        linear, quadratic = functional.draw(self.config.dimension, self._scale, rng)
+    def _draw(self) -> tuple[Tensor, Tensor]:
+        linear, quadratic = functional.draw(self.config.dimension, self._scale, self.noise_rng)
         return torch.from_numpy(linear).float(), torch.from_numpy(quadratic).float()
