@@ -183,10 +183,6 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
             "suites/demo/params.yaml: experiments.demo-gcn.system: 'gerai' is another model's name",
         ),
         (
-            put(*DEMO, "tuning", "grid", "dpmf-sound", value={"dimension": [4]}),
-            "suites/demo/tuning.yaml: tuning.grid: unknown system of this suite 'dpmf-sound'; known: ",
-        ),
-        (
             put(*DEMO, "experiments", "demo-bpr", "suite", value="demo"),
             "suites/demo/params.yaml: experiments.demo-bpr.suite: unknown key",
         ),

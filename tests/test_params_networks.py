@@ -222,9 +222,9 @@ def test_other_suites_have_no_networks(
 
 def test_a_model_that_embeds_users_is_for_suites_of_that_task(written: Callable[[Change], Path]) -> None:
     def change(params: dict[str, Any]) -> None:
-        params["suites"]["demo"]["experiments"]["demo-popularity"] |= {
+        params["suites"]["demo"]["experiments"]["demo-bpr"] |= {
             "model": "degree", "config": {}, "sweep": []
         }  # fmt: skip
 
-    where = "suites/demo/params.yaml: experiments.demo-popularity.model"
+    where = "suites/demo/params.yaml: experiments.demo-bpr.model"
     assert refused(written(change)) == f"{where}: 'degree' embeds users, which is for suites whose task is embedding"

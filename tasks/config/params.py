@@ -95,7 +95,7 @@ class Tuning(Strict):
 
     seed: Annotated[int, Field(ge=0)]
     """Seed of every trial; no experiment may use it for a result."""
-    grid: dict[str, dict[str, Annotated[list[Any], Field(min_length=1)]]]
+    grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]]
     """System -> configuration key -> values; every combination is one trial."""
 
 

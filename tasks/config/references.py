@@ -127,9 +127,6 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
             yield from _features_problems(where, experiment, params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
-    systems = {experiment.system: experiment for experiment in suite.experiments.values()}
-    for one in suite.tuning.grid:
-        yield from _unknown("tuning.grid", one, systems, "system of this suite")
 
 
 def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Iterator[str]:

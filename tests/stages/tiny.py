@@ -49,7 +49,6 @@ def parameters(**changes: Any) -> dict[str, Any]:
             "tiny": {"data": "tiny", "mechanism": "multidimensional", "epsilon": [1.0, 7.5], "seeds": [0, 1]}
         },
         "embedded": {"tiny": {"data": "tiny", "vectors": "hashed", "dimension": 3, "seed": 5}},
-        "tuning": {"seed": 1000, "grid": {}},
         "suites": {"tiny": entry | {"title": "Tiny"}, "open": entry | {"title": "Nothing private"}},
         "experiments": {
             "tiny-counts": experiment
