@@ -63,7 +63,9 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
     """
     every = sections(results, report, published_claims, k=headline_cutoff(results), docs=docs)
     shown = [section for section in every if any(section.blocks)]
-    contents = sorted((one for one in shown if one.link != ""), key=lambda section: section.anchor not in FIRST)
+    contents = sorted(
+        (section for section in shown if section.link != ""), key=lambda section: section.anchor not in FIRST
+    )
     environment = Environment(
         loader=PackageLoader("tasks.reporting", "templates"),
         autoescape=True,

@@ -76,7 +76,7 @@ def test_one_seed_has_no_standard_deviation(real: Results) -> None:
 
 
 def test_agreement_counts_pairs_that_both_were_printed_and_run(real: Results) -> None:
-    shown = {table.anchor: parts for table, parts in tables.beside_published(real)}
+    shown = {table.anchor: parts for table, parts in tables.published_tables(real)}
     (ablation,) = shown["table4"]
     foot = ablation.rows[-1]
     assert foot.name == "ordering agreement"
@@ -86,6 +86,6 @@ def test_agreement_counts_pairs_that_both_were_printed_and_run(real: Results) ->
 
 
 def test_tables_say_not_run_beside_the_printed_number(real: Results) -> None:
-    shown = {table.anchor: parts for table, parts in tables.beside_published(real)}
+    shown = {table.anchor: parts for table, parts in tables.published_tables(real)}
     row = next(row for row in shown["table3"][0].rows if row.name == "RAP")
     assert (row.cells[0].text, row.cells[0].lines) == ("not run", ("paper 0.319",))

@@ -113,7 +113,7 @@ def test_tmr_is_interests_over_the_sum_of_the_attacks(whole: Results) -> None:
 
 
 def test_what_needs_no_method_stands_above_the_methods(whole: Results) -> None:
-    shown = {table.key: parts for table, parts in tables.beside_published(whole)}
+    shown = {table.key: parts for table, parts in tables.published_tables(whole)}
     interests = rows(shown["table3"][0])
     assert list(interests)[:3] == ["majority", "everything", "Word2Vec"]
     assert [cell.text for cell in interests["everything"].cells] == ["0.390", "1.000", "0.560"]
@@ -290,7 +290,7 @@ def test_networks_have_budgets_of_their_own(twin: Results) -> None:
 
 def test_the_claimed_relation_is_told_and_the_ledger_has_all(twin: Results) -> None:
     private = system(twin, "dp-rgcn")
-    told = [one for one in ledger.told(ledger.base_lines(twin, private)) if one.what.endswith("text")]
+    told = [one for one in ledger.budgets(ledger.base_lines(twin, private)) if one.what.endswith("text")]
     assert [(one.what, one.claimed, one.accounted) for one in told] == [
         ("foursquare: text", "7.5", "none"), ("twitter: text", "7.5", "none")
     ]  # fmt: skip

@@ -19,8 +19,7 @@ from tasks.reporting import page
 from tasks.reporting.core import comparison, figures
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.results import Processed, Results
-from tasks.reporting.sections import embeddings, lead, one_run, summary, tables, validation
-from tasks.reporting.sections import tradeoff as ladder
+from tasks.reporting.sections import embeddings, lead, one_run, summary, tables, tradeoff, validation
 from tasks.stages import collect
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_next, shown
@@ -135,21 +134,21 @@ def test_the_paper_prints_one_number_for_whatever_is_read_as_one_run() -> None:
 
 def test_popularity_lists_have_a_row_in_every_table(known: Results, large: Results, twin: Results) -> None:
     for results in (known, large, twin):
-        for table, parts in tables.beside_published(results):
+        for table, parts in tables.published_tables(results):
             for part in parts:
                 assert {"popularity", "dp-popularity"} <= {row.name for row in part.rows}, table.key
-    (everyone,) = [parts[0] for table, parts in tables.beside_published(known) if table.key == "table8"]
+    (everyone,) = [parts[0] for table, parts in tables.published_tables(known) if table.key == "table8"]
     assert len([row for row in everyone.rows if not row.kind]) == len(QUALITY)
 
 
 def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large: Results) -> None:
-    found = {table.key: parts for table, parts in tables.beside_published(large)}
+    found = {table.key: parts for table, parts in tables.published_tables(large)}
     cells = {row.name: row.cells[0] for row in found["table5"][0].rows}
     assert (cells["KNN, original data"].text, cells["KNN, original data"].lines) == ("not run", ("paper 0.210",))
     assert "difference" in cells["KNN, pre-processed"].lines[-1]
     (not_run,) = [one for one in shown.claims(large, K) if one.artefact == "table5"]
     assert not_run.verdict == "not run"
-    here = {table.key: parts for table, parts in tables.beside_published(known)}
+    here = {table.key: parts for table, parts in tables.published_tables(known)}
     assert here["table5"] == []
     assert "Not for these data" in shown.page(known, [])
 
@@ -162,7 +161,7 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
         assert {system.label for system in results.elsewhere} == original
         tables_ = {
             table.key: {row.name for part in parts for row in part.rows}
-            for table, parts in tables.beside_published(results)
+            for table, parts in tables.published_tables(results)
         }
         named = (
             {"KNN, original data", "SVD, original data"}
@@ -180,9 +179,9 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
         assert lead.lead(results, K) == lead.lead(alone, K)
         assert summary.ranking(results, K) == summary.ranking(alone, K)
         assert summary.budgets(results)[0] == summary.budgets(alone)[0]
-        assert [figures.tradeoff(results, K), ladder.chart(results, K)] == [
+        assert [figures.tradeoff(results, K), tradeoff.chart(results, K)] == [
             figures.tradeoff(alone, K),
-            ladder.chart(alone, K),
+            tradeoff.chart(alone, K),
         ]
         assert validation.chart(results) == validation.chart(alone)
         assert (
@@ -191,7 +190,7 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
         assert results.named("svd") is None  # the one on other data does not stand in for it
     (cell,) = [
         row.cells[0]
-        for table, parts in tables.beside_published(example_dpvae.with_original(large))
+        for table, parts in tables.published_tables(example_dpvae.with_original(large))
         if table.key == "table5"
         for row in parts[0].rows
         if row.name == "KNN, original data"
@@ -236,7 +235,7 @@ def test_settings_stand_beside_the_printed_ones(known: Results, twin: Results) -
 
 
 def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
-    (panel,) = ladder.chart(known, K).panels
+    (panel,) = tradeoff.chart(known, K).panels
     names = ["dpvae, claimed", "dpvae-rigorous", "dpvae-compact", "dpals", "dp-popularity"]
     assert [one.name for one in panel.series] == names
     values = sorted((*EPSILONS, 1.0))
@@ -250,7 +249,7 @@ def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
     assert {level.name: level.y for level in panel.levels} == {
         f"level of {name}": pytest.approx(mean(known, name, "base", NDCG, K)) for name in ("popularity", "vae")
     }
-    table = ladder.table(known, K)
+    table = tradeoff.table(known, K)
     assert table is not None
     assert table.rows[0].name == "dpvae, claimed ε"
     assert table.rows[0].cells[0].lines == ("accounted: none",)
@@ -258,9 +257,9 @@ def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
 
 
 def test_nothing_is_drawn_against_epsilon_elsewhere(real: Results) -> None:
-    assert ladder.table(example_next.results(), 20) is None
-    assert not ladder.chart(example_next.results(), 20).panels
-    assert ladder.table(real, 10) is None
+    assert tradeoff.table(example_next.results(), 20) is None
+    assert not tradeoff.chart(example_next.results(), 20).panels
+    assert tradeoff.table(real, 10) is None
 
 
 def test_figure_3_has_every_system_at_every_length(known: Results) -> None:
@@ -345,13 +344,13 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results)
 
 
 def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, twin: Results) -> None:
-    (sentence,) = embeddings.told(known)
+    (sentence,) = embeddings.sentences(known)
     assert "made-up.zip (400,000 words), reduced to 20 numbers per word, which keep 51 % of their variance" in sentence
     assert sentence.endswith("1 word not in it.")
     table = embeddings.table(known)
     assert table is not None
     assert [cell.text for cell in table.rows[1].cells] == ["1", "20 of 943", ""]
-    (sentence,) = embeddings.told(twin)
+    (sentence,) = embeddings.sentences(twin)
     assert "no GloVe, but hashed vectors" in sentence
     assert 'id="embeddings"' not in shown.page(replace(known, words=()), [])
 

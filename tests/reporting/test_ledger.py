@@ -149,17 +149,17 @@ def test_runs_that_spent_unequally_are_told_together_and_observers_apart(real: R
         line(1, "all", 12.25),
         line(2, "all", 11),
     ]
-    assert ledger.told(lines, "s") == [
-        ledger.Told("ratings, towards some", "1, δ = 1e-06", "1, δ = 1e-06", ""),
-        ledger.Told("ratings, towards all", "1, δ = 1e-06", "10.5 to 12.25, δ = 1e-06", ""),
+    assert ledger.budgets(lines, "s") == [
+        ledger.Budget("ratings, towards some", "1, δ = 1e-06", "1, δ = 1e-06", ""),
+        ledger.Budget("ratings, towards all", "1, δ = 1e-06", "10.5 to 12.25, δ = 1e-06", ""),
     ]
-    assert [one.accounted for one in ledger.told([line(0, "none", None)])] == ["none"]
+    assert [one.accounted for one in ledger.budgets([line(0, "none", None)])] == ["none"]
 
 
 def test_what_a_guarantee_takes_as_fixed_is_said_with_it(real: Results) -> None:
-    system = real.with_model("dp-popularity")
+    system = real.called("dp-popularity")
     spent = [replace(one, entry=one.entry.model_copy(update={"given": "the configuration"})) for one in system.spent]
-    (told,) = ledger.told(ledger.base_lines(real, replace(system, spent=tuple(spent))))
+    (told,) = ledger.budgets(ledger.base_lines(real, replace(system, spent=tuple(spent))))
     assert told.accounted == "1, given the configuration"
-    (told,) = ledger.told(ledger.base_lines(real, system))
+    (told,) = ledger.budgets(ledger.base_lines(real, system))
     assert told.accounted == "1"

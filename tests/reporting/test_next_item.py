@@ -63,19 +63,19 @@ def test_nothing_printed_stands_beside_other_data(other: Results) -> None:
 
 
 def test_every_system_has_a_row_in_both_tables(known: Results) -> None:
-    for _, (part,) in tables.beside_published(known):
+    for _, (part,) in tables.published_tables(known):
         rows = [row for row in part.rows if not row.kind]
         assert len(rows) == len(QUALITY)
         assert {"popularity", "dp-popularity", "DIPSGNN", "nonp", "dipsgnn-rigorous"} <= {row.name for row in rows}
 
 
 def test_the_best_of_those_that_claim_privacy_and_of_the_others_are_marked(known: Results) -> None:
-    (_, (part,)), _ = tables.beside_published(known)
+    (_, (part,)), _ = tables.published_tables(known)
     marks = {row.name: row.cells[0].lines[-1] for row in part.rows if "found" in row.cells[0].kind}
     assert marks == {"DIPSGNN": "best private", "nonp": "best public"}
     shifted = pl.when(pl.col("model") == "dp-popularity").then(pl.col("value") + 1).otherwise(pl.col("value"))
     better = replace(known, metrics=known.metrics.with_columns(value=shifted))
-    (_, (part,)), _ = tables.beside_published(better)
+    (_, (part,)), _ = tables.published_tables(better)
     marks = {row.name: row.cells[0].lines[-1] for row in part.rows if "found" in row.cells[0].kind}
     assert marks == {"dp-popularity": "best private", "nonp": "best public"}
 

@@ -26,9 +26,9 @@ from tasks.reporting.sections import (
     reconstruction,
     summary,
     tables,
+    tradeoff,
     validation,
 )
-from tasks.reporting.sections import tradeoff as ladder
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_privsr, shown
 from tests.reporting.example_privsr import EPOCHS, ERROR, PER_EPOCH, TOTALS
@@ -69,7 +69,7 @@ def with_error(results: Results, label: str, level: float, spread: float = 0.001
 
 
 def test_less_error_is_better(known: Results) -> None:
-    beside = {(one.system.label, one.other): one for one in findings.beside_yardsticks(known, "mae", 0, lower=True)}
+    beside = {(one.system.label, one.other): one for one in findings.yardstick_differences(known, "mae", 0, lower=True)}
     assert beside["privsr", "bias"].worse
     assert beside["privsr", "bias"].mean == pytest.approx(ERROR["privsr"] - ERROR["bias"], abs=0.002)
     assert beside["privsr", "global-mean"].better
@@ -226,7 +226,7 @@ def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None
     accounted = {row.name: row.cells[3].lines for row in table.rows}
     assert accounted["as published"] == ("interaction: none",)
     assert accounted["rigorous"] == accounted["rigorous, towards the recommender"] == ("interaction: 1",)
-    (panel,) = ladder.chart(known, 0).panels
+    (panel,) = tradeoff.chart(known, 0).panels
     lines = {one.name: one for one in panel.series}
     assert set(lines) == {"privsr, claimed", "dpmf, claimed", "rigorous", "rigorous-local", "dp-bias"}
     assert [point.x for point in lines["rigorous"].points] == pytest.approx([math.log10(total) for total in TOTALS])

@@ -68,13 +68,13 @@ def test_a_difference_as_large_as_its_noise_is_not_decided(real: Results) -> Non
     noise = pl.col("seed").replace_strict({0: 1.0, 1: -1.0, 2: 0.1}, return_dtype=pl.Float64)
     moved = pl.when(pl.col("model") == "gcn").then(pl.col("value") + noise).otherwise(pl.col("value"))
     noisy = replace(real, metrics=real.metrics.with_columns(value=moved))
-    found = {one.system.name: one for one in findings.beside_yardsticks(noisy, "full/ndcg", K)}
-    assert not found["gcn"].found
+    found = {one.system.name: one for one in findings.yardstick_differences(noisy, "full/ndcg", K)}
+    assert not found["gcn"].significant
 
 
 def test_a_single_seed_decides_nothing(real: Results) -> None:
     single = replace(real, metrics=real.metrics.filter(pl.col("seed") == 0))
-    assert not any(one.found for one in findings.beside_yardsticks(single, "full/ndcg", K))
+    assert not any(one.significant for one in findings.yardstick_differences(single, "full/ndcg", K))
     assert "undecided: gerai" in lead(single, K)
 
 
@@ -99,10 +99,10 @@ def test_an_attack_beats_a_control_only_with_its_whole_interval(real: Results, c
         "ratings": findings.above_ratings,
         "random": findings.above_random,
     }[control]
-    found = {one.system.name for one in compare(real, "gender", "neural", K) if one.found}
+    found = {one.system.name for one in compare(real, "gender", "neural", K) if one.significant}
     assert found == {"bpr", "gcn", "gerai", "gerai-nf"}
     touching = gains(real, -0.01, model="gerai", control=control)  # gain 0.02, interval from 0
-    assert "gerai" not in {one.system.name for one in compare(touching, "gender", "neural", K) if one.found}
+    assert "gerai" not in {one.system.name for one in compare(touching, "gender", "neural", K) if one.significant}
 
 
 def test_the_first_paragraph_tells_ratings_from_recommendations(every: Results) -> None:

@@ -8,7 +8,7 @@ in Tables 8, 10 and "OV".
 
 from __future__ import annotations
 
-from tasks.reporting.core.published import FULL, Column, Figure, Ladder, Mode, Paper, Part, Quality, Table, Version
+from tasks.reporting.core.published import FULL, BudgetSweep, Column, Figure, Mode, Paper, Part, Quality, Table, Version
 from tasks.reporting.core.results import BASE, Network
 
 STANDARD, USER = "prior=standard", "prior=user"
@@ -223,12 +223,12 @@ DPVAE = Paper(
         "the others, and for all items of the original data (26,744 of ML-20M, 17,770 of Netflix): not for the items "
         "that Table 2 says are left, of which there would be fewer."
     ),
-    ladders=(
-        Ladder("dpvae", "epsilon_max"),
-        Ladder("dpvae-rigorous", "epsilon_max"),
-        Ladder("dpvae-compact", "epsilon_max"),
-        Ladder("dpals", "epsilon"),
-        Ladder("dp-popularity", "epsilon"),
+    budget_sweeps=(
+        BudgetSweep("dpvae", "epsilon_max"),
+        BudgetSweep("dpvae-rigorous", "epsilon_max"),
+        BudgetSweep("dpvae-compact", "epsilon_max"),
+        BudgetSweep("dpals", "epsilon"),
+        BudgetSweep("dp-popularity", "epsilon"),
     ),
     levels=("popularity", "vae"),
 )

@@ -7,7 +7,7 @@ a budget of 0.1 and of 0.05 each, β = 0.1 (ε_s = 1.1 ε), and x percent of the
 
 from __future__ import annotations
 
-from tasks.reporting.core.published import Figure, Ladder, Mode, Paper, Quality, Words
+from tasks.reporting.core.published import BudgetSweep, Figure, Mode, Paper, Quality, Words
 from tasks.reporting.core.results import BASE, Network
 
 EPSILON, SMALLER = 0.1, 0.05
@@ -91,12 +91,12 @@ PRIVSR = Paper(
         Mode("rigorous, towards the recommender", "rigorous-local", BASE),
         Mode("without noise", "nonoise", BASE),
     ),
-    ladders=(
-        Ladder("privsr", "epsilon"),
-        Ladder("rigorous", "epsilon"),
-        Ladder("rigorous-local", "epsilon"),
-        Ladder("dpmf", "epsilon"),
-        Ladder("dp-bias", "epsilon"),
+    budget_sweeps=(
+        BudgetSweep("privsr", "epsilon"),
+        BudgetSweep("rigorous", "epsilon"),
+        BudgetSweep("rigorous-local", "epsilon"),
+        BudgetSweep("dpmf", "epsilon"),
+        BudgetSweep("dp-bias", "epsilon"),
     ),
     levels=("bias", "mf", "nonoise"),
     statistics={
@@ -113,7 +113,7 @@ PRIVSR = Paper(
         quality="Test error",
         better=("predicts better", "predict better"),
         worse=("predicts worse", "predict worse"),
-        beside=("predicting better", "predicting worse"),
+        participles=("predicting better", "predicting worse"),
         yardstick="noisy means of users and items",
         yardsticks="the means of ratings",
         direction="Down is better prediction",

@@ -109,8 +109,8 @@ class Chart:
     @property
     def legend(self) -> list[Series]:
         """Every series once, in order of style."""
-        found = {series.name: series for panel in self.panels for series in panel.series}
-        return sorted(found.values(), key=lambda series: series.style)
+        named = {series.name: series for panel in self.panels for series in panel.series}
+        return sorted(named.values(), key=lambda series: series.style)
 
     @property
     def levels(self) -> list[Level]:
@@ -240,7 +240,7 @@ def draw(panel: Panel) -> Drawing:
         return "".join(paths)
 
     strokes = []
-    for series in sorted(panel.series, key=lambda one: not one.muted):  # what is grey lies below
+    for series in sorted(panel.series, key=lambda line: not line.muted):  # what is grey lies below
         path = " ".join(
             f"{'M' if index == 0 else 'L'}{to_x(point.x)} {to_y(point.y)}" for index, point in enumerate(series.points)
         )
@@ -256,7 +256,7 @@ def draw(panel: Panel) -> Drawing:
         levels=[(level, to_y(level.y)) for level in panel.levels],
         x_ticks=[(to_x(position), label) for position, label in chosen],
         y_ticks=[(to_y(tick), f"{tick:g}") for tick in ticks(y_low, y_high)],
-        names=(_ends(strokes, right, bottom) if lines else _beside(strokes, right)) if panel.named else [],
+        names=(_ends(strokes, right, bottom) if lines else _at_points(strokes, right)) if panel.named else [],
         right=right,
         bottom=bottom,
     )
@@ -264,7 +264,7 @@ def draw(panel: Panel) -> Drawing:
 
 def _ends(strokes: list[Stroke], right: float, bottom: float) -> list[Name]:
     """Names to the right of the frame, each as near to the end of its line as the others allow."""
-    ends = sorted(((one.marks[-1], one.series) for one in strokes if one.marks), key=lambda end: end[0].y)
+    ends = sorted(((stroke.marks[-1], stroke.series) for stroke in strokes if stroke.marks), key=lambda end: end[0].y)
     places = _apart([mark.y for mark, _ in ends], TOP, bottom)
     return [
         Name(
@@ -289,11 +289,13 @@ def _apart(wanted: list[float], low: float, high: float) -> list[float]:
     ]
 
 
-def _beside(strokes: list[Stroke], right: float) -> list[Name]:
+def _at_points(strokes: list[Stroke], right: float) -> list[Name]:
     """Names at points, moved up or down where they would cover one another."""
     taken: list[tuple[float, float, float]] = []
     names = []
-    for stroke in sorted((one for one in strokes if one.marks), key=lambda one: (one.marks[-1].y, one.series.name)):
+    for stroke in sorted(
+        (line for line in strokes if line.marks), key=lambda line: (line.marks[-1].y, line.series.name)
+    ):
         mark, length = stroke.marks[-1], LETTER * len(stroke.series.name)
         before = mark.x + 8 + length > right
         start = mark.x - 8 - length if before else mark.x + 8

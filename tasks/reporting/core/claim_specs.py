@@ -127,18 +127,18 @@ class Order:
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """One per pair and measure."""
-        found, absent = [], []
+        made, absent = [], []
         for measure in self.measures:
             for first, second in self.pairs:
-                one, other = (by_seed(results, side, measure) for side in (first, second))
-                absent += [side.name for side, values in ((first, one), (second, other)) if not values]
-                if seeds := sorted(one.keys() & other.keys()):
-                    left, right = np.array([one[seed] for seed in seeds]), np.array([other[seed] for seed in seeds])
+                both = [by_seed(results, side, measure) for side in (first, second)]
+                absent += [side.name for side, values in zip((first, second), both, strict=True) if not values]
+                if seeds := sorted(both[0].keys() & both[1].keys()):
+                    left, right = (np.array([values[seed] for seed in seeds]) for values in both)
                     means = (number(side.mean(), measure.digits) for side in (left, right))
                     text = f"{measure.name}: {first.name} {next(means)}, {second.name} {next(means)}"
                     group = text if self.apart else measure.name
-                    found.append(Comparison(group, text, measure.sign * left, measure.sign * measure.factor * right))
-        return found, unique(absent)
+                    made.append(Comparison(group, text, measure.sign * left, measure.sign * measure.factor * right))
+        return made, unique(absent)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Trend:
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """One per measure: the slopes against zero."""
-        found, absent = [], []
+        made, absent = [], []
         for measure in self.measures:
             curves: list[dict[int, NDArray[np.float64]]] = []
             for method in self.methods:
@@ -203,8 +203,8 @@ class Trend:
             what = f"difference of {what}" if self.minus else what
             first, last = (number(end, measure.digits) for end in (ends[0], ends[-1]))
             text = f"{what}: {first} at {name} = {xs[0]:g}, {last} at {xs[-1]:g}"
-            found.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
-        return found, unique(absent)
+            made.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
+        return made, unique(absent)
 
     def _curve(
         self, results: Results, method: str, measure: Measure
@@ -219,15 +219,15 @@ class Trend:
         else:
             system = system_of(results, method)
             if system is None:
-                found = {}
+                settings = {}
             else:
-                found = (
+                settings = (
                     along(results, system, self.key, dict(self.at))
                     if self.at
                     else swept(results, system).get(self.key, {})
                 )
-            xs = [x for x in found if not self.values or x in self.values]
-            columns = [by_seed(results, Side(method, setting=found[x]), measure) for x in xs]
+            xs = [x for x in settings if not self.values or x in self.values]
+            columns = [by_seed(results, Side(method, setting=settings[x]), measure) for x in xs]
         if len(xs) < 3 or not all(columns):
             return {}, xs
         seeds = sorted(set.intersection(*(set(column) for column in columns)))
@@ -248,8 +248,8 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
     if side.at:
         setting = located(results, system, dict(side.at))
     else:
-        found = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
-        setting = None if found is None else results.resolved(system, found)
+        wanted = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
+        setting = None if wanted is None else results.resolved(system, wanted)
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]

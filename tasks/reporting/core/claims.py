@@ -26,7 +26,7 @@ from tasks.reporting.core.results import Results, unique
 
 COLUMNS = ("artefact", "claim", "verdict", "evidence")
 Tests = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
-TOLD = 3
+LISTED = 3
 """Up to so many comparisons are all told, of more only the least favourable one."""
 
 
@@ -43,10 +43,10 @@ def published_claims(results: Results, report: PaperReport, k: int) -> list[Clai
     if paper is None or not (report.elsewhere or comparison.is_printed(results, paper)):
         return []
     specs, judged = report.claims(results, k)
-    found = [*judge(results, specs), *judged]
+    claims = [*judge(results, specs), *judged]
     order = [paper.data_table, paper.settings_table]
     order += [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
-    return sorted(found, key=lambda one: order.index(one.artefact))
+    return sorted(claims, key=lambda claim: order.index(claim.artefact))
 
 
 def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
@@ -55,10 +55,10 @@ def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
     families: dict[str, Tests] = {}
     for index, (spec, (comparisons, _)) in enumerate(zip(specs, made, strict=True)):
         tests = families.setdefault(spec.family, {})
-        for place, one in enumerate(comparisons):
-            if len(one.left) > 1:
-                tests[f"{index} {place} as claimed"] = one.left, one.right
-                tests[f"{index} {place} reversed"] = one.right, one.left
+        for place, sides in enumerate(comparisons):
+            if len(sides.left) > 1:
+                tests[f"{index} {place} as claimed"] = sides.left, sides.right
+                tests[f"{index} {place} reversed"] = sides.right, sides.left
     tested = {name: test for tests in families.values() for name, test in paired_tests(results, tests).items()}
     claims, effect = [], results.layout.overlap is not None
     for index, (spec, (comparisons, absent)) in enumerate(zip(specs, made, strict=True)):
@@ -72,13 +72,13 @@ def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
 
 def counted(claims: Sequence[Claim]) -> str:
     """How many claims there are of each verdict, as running text."""
-    verdicts = [one.verdict for one in claims]
+    verdicts = [claim.verdict for claim in claims]
     return joined([f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts])
 
 
 def frame(claims: Sequence[Claim]) -> pl.DataFrame:
     """`claims.csv`: the columns `COLUMNS`, in the order of the paper."""
-    rows = [(one.artefact, one.claim, one.verdict, one.evidence) for one in claims]
+    rows = [(claim.artefact, claim.claim, claim.verdict, claim.evidence) for claim in claims]
     return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
 
 
@@ -94,10 +94,10 @@ def _judged(
     if not comparisons:
         return Claim(spec.artefact, spec.claim, "not run", lacking.strip() or "Not run.")
     as_claimed, reversed_ = ([_shown(pair[side]) for pair in tests] for side in (0, 1))
-    groups = unique([one.group for one in comparisons])
+    groups = unique([comparison.group for comparison in comparisons])
     held, broken = 0, 0
     for group in groups:
-        mine = [place for place, one in enumerate(comparisons) if one.group == group]
+        mine = [place for place, comparison in enumerate(comparisons) if comparison.group == group]
         held += all(as_claimed[place] for place in mine)
         broken += any(reversed_[place] for place in mine)
     verdict: Verdict = "not decided"
@@ -126,15 +126,15 @@ def _effect(test: PairedTest | None) -> str:
 
 def _evidence(comparisons: list[Comparison], held: int, broken: int, effects: list[str]) -> str:
     order = sorted(range(len(comparisons)), key=lambda at: float((comparisons[at].left - comparisons[at].right).mean()))
-    told = [f"{one.text}{effect}" for one, effect in zip(comparisons, effects, strict=True)]
+    texts = [f"{comparison.text}{effect}" for comparison, effect in zip(comparisons, effects, strict=True)]
     n = len(comparisons)
     if n == 1:
         significance = (
             "significant as claimed" if held else "significant the other way" if broken else "not significant"
         )
-        return f"{told[0]}; {significance}."
-    by_mean = sum(float((one.left - one.right).mean()) > 0 for one in comparisons)
+        return f"{texts[0]}; {significance}."
+    by_mean = sum(float((comparison.left - comparison.right).mean()) > 0 for comparison in comparisons)
     counted = f"As claimed in {by_mean} of {n} comparisons ({held} significant), significant the other way in {broken}."
-    if n <= TOLD:
-        return f"{counted} {'; '.join(told)}."
-    return f"{counted} Least as claimed: {told[order[0]]}."
+    if n <= LISTED:
+        return f"{counted} {'; '.join(texts)}."
+    return f"{counted} Least as claimed: {texts[order[0]]}."

@@ -92,13 +92,13 @@ def entries(results: Results) -> list[Entry]:
     """Every quantity of every table, table by table, part by part, method by method."""
     paper, here = results.reproduced, [table for table in results.layout.tables if has(results, table)]
     parts = {column.data for table in here for part in table.parts for column in part.columns}
-    found = {data: {} if paper is None else printed(results, paper, data) for data in parts}
+    numbers = {data: {} if paper is None else printed(results, paper, data) for data in parts}
     return [
         Entry(
             table,
             column,
             method,
-            found[column.data].get((table.key, *method.printed_as(column), column.published))
+            numbers[column.data].get((table.key, *method.printed_as(column), column.published))
             if table.comparable
             else None,
             measured(results, method, column),
@@ -116,11 +116,11 @@ def measured(results: Results, method: Method, column: published.Column) -> NDAr
         return np.empty(0)
     if not column.ratio_to:
         return results.values(method.system, column.metric, column.k, method.setting)
-    found = [
+    by_seed = [
         results.by_seed(method.system, name, column.k, method.setting) for name in (column.metric, *column.ratio_to)
     ]
-    seeds = sorted(set.intersection(*(set(one) for one in found)))
-    values = np.array([[one[seed] for seed in seeds] for one in found])
+    seeds = sorted(set.intersection(*(set(metric) for metric in by_seed)))
+    values = np.array([[metric[seed] for seed in seeds] for metric in by_seed])
     total = values[1:].sum(axis=0)
     return values[0] / total if len(seeds) and (total > 0).all() else np.empty(0)
 

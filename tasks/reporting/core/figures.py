@@ -91,7 +91,7 @@ def training(results: Results) -> Chart:
             ]
             series = [line for line in series if line.points]
             if series:
-                panels.append(Panel(f"{results.told(system)}: {title}", "epoch", title, series))
+                panels.append(Panel(f"{results.full_label(system)}: {title}", "epoch", title, series))
     return Chart("training-curves", "Training", f"One line per {run}, setting base.", panels, folded=True)
 
 
@@ -99,9 +99,9 @@ def swept_in_figures(results: Results) -> list[System]:
     """The systems whose sweeps a figure of the paper shows."""
     layout = results.layout
     varying = [figure for figure in layout.figures if not figure.by_length]
-    found = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
-    found += [results.named(ladder.system) for ladder in layout.ladders]
-    return [system for system in found if system is not None]
+    systems = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
+    systems += [results.named(sweep.system) for sweep in layout.budget_sweeps]
+    return [system for system in systems if system is not None]
 
 
 def ranking_by_length(results: Results, table: published.Table, _: int) -> Chart:
@@ -133,8 +133,8 @@ def series_of(results: Results, system: System, points: list[Point], *, line: bo
     if len(results.compared) <= N_COLOURS:
         return Series(system.label, results.compared.index(system), points, line=line)
     named = [results.named(name) for name in results.layout.emphasis]
-    first = [one for one in named if one is not None][:N_COLOURS]
-    order = [*first, *(one for one in results.compared if one not in first)]
+    first = [emphasised for emphasised in named if emphasised is not None][:N_COLOURS]
+    order = [*first, *(other for other in results.compared if other not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
 
 

@@ -83,7 +83,7 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
         DataError: a file is missing or not what was written.
     """
     rest, spent = _json(folder / "results.json"), _json(folder / "ledger.json")
-    history, found = _histories(_parquet(folder / "history.parquet")), _parquet(folder / "attacks.parquet")
+    history, attacks = _histories(_parquet(folder / "history.parquet")), _parquet(folder / "attacks.parquet")
     hints, runs = get_type_hints(Results), folder / PROVENANCE
     try:
         entries = _entries(spent)
@@ -97,8 +97,8 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
             **given,
             layout=describe(given["paper"], given["networks"]),
             metrics=_parquet(folder / "metrics.parquet"),
-            gains=found if "gain" in found.columns else no_gains(),
-            edges=found if "world" in found.columns else None,
+            gains=attacks if "gain" in attacks.columns else no_gains(),
+            edges=attacks if "world" in attacks.columns else None,
             published=published(reference),
             runs=read_runs(runs) if runs.exists() else None,
         )
@@ -126,11 +126,11 @@ def means(metrics: pl.DataFrame) -> str:
     """
     keys = ["experiment", "setting", "metric"]
     about = pl.col("value")
-    found = metrics.group_by(*keys, "k").agg(about.mean().alias("mean"), about.std().alias("std"), n=pl.len())
-    cutoffs = sorted({-1 if k is None else k for k in found["k"]})
+    summaries = metrics.group_by(*keys, "k").agg(about.mean().alias("mean"), about.std().alias("std"), n=pl.len())
+    cutoffs = sorted({-1 if k is None else k for k in summaries["k"]})
     columns = [f"{name}{'' if k < 0 else f'@{k}'}" for k in cutoffs for name in ("mean", "std")]
     by_row: dict[tuple[Any, ...], dict[str, str | None]] = {}
-    for row in found.iter_rows(named=True):
+    for row in summaries.iter_rows(named=True):
         cells = by_row.setdefault((*(row[key] for key in keys), row["n"]), {})
         at = "" if row["k"] is None else f"@{row['k']}"
         cells |= {f"{name}{at}": None if row[name] is None else f"{row[name]:.6f}" for name in ("mean", "std")}
@@ -179,12 +179,12 @@ def read_runs(path: Path) -> tuple[Run, ...]:
 
 
 def _rest(results: Results) -> dict[str, Any]:
-    rest = {one.name: getattr(results, one.name) for one in fields(results) if one.name not in ELSEWHERE}
+    rest = {field.name: getattr(results, field.name) for field in fields(results) if field.name not in ELSEWHERE}
     systems = [asdict(system) | {"history": None if system.history is None else {}} for system in results.systems]
     for system in systems:
         del system["spent"]
         system["model"] = system.pop("name")
-    rest |= {name: [asdict(one) for one in rest[name]] for name in ("networks", "aligned")}
+    rest |= {name: [asdict(record) for record in rest[name]] for name in ("networks", "aligned")}
     return rest | {"systems": systems, "processed": None if results.processed is None else asdict(results.processed)}
 
 
@@ -200,8 +200,8 @@ def _ledger(systems: Iterable[System]) -> dict[str, list[Any]]:
     spent: list[dict[str, Any]] = []
     for system in systems:
         units: dict[tuple[str, int], list[list[Any]]] = {}
-        for one in system.spent:
-            record = one.entry.model_dump(mode="json", exclude_defaults=True)
+        for release in system.spent:
+            record = release.entry.model_dump(mode="json", exclude_defaults=True)
             if "reason" in record:
                 record["reason"] = sentences.setdefault(record["reason"], len(sentences))
             if "gaps" in record:
@@ -209,11 +209,11 @@ def _ledger(systems: Iterable[System]) -> dict[str, list[Any]]:
             number = numbers.setdefault(json.dumps(record), len(entries))
             if number == len(entries):
                 entries.append(record)
-            units.setdefault((one.setting, one.seed), []).append([one.network, number])
+            units.setdefault((release.setting, release.seed), []).append([release.network, number])
         alike: dict[str, dict[str, Any]] = {}
-        for (setting, seed), found in units.items():
-            line = {"experiment": system.experiment, "setting": setting, "seeds": [], "entries": found}
-            alike.setdefault(f"{setting} {found}", line)["seeds"].append(seed)
+        for (setting, seed), numbered in units.items():
+            line = {"experiment": system.experiment, "setting": setting, "seeds": [], "entries": numbered}
+            alike.setdefault(f"{setting} {numbered}", line)["seeds"].append(seed)
         spent += alike.values()
     return {"sentences": list(sentences), "entries": entries, "spent": spent}
 
@@ -235,13 +235,13 @@ def _spent(entries: list[LedgerEntry], spent: list[dict[str, Any]], system: dict
     """What a system spent, by setting in order of appearance and by seed as the system has them."""
     lines = [line for line in spent if line["experiment"] == system["experiment"]]
     settings = unique([line["setting"] for line in lines])
-    found = [
+    releases = [
         Spent(line["setting"], seed, entries[number], network)
         for line in lines
         for seed in line["seeds"]
         for network, number in line["entries"]
     ]
-    return sorted(found, key=lambda one: (settings.index(one.setting), system["seeds"].index(one.seed)))
+    return sorted(releases, key=lambda release: (settings.index(release.setting), system["seeds"].index(release.seed)))
 
 
 def shown(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -273,12 +273,12 @@ def _history(systems: Iterable[System]) -> pl.DataFrame:
 
 def _histories(table: pl.DataFrame) -> dict[str, dict[str, dict[str, list[dict[str, Any]]]]]:
     """Experiment -> what `shown` gives."""
-    found: dict[str, dict[str, dict[str, list[dict[str, Any]]]]] = {}
+    histories: dict[str, dict[str, dict[str, list[dict[str, Any]]]]] = {}
     for row in table.iter_rows(named=True):
         experiment, seed = row.pop("experiment"), str(row.pop("seed"))
         epoch = {key: value for key, value in row.items() if value is not None}
-        found.setdefault(experiment, {BASE: {}})[BASE].setdefault(seed, []).append(epoch)
-    return found
+        histories.setdefault(experiment, {BASE: {}})[BASE].setdefault(seed, []).append(epoch)
+    return histories
 
 
 def no_gains() -> pl.DataFrame:
@@ -297,7 +297,7 @@ def _lines(content: dict[str, Any]) -> str:
     def block(value: Any) -> str:
         if not isinstance(value, list | tuple) or not value:
             return text(value)
-        return "[\n" + ",\n".join(text(one) for one in value) + "\n]"
+        return "[\n" + ",\n".join(text(item) for item in value) + "\n]"
 
     return "{\n" + ",\n".join(f"{text(key)}: {block(content[key])}" for key in sorted(content)) + "\n}\n"
 
@@ -313,11 +313,11 @@ def _json(path: Path) -> Any:
 
 def _parquet(path: Path) -> pl.DataFrame:
     try:
-        found = pl.from_arrow(pq.read_table(path))
+        table = pl.from_arrow(pq.read_table(path))
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
-    assert isinstance(found, pl.DataFrame)
-    return found
+    assert isinstance(table, pl.DataFrame)
+    return table
 
 
 def _write_parquet(table: pl.DataFrame, path: Path) -> None:

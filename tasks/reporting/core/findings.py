@@ -30,20 +30,20 @@ class Difference:
     mean: float
     low: float
     high: float
-    found: bool
+    significant: bool
     """Whether the rule for such differences calls it a difference."""
     lower: bool = False
     """Whether less is better."""
 
     @property
     def better(self) -> bool:
-        """A found difference above zero, or below where less is better."""
-        return self.found and (self.mean < 0 if self.lower else self.mean > 0)
+        """A significant difference above zero, or below where less is better."""
+        return self.significant and (self.mean < 0 if self.lower else self.mean > 0)
 
     @property
     def worse(self) -> bool:
-        """A found difference below zero, or above where less is better."""
-        return self.found and (self.mean > 0 if self.lower else self.mean < 0)
+        """A significant difference below zero, or above where less is better."""
+        return self.significant and (self.mean > 0 if self.lower else self.mean < 0)
 
 
 def paired_tests(
@@ -59,13 +59,13 @@ def interval(results: Results, values: NDArray[np.float64]) -> Gain:
     A bootstrap takes values for independent, which those of folds are not.
     """
     if results.layout.overlap is None or len(values) < 2:
-        found = statistics.summary(values)
-        return Gain(found.mean, found.low, found.high)
+        over_seeds = statistics.summary(values)
+        return Gain(over_seeds.mean, over_seeds.low, over_seeds.high)
     test = paired_tests(results, {"": (values, np.zeros(len(values)))})[""]
     return Gain(test.difference, test.low, test.high)
 
 
-def beside_yardsticks(results: Results, metric: str, k: int, *, lower: bool = False) -> list[Difference]:
+def yardstick_differences(results: Results, metric: str, k: int, *, lower: bool = False) -> list[Difference]:
     """Every other system minus each yardstick (popularity and dp-popularity; of ratings, their means).
 
     For each pair both claims, that one beats the other and the reverse, are tested; all are corrected together. With
@@ -86,14 +86,14 @@ def beside_yardsticks(results: Results, metric: str, k: int, *, lower: bool = Fa
         if len(left) > 1:
             claims[f"{number} above"], claims[f"{number} below"] = (left, right), (right, left)
     tests = paired_tests(results, claims)
-    found = []
+    differences = []
     for number, (system, yardstick, left, right) in enumerate(pairs):
         shown = any(
             tests[claim].p_holm < SIGNIFICANCE for claim in (f"{number} above", f"{number} below") if claim in tests
         )
         gain = interval(results, left - right)
-        found.append(Difference(system, yardstick.label, gain.mean, gain.low, gain.high, shown, lower))
-    return found
+        differences.append(Difference(system, yardstick.label, gain.mean, gain.low, gain.high, shown, lower))
+    return differences
 
 
 def above_chance(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
@@ -113,8 +113,8 @@ def above_random(results: Results, attribute: str, attacker: str, k: int) -> lis
 
 def controls(results: Results, system: System, attribute: str, attacker: str, k: int) -> dict[str, Gain]:
     """Control -> what the attack gains over it, for the controls that were measured."""
-    found = {control: results.gain(system, attribute, attacker, k, control) for control in CONTROLS}
-    return {control: gain for control, gain in found.items() if gain is not None}
+    gains = {control: results.gain(system, attribute, attacker, k, control) for control in CONTROLS}
+    return {control: gain for control, gain in gains.items() if gain is not None}
 
 
 def beats(gain: Gain) -> bool:

@@ -72,6 +72,11 @@ def signed(value: float, digits: int = 3) -> str:
     return text if text.startswith("−") or float(text) == 0 else f"+{text}"
 
 
+def with_interval(mean: float, low: float, high: float, digits: int = 3) -> str:
+    """A difference with its interval: "+0.010 (0.002 to 0.018)"."""
+    return f"{signed(mean, digits)} ({number(low, digits)} to {number(high, digits)})"
+
+
 def joined(items: Sequence[str]) -> str:
     """Items as running text: "a", "a and b", "a, b and c"."""
     if len(items) < 2:

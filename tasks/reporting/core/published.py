@@ -198,7 +198,7 @@ class Mode:
 
 
 @dataclass(frozen=True)
-class Ladder:
+class BudgetSweep:
     """A system whose ranking is drawn against its budget."""
 
     system: str
@@ -216,7 +216,7 @@ class Words:
     better: tuple[str, str] = ("ranks better", "rank better")
     """Of one system, and of several."""
     worse: tuple[str, str] = ("ranks worse", "rank worse")
-    beside: tuple[str, str] = ("ranking better", "ranking worse")
+    participles: tuple[str, str] = ("ranking better", "ranking worse")
     yardstick: str = "a noisy list of best-sellers"
     """What the private yardstick is."""
     yardsticks: str = "the popularity lists"
@@ -269,7 +269,7 @@ class Paper:
     """Key of the table that has the settings of the paper's method; empty where none is shown."""
     settings_note: str = ""
     """What to know of them."""
-    ladders: tuple[Ladder, ...] = ()
+    budget_sweeps: tuple[BudgetSweep, ...] = ()
     """What is drawn against ε; empty for a paper without such a figure."""
     levels: tuple[str, ...] = ()
     """What is drawn across it as horizontal lines, by labels."""

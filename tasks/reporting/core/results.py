@@ -205,7 +205,7 @@ class Results:
 
     def run(self, stage: str, name: str) -> Run | None:
         """The provenance of a stage; None where it was not recorded."""
-        return next((one for one in self.runs or () if (one.stage, one.name) == (stage, name)), None)
+        return next((run for run in self.runs or () if (run.stage, run.name) == (stage, name)), None)
 
     @cached_property
     def compared(self) -> tuple[System, ...]:
@@ -217,7 +217,7 @@ class Results:
         """Systems on other data, such as the same before its protocol: they stand in a table that says so, alone."""
         return tuple(system for system in self.systems if system.dataset != self.dataset)
 
-    def told(self, system: System) -> str:
+    def full_label(self, system: System) -> str:
         """A system's label, with its data where they are not the suite's."""
         return system.label if system.dataset == self.dataset else f"{system.label}, on {system.dataset}"
 
@@ -264,7 +264,9 @@ class Results:
 
     def metrics_of(self, name: str) -> list[str]:
         """Metrics that were measured at setting `base` of a system's experiment or of an entry of `aligned`, sorted."""
-        return sorted({metric for one, setting, metric, _ in self._index if (one, setting) == (name, BASE)})
+        return sorted(
+            {metric for experiment, setting, metric, _ in self._index if (experiment, setting) == (name, BASE)}
+        )
 
     def values(self, system: System, metric: str, k: int, setting: str = BASE) -> NDArray[np.float64]:
         """Values of a metric in order of seed: (n_seeds,) float64, empty where it was not measured."""
@@ -298,12 +300,12 @@ class Results:
             return setting
         base = {(key, _comparable(value)) for key, value in system.config.items()}
         wanted = _parts(setting) - base
-        return next((one for one in measured if _parts(one) - base == wanted), None)
+        return next((candidate for candidate in measured if _parts(candidate) - base == wanted), None)
 
     def settings(self, system: System) -> list[str]:
         """Settings that were measured: `base`, then the sweep points by key and value."""
-        found = {setting for experiment, setting, _, _ in self._index if experiment == system.experiment}
-        return sorted(found, key=lambda setting: (setting != BASE, *_by_value(setting)))
+        settings = {setting for experiment, setting, _, _ in self._index if experiment == system.experiment}
+        return sorted(settings, key=lambda setting: (setting != BASE, *_by_value(setting)))
 
     def cutoffs(self, metric: str) -> list[int]:
         """Cut-offs at which a metric was measured for any system."""
@@ -316,8 +318,8 @@ class Results:
     def attackers(self, attribute: str) -> list[str]:
         """Attackers of an attribute; `neural` first, `majority` left out."""
         prefix = f"attribute/{attribute}/"
-        found = {name.split("/")[2] for _, _, name, _ in self._index if name.startswith(prefix)} - {"majority"}
-        return sorted(found, key=lambda attacker: (attacker != "neural", attacker))
+        names = {name.split("/")[2] for _, _, name, _ in self._index if name.startswith(prefix)} - {"majority"}
+        return sorted(names, key=lambda attacker: (attacker != "neural", attacker))
 
     def majority(self, attribute: str) -> float | None:
         """F1 of guessing the most frequent class of an attribute for everyone, averaged over systems and seeds."""

@@ -27,17 +27,17 @@ PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsil
 
 def swept(results: Results, system: System) -> dict[str, dict[float, str]]:
     """Key -> value -> setting, for settings that vary one numeric key; the base value is added where it is known."""
-    found: dict[str, dict[float, str]] = {}
+    values: dict[str, dict[float, str]] = {}
     for setting in results.settings(system):
         key, _, value = setting.partition("=")
         position = as_number(value)
         if "," not in setting and position is not None:
-            found.setdefault(key, {})[position] = setting
-    for key, settings in found.items():
+            values.setdefault(key, {})[position] = setting
+    for key, settings in values.items():
         base = base_value(system, key)
         if base is not None:
             settings.setdefault(base, BASE)
-    return {key: dict(sorted(settings.items())) for key, settings in found.items()}
+    return {key: dict(sorted(settings.items())) for key, settings in values.items()}
 
 
 def along(results: Results, system: System, key: str, at: Mapping[str, float] | None = None) -> dict[float, str]:
@@ -47,7 +47,7 @@ def along(results: Results, system: System, key: str, at: Mapping[str, float] | 
     name several keys, in any order, and values that they share with `base`.
     """
     others = dict(at or {})
-    found: dict[float, str] = {}
+    settings: dict[float, str] = {}
     for setting in results.settings(system):
         keys = parsed(setting)
         if keys is None:
@@ -57,8 +57,8 @@ def along(results: Results, system: System, key: str, at: Mapping[str, float] | 
         if value is not None and all(
             known[name] is None or known[name] == others.get(name, _base(results, system, name)) for name in known
         ):
-            found.setdefault(value, setting)
-    return dict(sorted(found.items()))
+            settings.setdefault(value, setting)
+    return dict(sorted(settings.items()))
 
 
 def located(results: Results, system: System, at: Mapping[str, float]) -> str | None:
@@ -66,7 +66,9 @@ def located(results: Results, system: System, at: Mapping[str, float]) -> str | 
     if not at:
         return BASE
     key = next(iter(at))
-    if _base(results, system, key) is None and not any(key in (parsed(one) or {}) for one in results.settings(system)):
+    if _base(results, system, key) is None and not any(
+        key in (parsed(setting) or {}) for setting in results.settings(system)
+    ):
         return located(results, system, {name: value for name, value in at.items() if name != key})
     rest = {name: value for name, value in at.items() if name != key}
     return along(results, system, key, rest).get(at[key])
@@ -97,6 +99,10 @@ def _base(results: Results, system: System, key: str) -> float | None:
 def base_value(system: System, key: str) -> float | None:
     """The value of a swept key at setting `base`, where it is known."""
     if key in PERTURBED:  # chosen by the perturbed data, not by the model's configuration
-        spent = (one.entry for one in system.spent if one.setting == BASE and one.entry.protects == PERTURBED[key])
+        spent = (
+            release.entry
+            for release in system.spent
+            if release.setting == BASE and release.entry.protects == PERTURBED[key]
+        )
         return next((entry.claimed_epsilon for entry in spent if entry.claimed_epsilon is not None), None)
     return as_number(system.config.get(key))

@@ -34,9 +34,11 @@ def table(results: Results, k: int) -> Table | None:
         cells = []
         for quality in qualities:
             values = results.values(system, quality.metric, quality.cutoff(k), mode.setting)
-            found = summary(values) if len(values) else None
-            spread = () if found is None or found.n < 2 else (f"± {number(found.std, quality.digits)}",)
-            cells.append(missing("not run") if found is None else Cell(number(found.mean, quality.digits), spread))
+            measured = summary(values) if len(values) else None
+            deviation = () if measured is None or measured.n < 2 else (f"± {number(measured.std, quality.digits)}",)
+            cells.append(
+                missing("not run") if measured is None else Cell(number(measured.mean, quality.digits), deviation)
+            )
         setting = "" if mode.setting == BASE else f", {mode.setting}"
         rows.append(
             Row(mode.name, [Cell(f"{system.label}{setting}", kind=""), *cells, *_budgets(results, mode, system)])
@@ -55,11 +57,11 @@ def table(results: Results, k: int) -> Table | None:
 def chart(results: Results, k: int) -> Chart:
     """The utility of every mode beside the popularity lists."""
     utility = results.layout.utility
-    found = _run(results)
-    ticks = [(float(place), mode.name) for place, (mode, _) in enumerate(found)]
+    modes = _run(results)
+    ticks = [(float(place), mode.name) for place, (mode, _) in enumerate(modes)]
     series = [
         Series(mode.name, place, [point], line=False)
-        for place, (mode, system) in enumerate(found)
+        for place, (mode, system) in enumerate(modes)
         if (point := point_of(results, system, utility.metric, k, float(place), mode.setting, utility.digits))
     ]
     panel = Panel(
@@ -92,12 +94,12 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     lines = [line for line in ledger.lines_of(results, system) if line.setting == mode.setting]
     if not lines:
         return [missing("no entry")] * 3
-    told = ledger.told(lines)
-    claimed = unique([f"{one.what}: {one.claimed}" for one in told])
-    accounted = unique([f"{one.what}: {one.accounted}" for one in told])
+    budgets = ledger.budgets(lines)
+    claimed = unique([f"{budget.what}: {budget.claimed}" for budget in budgets])
+    accounted = unique([f"{budget.what}: {budget.accounted}" for budget in budgets])
     why: dict[str, list[str]] = {}
-    for one in lines:
-        if one.entry.reason:
-            why.setdefault(one.entry.reason, []).append(one.protects)
+    for line in lines:
+        if line.entry.reason:
+            why.setdefault(line.entry.reason, []).append(line.protects)
     reasons = [f"{joined(unique(protected))}: {reason}" for reason, protected in why.items()]
     return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "reasons")]

@@ -34,7 +34,7 @@ NAMES = "attributes"
 CUTOFFS = (1, 10)
 CHANCE = "alignment/chance"
 AT_CHANCE = 0.001
-SPREAD = 0.6
+WIDTH = 0.6
 """Share of the room of a way over which entries and seeds are spread."""
 SIZE = (620.0, 360.0)
 
@@ -72,7 +72,7 @@ class Way:
 
 def ways(results: Results) -> list[Way]:
     """Every way of every entry, in the order of the entries and of `WAYS`."""
-    found = []
+    every = []
     for entry in results.aligned:
         names = {
             metric.split("/")[1]
@@ -83,13 +83,13 @@ def ways(results: Results) -> list[Way]:
         chance = {k: float(np.mean(list(values.values()))) for k, values in known.items() if values}
         for name in sorted(names, key=_place):
             precision = {k: results.measured(entry.name, f"alignment/{name}/precision", k) for k in CUTOFFS}
-            found.append(Way(entry, name, precision, chance))
-    return found
+            every.append(Way(entry, name, precision, chance))
+    return every
 
 
 def section(results: Results) -> Section:
     """Matched accounts and re-identification."""
-    told = sentences(results)
+    texts = sentences(results)
     about = paragraph(
         "How many people an attacker names with confidence, and how many of these names are right: an account that is "
         "named gives the other network's data, too."
@@ -98,7 +98,7 @@ def section(results: Results) -> Section:
         "alignment",
         "Alignment of accounts, and its risk",
         [
-            optional(bullets(told) if told else None, table(results), chart(results)),
+            optional(bullets(texts) if texts else None, table(results), chart(results)),
             *subsection("risk", "Re-identification", about, risk(results)),
         ],
         link="Alignment",
@@ -112,10 +112,10 @@ def section(results: Results) -> Section:
 
 def sentences(results: Results) -> list[str]:
     """Per entry: whether structure alone is enough, which seeds fail, and what attributes give away."""
-    told = []
+    texts = []
     every = ways(results)
     for entry in results.aligned:
-        mine = {one.name: one for one in every if one.entry == entry and one.precision.get(1)}
+        mine = {way.name: way for way in every if way.entry == entry and way.precision.get(1)}
         parts = []
         if blind := mine.get(BLIND):
             n = len(blind.precision[1])
@@ -124,26 +124,26 @@ def sentences(results: Results) -> list[str]:
                 + (f" and is at chance at {len(blind.failed)} of {count(n, 'seed')}" if blind.failed else "")
             )
             if len(blind.failed) == n:
-                working = [one.title for one in mine.values() if one.name != BLIND and not one.failed]
+                working = [way.title for way in mine.values() if way.name != BLIND and not way.failed]
                 parts.append(f"so it fails, while these work: {joined(working) or 'none'}")
         if named := mine.get(NAMES):
             times = _times(named)
             parts.append(f"attributes alone, the hash of the name among them, match {_share(named)}{times}")
-        known = [one for one in mine.values() if one.name.startswith("anchors-")]
-        parts += [f"{one.title}: {_share(one)}" for one in known]
+        known = [way for way in mine.values() if way.name.startswith("anchors-")]
+        parts += [f"{way.title}: {_share(way)}" for way in known]
         if parts:
-            told.append(f"{_title(entry)}: {'; '.join(parts)}.")
-    return told
+            texts.append(f"{_title(entry)}: {'; '.join(parts)}.")
+    return texts
 
 
 def lead(results: Results) -> str:
     """The best match without known anchors, as a risk."""
-    free = [one for one in ways(results) if not one.name.startswith("anchors-") and one.precision.get(1)]
+    free = [way for way in ways(results) if not way.name.startswith("anchors-") and way.precision.get(1)]
     if not free:
         return ""
-    best = max(free, key=lambda one: _mean(one, 1))
-    blind = [one for one in free if one.name == BLIND]
-    failing = [one for one in blind if len(one.failed) == len(one.precision[1])]
+    best = max(free, key=lambda way: _mean(way, 1))
+    blind = [way for way in free if way.name == BLIND]
+    failing = [way for way in blind if len(way.failed) == len(way.precision[1])]
     text = (
         f"Without any known anchor {_share(best)} of the accounts of one person are matched{_times(best)} "
         f"({best.title}, {best.entry.name})."
@@ -156,20 +156,20 @@ def lead(results: Results) -> str:
 def table(results: Results) -> Table | None:
     """Precision of every way beside chance, with each seed's value; None where nothing was aligned."""
     rows, entry = [], None
-    for one in ways(results):
-        if one.entry != entry:
-            entry = one.entry
-            cells = [Cell(number(one.chance[k], 4)) if k in one.chance else missing() for k in CUTOFFS]
+    for way in ways(results):
+        if way.entry != entry:
+            entry = way.entry
+            cells = [Cell(number(way.chance[k], 4)) if k in way.chance else missing() for k in CUTOFFS]
             rows.append(Row(f"{_title(entry)}: chance", [*cells, missing(), missing(), missing()], "reference"))
-        found = _seeds(results, one, "found")
+        pairs = _seeds(results, way, "found")
         rows.append(
             Row(
-                one.title,
+                way.title,
                 [
-                    *(_cell(one.precision.get(k, {})) for k in CUTOFFS),
-                    _failures(one),
-                    _cell(found, 0),
-                    _cell(_seeds(results, one, "found/precision")),
+                    *(_cell(way.precision.get(k, {})) for k in CUTOFFS),
+                    _failures(way),
+                    _cell(pairs, 0),
+                    _cell(_seeds(results, way, "found/precision")),
                 ],
             )
         )
@@ -187,11 +187,11 @@ def table(results: Results) -> Table | None:
 def risk(results: Results) -> Table | None:
     """Re-identification: accounts that an attacker names with confidence, and how often it is right then."""
     rows = []
-    for one in ways(results):
-        share, right = (_seeds(results, one, f"confident/{name}") for name in ("share", "precision"))
+    for way in ways(results):
+        share, right = (_seeds(results, way, f"confident/{name}") for name in ("share", "precision"))
         if share:
-            cells = [_cell(one.precision.get(1, {})), _cell(share), _confident(right, share)]
-            rows.append(Row(f"{one.title} ({one.entry.name})", cells))
+            cells = [_cell(way.precision.get(1, {})), _cell(share), _confident(right, share)]
+            rows.append(Row(f"{way.title} ({way.entry.name})", cells))
     for system in results.compared:
         first, share, right = (
             results.by_seed(system, f"anchors/{name}", k)
@@ -214,22 +214,22 @@ def risk(results: Results) -> Table | None:
 def chart(results: Results) -> Chart:
     """Precision@1 of every way: one mark for each seed, so that seeds that fail are seen."""
     every = ways(results)
-    names = sorted({one.name for one in every}, key=_place)
+    names = sorted({way.name for way in every}, key=_place)
     series, n = [], max(len(results.aligned), 1)
     for style, entry in enumerate(results.aligned):
         points = []
-        for one in every:
-            if one.entry == entry:
-                values = sorted(one.precision.get(1, {}).items())
+        for way in every:
+            if way.entry == entry:
+                values = sorted(way.precision.get(1, {}).items())
                 for place, (seed, value) in enumerate(values):
-                    shift = SPREAD * ((style + (place + 0.5) / len(values)) / n - 0.5)
-                    text = f"{entry.name}, {one.title}, seed {seed}: {number(value)}"
-                    points.append(Point(names.index(one.name) + shift, value, text))
+                    shift = WIDTH * ((style + (place + 0.5) / len(values)) / n - 0.5)
+                    text = f"{entry.name}, {way.title}, seed {seed}: {number(value)}"
+                    points.append(Point(names.index(way.name) + shift, value, text))
         if points:
             series.append(Series(entry.name, style, points, line=False))
-    told = [TICKS.get(name, name.removeprefix("anchors-")) for name in names]
-    ticks = [(-0.5, ""), *((float(x), text) for x, text in enumerate(told)), (len(names) - 0.5, "")]
-    chance = [one.chance[1] for one in every if 1 in one.chance]
+    labels = [TICKS.get(name, name.removeprefix("anchors-")) for name in names]
+    ticks = [(-0.5, ""), *((float(x), text) for x, text in enumerate(labels)), (len(names) - 0.5, "")]
+    chance = [way.chance[1] for way in every if 1 in way.chance]
     levels = [Level("chance", float(np.mean(chance)), "dashed")] if chance else []
     panel = Panel(
         "Accounts matched at first guess", "way; %: anchors known", "precision@1", series, levels, ticks, size=SIZE
@@ -274,21 +274,21 @@ def _failures(way: Way) -> Cell:
     if not way.precision.get(1) or 1 not in way.chance or way.entry.judged < 1:
         return missing()
     failed = way.failed
-    told = (f"seed {joined([str(seed) for seed in failed])}",) if failed else ()
-    return Cell(f"{len(failed)} of {len(way.precision[1])}", told, "number found" if failed else "number")
+    failing = (f"seed {joined([str(seed) for seed in failed])}",) if failed else ()
+    return Cell(f"{len(failed)} of {len(way.precision[1])}", failing, "number found" if failed else "number")
 
 
 def _confident(values: dict[int, float], share: dict[int, float]) -> Cell:
     """Of the seeds at which anybody is named; the others have a dash."""
     if not values:
         return missing("nobody named")
-    told = " ".join(number(values[seed]) if seed in values else DASH for seed in sorted(share))
-    return Cell(number(float(np.mean(list(values.values())))), (told,) if len(share) > 1 else ())
+    by_seed = " ".join(number(values[seed]) if seed in values else DASH for seed in sorted(share))
+    return Cell(number(float(np.mean(list(values.values())))), (by_seed,) if len(share) > 1 else ())
 
 
 def _cell(values: dict[int, float], digits: int = 3) -> Cell:
     if not values:
         return missing()
     each = [values[seed] for seed in sorted(values)]
-    told = (" ".join(number(one, digits) for one in each),) if len(each) > 1 else ()
-    return Cell(number(float(np.mean(each)), digits), told)
+    by_seed = (" ".join(number(value, digits) for value in each),) if len(each) > 1 else ()
+    return Cell(number(float(np.mean(each)), digits), by_seed)

@@ -19,6 +19,7 @@ from tasks.reporting.core.layout import (
     missing,
     number,
     signed,
+    with_interval,
 )
 from tasks.reporting.core.published import ATTACKERS
 from tasks.reporting.core.results import Results, System
@@ -92,15 +93,15 @@ def blurring(results: Results, k: int) -> tuple[str, Table] | None:
                 rows.append(Row(f"{attribute}, {ATTACKERS.get(attacker, attacker)}", cells))
     if not rows:
         return None
-    told = "Whether a profile was blurred was not tested."
+    verdict = "Whether a profile was blurred was not tested."
     if len(auc):
         hidden = "the blurring is not hidden" if low.mean() > 0.5 else "that is not shown to beat guessing"
-        told = (
+        verdict = (
             f"A detector tells a blurred profile from a true one with AUC {number(auc.mean())} "
             f"({number(low.mean())} to {number(high.mean())}; guessing has 0.5): {hidden}."
         )
     headings = ["Attribute and attacker", *["true", "blurred", "blurred minus true"] * 2]
-    return told, Table(
+    return verdict, Table(
         f"F1 of an attacker that sees the true or the blurred profile of {system.label}; 95 % interval over seeds",
         [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
         rows,
@@ -129,8 +130,8 @@ def _per_attribute(results: Results, caption: str, k: int, cell: Callable[[dict[
 
 
 def _attempts(results: Results, attribute: str, attacker: str, k: int) -> list[dict[str, Gain]]:
-    found = [findings.controls(results, system, attribute, attacker, k) for system in results.compared]
-    return [gains for gains in found if gains]
+    attempts = [findings.controls(results, system, attribute, attacker, k) for system in results.compared]
+    return [gains for gains in attempts if gains]
 
 
 def _beaten(gains: dict[str, Gain]) -> Cell:
@@ -144,7 +145,7 @@ def _beaten(gains: dict[str, Gain]) -> Cell:
 
 def _gains(gains: dict[str, Gain]) -> Cell:
     lines = [
-        f"{control} {signed(gain.mean)} ({number(gain.low)} to {number(gain.high)}){mark}"
+        f"{control} {with_interval(gain.mean, gain.low, gain.high)}{mark}"
         for control, gain in gains.items()
         for mark in (" ✓" if findings.beats(gain) else "",)
     ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison, findings
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, with_interval
 from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, paragraph
@@ -45,6 +45,11 @@ class Against:
     def gains(self) -> bool:
         """Whether the whole interval lies above zero."""
         return self.low > 0
+
+    @property
+    def text(self) -> str:
+        """The control, and the difference from it with its interval."""
+        return f"{self.control} {with_interval(self.mean, self.low, self.high)}"
 
     @property
     def verdict(self) -> str:
@@ -109,13 +114,15 @@ def against(
         seeds = sorted(left.keys() & right.keys())
         if not seeds:
             continue
-        one, other = (np.array([values[seed] for seed in seeds]) for values in (left, right))
+        first, other = (np.array([values[seed] for seed in seeds]) for values in (left, right))
         key = (system.experiment, control)
-        known[key] = (system, control, float((one - other).mean()))
+        known[key] = (system, control, float((first - other).mean()))
         if len(seeds) > 1:
-            tests[f"{key} above"], tests[f"{key} below"] = (one, other), (other, one)
-    found = findings.paired_tests(results, tests)
-    return {key: _against(*about, found.get(f"{key} above"), found.get(f"{key} below")) for key, about in known.items()}
+            tests[f"{key} above"], tests[f"{key} below"] = (first, other), (other, first)
+    tested = findings.paired_tests(results, tests)
+    return {
+        key: _against(*about, tested.get(f"{key} above"), tested.get(f"{key} below")) for key, about in known.items()
+    }
 
 
 def sentences(results: Results) -> list[str]:
@@ -126,22 +133,26 @@ def sentences(results: Results) -> list[str]:
         known = level(results, everything)
         if known is None:
             continue
-        beside = list(against(results, metric, own={EVERYTHING: everything}).values())
+        differences = list(against(results, metric, own={EVERYTHING: everything}).values())
         groups = [
-            f"{verdict} in precision: {named([one.system.label for one in same], len(beside))}"
+            f"{verdict} in precision: {named([difference.system.label for difference in same], len(differences))}"
             for verdict in ("better", "worse", "undecided")
-            if (same := [one for one in beside if one.verdict == verdict])
+            if (same := [difference for difference in differences if difference.verdict == verdict])
         ]
         parts.append(
             f"Interests on {network.title}: every interest for everybody has precision {number(known)} and recall 1; "
             f"{'; '.join(groups)}.{_printed(results, network)}"
         )
     for network, attribute in _attacked(results):
-        beside = [one for one in _inferred(results, network, attribute).values() if one.control == RANDOM]
-        if beside:
-            leaking = [one.system.label for one in beside if one.gains]
+        differences = [
+            difference for difference in _inferred(results, network, attribute).values() if difference.control == RANDOM
+        ]
+        if differences:
+            leaking = [difference.system.label for difference in differences if difference.gains]
             what = f"{attribute.capitalize()} on {network.title} is told better than by random vectors"
-            parts.append(f"{what} by those of {named(leaking, len(beside))}." if leaking else f"{what} by no system's.")
+            parts.append(
+                f"{what} by those of {named(leaking, len(differences))}." if leaking else f"{what} by no system's."
+            )
     return parts
 
 
@@ -149,7 +160,7 @@ def utility(results: Results) -> list[Table]:
     """Per network: every system's interests under all scores, beside its controls."""
     shown = []
     for network in _labelled(results):
-        found = {
+        by_score = {
             score: against(
                 results,
                 interests(network.name, score),
@@ -167,8 +178,8 @@ def utility(results: Results) -> list[Table]:
         for system in results.compared:
             cells = [
                 _cell(results, system, interests(network.name, score), [
-                    f"{one.control} {signed(one.mean)} ({number(one.low)} to {number(one.high)}), {one.verdict}"
-                    for control in controls if (one := found[score].get((system.experiment, control)))
+                    f"{difference.text}, {difference.verdict}"
+                    for control in controls if (difference := by_score[score].get((system.experiment, control)))
                 ])
                 for score in SCORES
             ]  # fmt: skip
@@ -193,23 +204,22 @@ def attacks(results: Results) -> list[Table]:
 
 def _attack(results: Results, of: Network) -> Table:
     columns = [(network, attribute) for network, attribute in _attacked(results) if network == of]
-    found = [_inferred(results, network, attribute) for network, attribute in columns]
+    inferred = [_inferred(results, network, attribute) for network, attribute in columns]
     rows = [
         Row(
             "majority guess",
-            [_plain(level(results, inference(one.name, f"{name}/{MAJORITY}"))) for one, name in columns],
+            [_plain(level(results, inference(column.name, f"{name}/{MAJORITY}"))) for column, name in columns],
             "reference",
         )
     ]
     for system in results.compared:
         cells = []
-        for (network, attribute), beside in zip(columns, found, strict=True):
-            mine = [one for (experiment, _), one in beside.items() if experiment == system.experiment]
-            lines = [
-                f"{one.control} {signed(one.mean)} ({number(one.low)} to {number(one.high)}){' ✓' * one.gains}"
-                for one in mine
+        for (network, attribute), differences in zip(columns, inferred, strict=True):
+            mine = [
+                difference for (experiment, _), difference in differences.items() if experiment == system.experiment
             ]
-            leaks = any(one.gains and one.control == RANDOM for one in mine)
+            lines = [f"{difference.text}{' ✓' * difference.gains}" for difference in mine]
+            leaks = any(difference.gains and difference.control == RANDOM for difference in mine)
             cells.append(_cell(results, system, inference(network.name, attribute), lines, bold=leaks))
         if any(cell.lines for cell in cells):
             rows.append(Row(system.label, cells))
@@ -233,20 +243,20 @@ def _inferred(results: Results, network: Network, attribute: str) -> dict[tuple[
 def _printed(results: Results, network: Network) -> str:
     """How every interest for everybody stands beside the best micro-F1 that the paper prints of the network."""
     paper, ours = results.reproduced, level(results, f"{network.name}/interests/{EVERYTHING}/micro-f1")
-    found = [] if paper is None else comparison.printed(results, paper, network.name).items()
-    best = max((value for (*_, metric), value in found if metric == "interest_micro_f1"), default=None)
+    numbers = [] if paper is None else comparison.printed(results, paper, network.name).items()
+    best = max((value for (*_, metric), value in numbers if metric == "interest_micro_f1"), default=None)
     if best is None or ours is None:
         return ""
-    beside = "above" if ours > best else "not above"
-    return f" Its micro-F1 is {number(ours)}, {beside} every method's that the paper prints (at most {number(best)})."
+    place = "above" if ours > best else "not above"
+    return f" Its micro-F1 is {number(ours)}, {place} every method's that the paper prints (at most {number(best)})."
 
 
 def _labelled(results: Results) -> list[Network]:
-    return [one for one in results.networks if one.friendships and one.labelled]
+    return [network for network in results.networks if network.friendships and network.labelled]
 
 
 def _attacked(results: Results) -> list[tuple[Network, str]]:
-    return [(one, name) for one in results.networks if one.friendships for name in one.sensitive]
+    return [(network, name) for network in results.networks if network.friendships for name in network.sensitive]
 
 
 def _against(system: System, control: str, mean: float, above: PairedTest | None, below: PairedTest | None) -> Against:

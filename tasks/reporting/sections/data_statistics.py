@@ -35,21 +35,21 @@ def table(results: Results) -> Table | None:
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed(results, paper)
     ours = statistics(results.processed)
-    found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in STATISTICS}
-    beside = any(value is not None for value in found.values())
+    theirs_by_name = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in STATISTICS}
+    compared = any(value is not None for value in theirs_by_name.values())
     rows = []
     for name, label in STATISTICS.items():
-        value, theirs = ours[name], found[name]
+        value, theirs = ours[name], theirs_by_name[name]
         digits = 2 if name == "avg_length" else 0
         cells = [Cell(_whole(value, digits))]
-        if beside:
+        if compared:
             cells += (
                 [missing(), missing()]
                 if theirs is None
                 else [Cell(_whole(theirs, digits)), Cell(signed(value - theirs, digits))]
             )
         rows.append(Row(label, cells))
-    headings = ["", "ours", *(["paper", "difference"] if beside else [])]
+    headings = ["", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
@@ -67,18 +67,18 @@ def network(results: Results) -> Table | None:
     linked = [count for count in results.processed.counts if "links" in count]
     ours = {name: last[key] for name, key in (("users", "users"), ("items", "items"), ("ratings", "interactions"))}
     ours |= {"relationships": linked[-1]["links"]} if linked else {}
-    found = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in ours}
-    beside = any(value is not None for value in found.values())
+    theirs_by_name = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in ours}
+    compared = any(value is not None for value in theirs_by_name.values())
     rows = []
     for name, value in ours.items():
-        theirs, cells = found[name], [Cell(f"{value:,}")]
+        theirs, cells = theirs_by_name[name], [Cell(f"{value:,}")]
         if theirs is not None:
             share = f"{signed(100 * (value / theirs - 1), 1)} %"
             cells += [Cell(f"{theirs:,.0f}"), Cell(f"{value - theirs:+,.0f}".replace("-", "−"), (share,))]
-        elif beside:
+        elif compared:
             cells += [missing(), missing()]
         rows.append(Row(name.capitalize(), cells))
-    headings = ["", "ours", *(["paper", "difference"] if beside else [])]
+    headings = ["", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
@@ -137,8 +137,8 @@ def statistics(processed: Processed) -> dict[str, float]:
 
 
 def _last(processed: Processed, which: Any) -> dict[str, Any]:
-    found = [count for count in processed.counts if which(count["step"])]
-    return (found or list(processed.counts))[-1]
+    counts = [count for count in processed.counts if which(count["step"])]
+    return (counts or list(processed.counts))[-1]
 
 
 def _whole(value: float, digits: int) -> str:

@@ -92,7 +92,7 @@ def ledger_table(results: Results) -> Table:
         setting = "" if line.setting == BASE else f", {line.setting}"
         rows.append(
             Row(
-                f"{results.told(line.system)}{setting}",
+                f"{results.full_label(line.system)}{setting}",
                 [
                     Cell(line.protects, (entry.neighbouring,), "wide short"),
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
@@ -126,14 +126,14 @@ def ledger_table(results: Results) -> Table:
 
 def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
     """Known gaps between guarantee and run, each set of them once, headed by the systems it concerns."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
+    concerned_by: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
     for line in ledger.lines(results):
         if line.entry.gaps:
             key = (line.entry.protects, line.entry.mechanism, line.entry.gaps)
-            found.setdefault(key, []).append((line.system.label, line.network))
+            concerned_by.setdefault(key, []).append((line.system.label, line.network))
     return [
         (f"{_whose(concerned)}: {protects}s, {mechanism}", named)
-        for (protects, mechanism, named), concerned in found.items()
+        for (protects, mechanism, named), concerned in concerned_by.items()
     ]
 
 
@@ -217,7 +217,7 @@ def runs_table(results: Results) -> Table | None:
         system = known.get(run.name)
         rows.append(
             Row(
-                f"{results.told(system) if system else run.name}, {run.stage}",
+                f"{results.full_label(system) if system else run.name}, {run.stage}",
                 [
                     Cell(short(run.revision), kind="code"),
                     Cell(_seeds(system.seeds) if system else "", kind=""),
@@ -244,7 +244,7 @@ def packages_table(results: Results) -> Table | None:
             versions.setdefault(package, set()).add(version)
     if not versions:
         return None
-    rows = [Row(package, [words(", ".join(sorted(found)))]) for package, found in sorted(versions.items())]
+    rows = [Row(package, [words(", ".join(sorted(used)))]) for package, used in sorted(versions.items())]
     return Table("Packages", [Heading("Package", ""), Heading("version", "")], rows)
 
 
@@ -255,9 +255,9 @@ def revisions(results: Results) -> list[str]:
 
 def parameters(results: Results) -> list[tuple[str, str]]:
     """What decided each run, as readable JSON."""
-    told = [(results.told(system), system.parameters) for system in results.systems]
-    told += [("attack", results.attack)] if results.attack is not None else []
-    return [(name, json.dumps(one, indent=2, sort_keys=True, ensure_ascii=False)) for name, one in told]
+    named = [(results.full_label(system), system.parameters) for system in results.systems]
+    named += [("attack", results.attack)] if results.attack is not None else []
+    return [(name, json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False)) for name, values in named]
 
 
 def short(revision: str) -> str:

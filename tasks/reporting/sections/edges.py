@@ -37,17 +37,17 @@ WORLDS = {"removed": "one interaction is removed", "swapped": "two are in the op
 KEYS = ("system", "setting", "target", "world", "epsilon")
 
 
-def checked(found: pl.DataFrame) -> pl.DataFrame:
+def checked(attacks: pl.DataFrame) -> pl.DataFrame:
     """The rows with the columns of the contract, their integers and floats widened.
 
     Raises:
         DataError: a column is not there or does not fit, a value is unknown, or an attack is given twice.
     """
-    absent = [name for name in COLUMNS if name not in found.columns]
+    absent = [name for name in COLUMNS if name not in attacks.columns]
     if absent:
         raise DataError(f"edges.parquet: no column {', '.join(absent)}; run the attack on interactions again")
     try:
-        rows = found.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+        rows = attacks.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
     except pl.exceptions.PolarsError as error:
         problem = " ".join(str(error).split())
         raise DataError(f"edges.parquet: columns of other types ({problem}); run the attack again") from error
@@ -83,7 +83,7 @@ def table(results: Results) -> Table | None:
     control = {tuple(row[key] for key in KEYS[:-1]): row for row in rows if row["epsilon"] is None}
     shown = []
     for row in rows:
-        if row["epsilon"] is None and any(one["epsilon"] is not None and _same(one, row) for one in rows):
+        if row["epsilon"] is None and any(other["epsilon"] is not None and _same(other, row) for other in rows):
             continue  # it stands beside the others
         without = control.get(tuple(row[key] for key in KEYS[:-1]))
         shown.append(
@@ -136,15 +136,17 @@ def chart(results: Results) -> Chart:
                 name = system if setting == BASE else f"{system}, {setting}"
                 mine = [row for row in here if (row["system"], row["setting"]) == (system, setting)]
                 points = [_point(name, row, places, end) for row in mine]
-                series.append(Series(name, style, sorted((one for one in points if one), key=lambda one: one.x)))
+                series.append(
+                    Series(name, style, sorted((point for point in points if point), key=lambda point: point.x))
+                )
                 predicted = [
                     Point(places[row["epsilon"]], row["theory"], f"{name}, theory: {number(row['theory'])}")
                     for row in mine
                     if row["theory"] is not None and row["epsilon"] in places
                 ]
-                predicted.sort(key=lambda one: one.x)
+                predicted.sort(key=lambda point: point.x)
                 series.append(Series(f"{name}, theory", len(names) + style, predicted, muted=True))
-            series = [one for one in series if one.points]
+            series = [line for line in series if line.points]
             if series:
                 title = f"{SEEN[target].capitalize()}; {WORLDS[world]}"
                 panels.append(Panel(title, "ε", "advantage", series, [Level("chance", 0.0, "dashed")], ticks))
@@ -161,8 +163,8 @@ def _rows(results: Results) -> list[dict]:
     """The attacks with systems by their labels, in the order of the suite's systems."""
     if results.edges is None:
         return []
-    known: dict[str, System] = {one.experiment: one for one in results.systems}
-    known |= {one.label: one for one in results.systems}
+    known: dict[str, System] = {system.experiment: system for system in results.systems}
+    known |= {system.label: system for system in results.systems}
     rows = [dict(row) for row in checked(results.edges).iter_rows(named=True)]
     for row in rows:
         if row["system"] not in known:
@@ -170,7 +172,7 @@ def _rows(results: Results) -> list[dict]:
         row["system"] = known[row["system"]].label
         if row["setting"].startswith("epsilon=") and "," not in row["setting"]:
             row["setting"] = BASE
-    order = [one.label for one in results.systems]
+    order = [system.label for system in results.systems]
     rows.sort(
         key=lambda row: (
             order.index(row["system"]),
@@ -184,16 +186,16 @@ def _rows(results: Results) -> list[dict]:
     return rows
 
 
-def _same(one: dict, other: dict) -> bool:
-    return all(one[key] == other[key] for key in KEYS[:-1])
+def _same(row: dict, other: dict) -> bool:
+    return all(row[key] == other[key] for key in KEYS[:-1])
 
 
 def _advantage(row: dict) -> Cell:
-    found = row["low"] > 0
+    above_zero = row["low"] > 0
     return Cell(
         number(row["advantage"]),
         (f"{number(row['low'])} to {number(row['high'])}",),
-        f"{NUMBER} found" if found else NUMBER,
+        f"{NUMBER} found" if above_zero else NUMBER,
     )
 
 

@@ -16,40 +16,46 @@ CALLED = {
 }
 
 
-def told(results: Results) -> list[str]:
+def sentences(results: Results) -> list[str]:
     """One sentence per set of embeddings."""
-    return [_sentence(one) for one in results.words]
+    return [_sentence(vectors) for vectors in results.words]
 
 
 def table(results: Results) -> Table | None:
     """How many words have a vector of their own and how many users a stand-in touches; None without embeddings."""
     rows = []
-    for one in results.words:
-        for how, found in one["origins"].items():
-            names = [word for word, record in one["words"].items() if record["how"] == how]
+    for vectors in results.words:
+        for how, counted in vectors["origins"].items():
+            names = [word for word, record in vectors["words"].items() if record["how"] == how]
             lines = (", ".join(names),) if how != "vocabulary" and names else ()
             rows.append(
                 Row(
-                    f"{one['name']}: {CALLED.get(how, how)}",
-                    [Cell(str(found["words"])), Cell(f"{found['users']:,} of {one['n_users']:,}"), Cell("", lines, "")],
+                    f"{vectors['name']}: {CALLED.get(how, how)}",
+                    [
+                        Cell(str(counted["words"])),
+                        Cell(f"{counted['users']:,} of {vectors['n_users']:,}"),
+                        Cell("", lines, ""),
+                    ],
                 )
             )
     if not rows:
         return None
     headings = [("Vectors", ""), ("words", "number"), ("users with such a word", "number"), ("which", "")]
-    return Table("Words of users' metadata", [Heading(*one) for one in headings], rows)
+    return Table("Words of users' metadata", [Heading(*heading) for heading in headings], rows)
 
 
-def _sentence(one: dict[str, Any]) -> str:
-    size = f"{one['dimension']} numbers per word"
-    about = f"{joined(list(one['attributes']))} in {count(len(one['words']), 'word')}"
-    if one["vectors"] == "hashed":
-        return f"{one['name']}: {about}; no GloVe, but hashed vectors ({size}), which carry no meaning of the words."
-    source = one["vocabulary"]
+def _sentence(vectors: dict[str, Any]) -> str:
+    size = f"{vectors['dimension']} numbers per word"
+    about = f"{joined(list(vectors['attributes']))} in {count(len(vectors['words']), 'word')}"
+    if vectors["vectors"] == "hashed":
+        return (
+            f"{vectors['name']}: {about}; no GloVe, but hashed vectors ({size}), which carry no meaning of the words."
+        )
+    source = vectors["vocabulary"]
     kept = f"{100 * source['variance_kept']:.0f} % of their variance" if source.get("variance_kept") is not None else ""
     known = f"{source['name']} ({source['words']:,} words), reduced to {size}" + (
         f", which keep {kept}" if kept else ""
     )
-    absent = sum(found["words"] for how, found in one["origins"].items() if how != "vocabulary")
+    absent = sum(counted["words"] for how, counted in vectors["origins"].items() if how != "vocabulary")
     fallback = "every word has its own vector" if not absent else f"{count(absent, 'word')} not in it"
-    return f"{one['name']}: {about}; {known}; {fallback}."
+    return f"{vectors['name']}: {about}; {known}; {fallback}."

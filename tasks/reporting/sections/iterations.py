@@ -35,7 +35,8 @@ def chart(results: Results, k: int) -> Chart:
             panels.append(Panel(mode.name, "iterations", utility.at(k), series, levels, ticks))
     names = unique(sorted((line.name for panel in panels for line in panel.series), key=lambda name: float(name[4:])))
     same = [
-        replace(panel, series=[replace(one, style=names.index(one.name)) for one in panel.series]) for panel in panels
+        replace(panel, series=[replace(line, style=names.index(line.name)) for line in panel.series])
+        for panel in panels
     ]
     return Chart(
         "chart-iterations",
@@ -49,7 +50,7 @@ def chart(results: Results, k: int) -> Chart:
 
 def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]:
     """ε -> the utility at each number of iterations, for settings that differ in nothing else."""
-    utility, found = results.layout.utility, dict[float, dict[float, Point]]()
+    utility, points_by_epsilon = results.layout.utility, dict[float, dict[float, Point]]()
     for setting in results.settings(system):
         keys = parsed(setting)
         if keys is None or not set(keys) <= {"epsilon", "epochs", "iterations_per_epoch"}:
@@ -62,8 +63,8 @@ def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]
         point = point_of(results, system, utility.metric, utility.cutoff(k), x, setting, utility.digits)
         if point:
             text = f"{point.text}; {done.mean():g} iterations"
-            found.setdefault(epsilon, {}).setdefault(x, replace(point, text=text))
-    return {epsilon: [points[x] for x in sorted(points)] for epsilon, points in found.items()}
+            points_by_epsilon.setdefault(epsilon, {}).setdefault(x, replace(point, text=text))
+    return {epsilon: [points[x] for x in sorted(points)] for epsilon, points in points_by_epsilon.items()}
 
 
 def _ticks(places: list[float]) -> list[tuple[float, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.reporting.core import findings
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import count, joined, number, signed
+from tasks.reporting.core.layout import count, joined, number, signed, with_interval
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import alignment, ledger, means, reconstruction
 
@@ -48,32 +48,34 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
     if not attributes:
         return []
     tried = [
-        (attribute, one)
+        (attribute, difference)
         for attribute in attributes
         for attacker in results.attackers(attribute)
-        for one in findings.above_ratings(results, attribute, attacker, k)
+        for difference in findings.above_ratings(results, attribute, attacker, k)
     ]
-    found = [(attribute, one) for attribute, one in tried if one.found]
-    if not found:
+    gaining = [(attribute, difference) for attribute, difference in tried if difference.significant]
+    if not gaining:
         text = (
             f"No attacker is shown to guess {joined(attributes)} better from a user's ratings and top {k} "
             "recommendations than from the ratings alone, protected system or not"
         )
         return [f"{text}: so no protection can be shown to help." if protecting else f"{text}."]
-    told = []
+    texts = []
     for attribute in attributes:
-        here = [one for name, one in found if name == attribute]
+        here = [difference for name, difference in gaining if name == attribute]
         if here:
-            most = max(here, key=lambda one: one.mean)
-            models = len({one.system.experiment for one in here})
-            told.append(f"on {attribute} against {models} of {len(results.compared)} ({_told(most)} the most)")
+            most = max(here, key=lambda difference: difference.mean)
+            models = len({difference.system.experiment for difference in here})
+            texts.append(f"on {attribute} against {models} of {len(results.compared)} ({_gained(most)} the most)")
     by_chance = round(ONE_SIDED * len(tried))
     sentences = [
-        f"The top {k} recommendations tell an attacker more than the ratings alone {joined(told)}: {len(found)} of "
+        f"The top {k} recommendations tell an attacker more than the ratings alone {joined(texts)}: {len(gaining)} of "
         f"{count(len(tried), 'attack')}, where chance would give about {by_chance}."
     ]
     resisting = [
-        system.label for system in protecting if all(one.system.experiment != system.experiment for _, one in found)
+        system.label
+        for system in protecting
+        if all(difference.system.experiment != system.experiment for _, difference in gaining)
     ]
     if protecting:
         sentences.append(f"Protected systems with which none of them gains: {joined(resisting) or 'none'}.")
@@ -91,18 +93,17 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     ]
     if not known:
         return ""
-    level, reference = max(known, key=lambda one: sign * one[0])
-    told = []
+    level, reference = max(known, key=lambda pair: sign * pair[0])
+    texts = []
     for system in protecting:
         left, right = results.paired(system, metric, k, reference, metric, k)
         if len(left):
             gap = findings.interval(results, left - right)
-            low, high = number(gap.low, digits), number(gap.high, digits)
-            told.append(f"{system.label} {signed(gap.mean, digits)} ({low} to {high})")
-    if not told:
+            texts.append(f"{system.label} {with_interval(gap.mean, gap.low, gap.high, digits)}")
+    if not texts:
         return ""
     name = f"{layout.utility.at(k)} ({layout.utility.spoken})"
-    return f"{name} beside {reference.label} ({number(level, digits)}), which protects nobody: {joined(told)}."
+    return f"{name} beside {reference.label} ({number(level, digits)}), which protects nobody: {joined(texts)}."
 
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
@@ -111,37 +112,39 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     yardstick, words = results.named(layout.private_yardstick), layout.words
     if yardstick is None:
         return ""
-    beside = [
-        one
-        for one in findings.beside_yardsticks(results, layout.utility.metric, k, lower=layout.utility.lower)
-        if one.other == yardstick.label and one.system in protecting
+    differences = [
+        difference
+        for difference in findings.yardstick_differences(results, layout.utility.metric, k, lower=layout.utility.lower)
+        if difference.other == yardstick.label and difference.system in protecting
     ]
-    told = [
-        f"{verb}: {joined([one.system.label for one in group])}"
+    texts = [
+        f"{verb}: {joined([difference.system.label for difference in group])}"
         for verb, group in (
-            (words.beside[0], [one for one in beside if one.better]),
-            (words.beside[1], [one for one in beside if one.worse]),
-            ("undecided", [one for one in beside if not one.found]),
+            (words.participles[0], [difference for difference in differences if difference.better]),
+            (words.participles[1], [difference for difference in differences if difference.worse]),
+            ("undecided", [difference for difference in differences if not difference.significant]),
         )
         if group
     ]
-    if not told:
+    if not texts:
         return ""
     own = ledger.shown(ledger.total_epsilon(results, yardstick))
     finite = [
-        f"{one.system.label} {ledger.shown(budget)}"
-        for one in beside
-        if (budget := ledger.total_epsilon(results, one.system)) is not None
+        f"{difference.system.label} {ledger.shown(budget)}"
+        for difference in differences
+        if (budget := ledger.total_epsilon(results, difference.system)) is not None
     ]
     budgets = (
         f"Accounted ε for all they learn from: {joined(finite)}; the others have no finite one."
-        if 0 < len(finite) < len(beside)
+        if 0 < len(finite) < len(differences)
         else f"Accounted ε: {joined(finite)}."
         if finite
         else "No finite accounted ε covers all they learn from."
     )
-    return f"Beside {yardstick.label}, {words.yardstick} (accounted ε {own}), {'; '.join(told)}. {budgets}"
+    return f"Beside {yardstick.label}, {words.yardstick} (accounted ε {own}), {'; '.join(texts)}. {budgets}"
 
 
-def _told(one: Difference) -> str:
-    return f"{one.system.label} {signed(one.mean)}, {number(one.low)} to {number(one.high)},"
+def _gained(difference: Difference) -> str:
+    return (
+        f"{difference.system.label} {signed(difference.mean)}, {number(difference.low)} to {number(difference.high)},"
+    )

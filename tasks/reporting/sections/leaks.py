@@ -27,17 +27,17 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "high": pl.Float64,
 }
 CHANCE = "chance"
-Found = tuple[str, str, str, int, dict[int, float], str, dict[int, float]]
+Attack = tuple[str, str, str, int, dict[int, float], str, dict[int, float]]
 
 
 def frame(results: Results) -> pl.DataFrame:
     """`attacks.csv` of a suite of networks, with `COLUMNS`: every attack on every system and setting, sorted."""
-    rows = [_row(results, *found) for found in (*_attributes(results), *_links(results), *_anchors(results))]
+    rows = [_row(results, *attack) for attack in (*_attributes(results), *_links(results), *_anchors(results))]
     order = ["experiment", "setting", "attack", "k", "control"]
     return pl.DataFrame(rows, schema=COLUMNS, orient="row").sort(order, nulls_last=False)
 
 
-def _attributes(results: Results) -> Iterator[Found]:
+def _attributes(results: Results) -> Iterator[Attack]:
     for network in results.networks:
         for attribute in network.sensitive:
             for score in SCORES:
@@ -51,7 +51,7 @@ def _attributes(results: Results) -> Iterator[Found]:
                         yield (*about, name, results.by_seed(other, metric, 0))
 
 
-def _links(results: Results) -> Iterator[Found]:
+def _links(results: Results) -> Iterator[Attack]:
     for network in results.networks:
         for scorer in links.SCORERS:
             for score, chance in links.CHANCE.items():
@@ -63,7 +63,7 @@ def _links(results: Results) -> Iterator[Found]:
                         yield (*about, name, results.by_seed(other, metric, 0))
 
 
-def _anchors(results: Results) -> Iterator[Found]:
+def _anchors(results: Results) -> Iterator[Attack]:
     for entry in results.aligned:
         for metric in results.metrics_of(entry.name):
             if metric.startswith("alignment/") and metric.endswith("/precision") and metric.count("/") == 2:
@@ -75,7 +75,7 @@ def _anchors(results: Results) -> Iterator[Found]:
     for name, ks in (("precision", alignment.CUTOFFS), ("confident/share", (0,)), ("confident/precision", (0,))):
         for k in ks:
             known = [results.measured(entry.name, alignment.CHANCE, k) for entry in results.aligned if k]
-            level = float(np.mean([value for one in known for value in one.values()])) if any(known) else None
+            level = float(np.mean([value for by_seed in known for value in by_seed.values()])) if any(known) else None
             for system, setting, values in _measured(results, f"anchors/{name}", k):
                 chance = {} if level is None else dict.fromkeys(values, level)
                 control = CHANCE if chance else ""
@@ -113,7 +113,7 @@ def _row(
     seeds = sorted(values.keys() & level.keys())
     if not seeds:
         return (*about, None, None, None, None)
-    left, right = (np.array([one[seed] for seed in seeds]) for one in (values, level))
+    left, right = (np.array([by_seed[seed] for seed in seeds]) for by_seed in (values, level))
     test = findings.paired_tests(results, {"": (left, right)})[""] if len(seeds) > 1 else None
     interval = (None, None) if test is None else (test.low, test.high)
     return (*about, float(right.mean()), float((left - right).mean()), *interval)

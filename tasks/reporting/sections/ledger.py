@@ -93,12 +93,12 @@ def lines_of(results: Results, system: System) -> list[Line]:
     for spent in system.spent:
         key = (spent.setting, spent.network, spent.entry.model_dump_json())
         grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
-    found = [
+    lines = [
         Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry), network)
         for (setting, network, _), (entry, seeds) in grouped.items()
     ]
     return sorted(
-        found, key=lambda line: (line.setting != BASE, line.setting, line.network, line.entry.protects, line.seeds)
+        lines, key=lambda line: (line.setting != BASE, line.setting, line.network, line.entry.protects, line.seeds)
     )
 
 
@@ -168,7 +168,7 @@ def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class Budget:
     """What a system spent on one protected thing towards one observer, as text; runs that spent unequally together."""
 
     what: str
@@ -177,14 +177,14 @@ class Told:
     audited: str
 
 
-def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
+def budgets(lines: Sequence[Line], plural: str = "") -> list[Budget]:
     """Each of `lines`, those that differ in nothing but the accounted budget as one: from the smallest to the largest.
 
     plural: what the name of every protected thing ends with.
     """
     grouped: dict[tuple[str, ...], list[Line]] = {}
     for line in lines:
-        if line.network and _told_elsewhere(line, lines):
+        if line.network and _budgeted_elsewhere(line, lines):
             continue
         entry = line.entry
         what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
@@ -193,22 +193,24 @@ def told(lines: Sequence[Line], plural: str = "") -> list[Told]:
         key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
         grouped.setdefault(key, []).append(line)
     return unique(
-        [Told(key[0], key[1], _range([line.entry for line in same]) + key[-1], key[2]) for key, same in grouped.items()]
+        [Budget(key[0], key[1], _range([line.entry for line in same]) + key[-1], key[2]) for key, same in grouped.items()]
     )
 
 
-def _told_elsewhere(line: Line, lines: Sequence[Line]) -> bool:
+def _budgeted_elsewhere(line: Line, lines: Sequence[Line]) -> bool:
     """Whether neither a claim nor a guarantee is in a line, and another about the same thing has either.
 
     Words are counted under several neighbouring relations; the ledger's own table has them all.
     """
 
-    def budgeted(one: Line) -> bool:
-        return one.entry.claimed_epsilon is not None or one.entry.accounted_epsilon is not None
+    def budgeted(other: Line) -> bool:
+        return other.entry.claimed_epsilon is not None or other.entry.accounted_epsilon is not None
 
     about = (line.setting, line.network, line.entry.protects, line.entry.observer)
     return not budgeted(line) and any(
-        budgeted(one) for one in lines if (one.setting, one.network, one.entry.protects, one.entry.observer) == about
+        budgeted(other)
+        for other in lines
+        if (other.setting, other.network, other.entry.protects, other.entry.observer) == about
     )
 
 
@@ -219,12 +221,12 @@ def given(entry: LedgerEntry) -> str:
 
 def _range(entries: Sequence[LedgerEntry]) -> str:
     """Their accounted budgets: one, or the smallest and the largest."""
-    found = sorted(
-        {(one.accounted_epsilon, one.accounted_delta) for one in entries if one.accounted_epsilon is not None}
+    budgets = sorted(
+        {(entry.accounted_epsilon, entry.accounted_delta) for entry in entries if entry.accounted_epsilon is not None}
     )
-    if not found:
+    if not budgets:
         return shown(None)
-    (low, _), (high, delta) = found[0], found[-1]
+    (low, _), (high, delta) = budgets[0], budgets[-1]
     first, last = shown(low), shown(high, delta)
     return last if last.startswith(first) else f"{first} to {last}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tasks.reporting.core.chart import Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
 from tasks.reporting.sections import controls
@@ -19,7 +19,7 @@ SCORERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "hadamard, lear
 CONTROLS = ("attributes", "degree", RANDOM)
 """Labels of the systems that are its controls."""
 CHANCE = {"auc": 0.5, "tpr": 0.01}
-SPREAD = 0.7
+WIDTH = 0.7
 """Share of the room of a scorer over which the systems are spread."""
 SIZE = (620.0, 380.0)
 
@@ -48,13 +48,15 @@ def sentences(results: Results) -> list[str]:
     parts = []
     for network in attacked(results):
         known = [system for system in results.compared if system.label not in CONTROLS]
-        best = {system.label: one for system in known if (one := _best(results, system, network))}
+        best = {system.label: top for system in known if (top := _best(results, system, network))}
         if not best:
             continue
         name, (level, scorer) = max(best.items(), key=lambda named: named[1][0])
-        found = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
+        by_scorer = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
         beaten = [
-            system.label for system in known if any(_beats_all(results, found[scorer], system) for scorer in SCORERS)
+            system.label
+            for system in known
+            if any(_beats_all(results, by_scorer[scorer], system) for scorer in SCORERS)
         ]
         parts.append(
             f"Friendships on {network.title} are told from strangers with an AUC of up to {number(level)} ({name}, "
@@ -68,14 +70,14 @@ def table(results: Results) -> list[Table]:
     """Per network: AUC and true positive rate of every scorer on every system, beside chance and the controls."""
     shown = []
     for network in attacked(results):
-        found = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
+        by_scorer = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
         chance = [Cell(number(CHANCE[score], 2)) for score in CHANCE for _ in SCORERS]
         rows = [Row("chance", chance, "reference")]
-        controlled = [one for one in results.compared if one.label in CONTROLS]
-        for system in (*controlled, *(one for one in results.compared if one.label not in CONTROLS)):
-            cells = [_cell(results, system, network, scorer, found[scorer]) for scorer in SCORERS]
+        controlled = [candidate for candidate in results.compared if candidate.label in CONTROLS]
+        for system in (*controlled, *(candidate for candidate in results.compared if candidate.label not in CONTROLS)):
+            cells = [_cell(results, system, network, scorer, by_scorer[scorer]) for scorer in SCORERS]
             rates = [results.values(system, metric(network, scorer, "tpr"), 0) for scorer in SCORERS]
-            cells += [Cell(number(float(one.mean()))) if len(one) else missing(controls.NOT_RUN) for one in rates]
+            cells += [Cell(number(float(rate.mean()))) if len(rate) else missing(controls.NOT_RUN) for rate in rates]
             kind = "reference" if system in controlled else ""
             name = f"{system.label} (control)" if system in controlled else system.label
             if any(cell.kind != "missing number" for cell in cells):
@@ -100,10 +102,10 @@ def chart(results: Results) -> Chart:
         ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(SCORERS.values())), (len(SCORERS) - 0.5, "")]
         series = []
         for place, system in enumerate(results.compared):
-            shift = SPREAD * ((place + 0.5) / len(results.compared) - 0.5)
+            shift = WIDTH * ((place + 0.5) / len(results.compared) - 0.5)
             points = [point_of(results, system, metric(network, name), 0, x + shift) for x, name in enumerate(SCORERS)]
             series.append(series_of(results, system, [point for point in points if point], line=False))
-        series = [one for one in series if one.points]
+        series = [line for line in series if line.points]
         level = [Level("chance", CHANCE["auc"], "dashed")]
         panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=SIZE))
     return Chart(
@@ -120,23 +122,23 @@ def attacked(results: Results) -> list[Network]:
     return [
         network
         for network in results.networks
-        if any(len(results.values(one, metric(network, name), 0)) for one in results.compared for name in SCORERS)
+        if any(len(results.values(system, metric(network, name), 0)) for system in results.compared for name in SCORERS)
     ]
 
 
 def _best(results: Results, system: System, network: Network) -> tuple[float, str] | None:
-    found = [
+    levels = [
         (float(values.mean()), name)
         for name in SCORERS
         if len(values := results.values(system, metric(network, name), 0))
     ]
-    return max(found) if found else None
+    return max(levels) if levels else None
 
 
-def _beats_all(results: Results, found: dict[tuple[str, str], controls.Against], system: System) -> bool:
-    names = [name for name in CONTROLS if (one := results.named(name)) is not None and one.label == name]
-    mine = [found.get((system.experiment, name)) for name in names]
-    return bool(mine) and all(one is not None and one.gains for one in mine)
+def _beats_all(results: Results, differences: dict[tuple[str, str], controls.Against], system: System) -> bool:
+    names = [name for name in CONTROLS if (control := results.named(name)) is not None and control.label == name]
+    mine = [differences.get((system.experiment, name)) for name in names]
+    return bool(mine) and all(difference is not None and difference.gains for difference in mine)
 
 
 def _cell(
@@ -144,14 +146,13 @@ def _cell(
     system: System,
     network: Network,
     scorer: str,
-    found: dict[tuple[str, str], controls.Against],
+    differences: dict[tuple[str, str], controls.Against],
 ) -> Cell:
     values = results.values(system, metric(network, scorer), 0)
     if not len(values):
         return missing(controls.NOT_RUN)
-    mine = [one for name in CONTROLS if (one := found.get((system.experiment, name)))]
-    lines = () if system.label in CONTROLS else tuple(
-        f"{one.control} {signed(one.mean)} ({number(one.low)} to {number(one.high)}){' ✓' * one.gains}" for one in mine
-    )  # fmt: skip
-    bold = system.label not in CONTROLS and _beats_all(results, found, system)
+    mine = [difference for name in CONTROLS if (difference := differences.get((system.experiment, name)))]
+    gains = tuple(f"{difference.text}{' ✓' * difference.gains}" for difference in mine)
+    lines = () if system.label in CONTROLS else gains
+    bold = system.label not in CONTROLS and _beats_all(results, differences, system)
     return Cell(number(float(values.mean())), lines, "number found" if bold else "number")

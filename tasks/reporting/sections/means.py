@@ -14,18 +14,18 @@ def lead(results: Results, k: int) -> str:
     utility, free = layout.utility, _free(results, k)
     if not free:
         return ""
-    level, best = min(free, key=lambda one: -utility.sign * one[0])
-    beside = _beside(results, k)
+    level, best = min(free, key=lambda pair: -utility.sign * pair[0])
+    differences = _differences(results, k)
     groups = [
-        (verb, [one for one in beside if one.other == best.label and which(one)])
+        (verb, [difference for difference in differences if difference.other == best.label and which(difference)])
         for verb, which in (
-            ("worse than that", lambda one: one.worse),
-            ("better", lambda one: one.better),
-            ("undecided", lambda one: not one.found),
+            ("worse than that", lambda difference: difference.worse),
+            ("better", lambda difference: difference.better),
+            ("undecided", lambda difference: not difference.significant),
         )
     ]
-    told = [
-        f"{verb}: {joined([f'{one.system.label} {signed(one.mean, utility.digits)}' for one in group])}"
+    texts = [
+        f"{verb}: {joined([f'{lost.system.label} {signed(lost.mean, utility.digits)}' for lost in group])}"
         for verb, group in groups
         if group
     ]
@@ -33,11 +33,15 @@ def lead(results: Results, k: int) -> str:
         f"Means of ratings learn no vectors and cost next to nothing: the best, {best.label}, has {utility.at(k)} "
         f"{number(level, utility.digits)}"
     )
-    sentences = [f"{head}; {'; '.join(told)}." if told else f"{head}."]
+    sentences = [f"{head}; {'; '.join(texts)}." if texts else f"{head}."]
     names = {system.label for _, system in free}
     for name in layout.protecting:
         system = results.named(layout.methods[name])
-        lost = [one.other for one in beside if system is one.system and one.worse and one.other in names]
+        lost = [
+            difference.other
+            for difference in differences
+            if system is difference.system and difference.worse and difference.other in names
+        ]
         if system is not None and lost:
             sentences.append(f"{system.label} loses to {joined(lost)}.")
     return " ".join(sentences)
@@ -48,22 +52,26 @@ def table(results: Results, k: int) -> Table | None:
     if not _free(results, k):
         return None
     utility, run = results.layout.utility, results.layout.words.run
-    beside = _beside(results, k)
+    differences = _differences(results, k)
     rows = []
     for system in results.compared:
-        mine = {one.other: one for one in beside if one.system is system}
+        mine = {difference.other: difference for difference in differences if difference.system is system}
         if mine:
-            rows.append(Row(system.label, [_cell(mine.get(one.label), utility.digits) for one in results.yardsticks]))
+            rows.append(
+                Row(
+                    system.label, [_cell(mine.get(yardstick.label), utility.digits) for yardstick in results.yardsticks]
+                )
+            )
     return Table(
         f"{utility.at(k)} minus that of means: mean over {run}s and 95 % interval; bold: worse than the means",
-        [Heading("System", ""), *(Heading(one.label) for one in results.yardsticks)],
+        [Heading("System", ""), *(Heading(yardstick.label) for yardstick in results.yardsticks)],
         rows,
     )
 
 
-def _beside(results: Results, k: int) -> list[Difference]:
+def _differences(results: Results, k: int) -> list[Difference]:
     utility = results.layout.utility
-    return findings.beside_yardsticks(results, utility.metric, utility.cutoff(k), lower=utility.lower)
+    return findings.yardstick_differences(results, utility.metric, utility.cutoff(k), lower=utility.lower)
 
 
 def _free(results: Results, k: int) -> list[tuple[float, System]]:
@@ -76,9 +84,9 @@ def _free(results: Results, k: int) -> list[tuple[float, System]]:
     ]
 
 
-def _cell(one: Difference | None, digits: int) -> Cell:
-    if one is None:
+def _cell(difference: Difference | None, digits: int) -> Cell:
+    if difference is None:
         return missing("not run")
-    verdict = "worse" if one.worse else "better" if one.better else "undecided"
-    span = f"{number(one.low, digits)} to {number(one.high, digits)}"
-    return Cell(signed(one.mean, digits), (span, verdict), "number found" if one.worse else "number")
+    verdict = "worse" if difference.worse else "better" if difference.better else "undecided"
+    span = f"{number(difference.low, digits)} to {number(difference.high, digits)}"
+    return Cell(signed(difference.mean, digits), (span, verdict), "number found" if difference.worse else "number")

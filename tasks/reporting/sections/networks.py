@@ -69,13 +69,13 @@ def lacking(results: Results) -> dict[str, list[str]]:
     paper = results.reproduced
     if paper is None or not results.networks:
         return {}
-    found: dict[str, list[str]] = {}
+    reasons_by_key: dict[str, list[str]] = {}
     for table in paper.tables:
         needs = {"table2": "both", "table3": "interests", "table4": "attributes", "table5": "interests"}[table.key]
-        found[table.key] = [*_networks(results, needs), *_methods(results, table.methods, table.key)]
+        reasons_by_key[table.key] = [*_networks(results, needs), *_methods(results, table.methods, table.key)]
     for figure in paper.figures:
-        found[figure.key] = [*_networks(results, "interests"), *_methods(results, figure.drawn, figure.key)]
-    return {key: reasons for key, reasons in found.items() if reasons}
+        reasons_by_key[figure.key] = [*_networks(results, "interests"), *_methods(results, figure.drawn, figure.key)]
+    return {key: reasons for key, reasons in reasons_by_key.items() if reasons}
 
 
 def _networks(results: Results, needs: str) -> list[str]:
@@ -96,19 +96,19 @@ def _networks(results: Results, needs: str) -> list[str]:
 
 def _methods(results: Results, methods: tuple[str, ...], artefact: str) -> list[str]:
     """Methods of a table that the data cannot give, where some network has a part in it."""
-    able = [one for one in results.networks if one.friendships and one.labelled]
+    able = [network for network in results.networks if network.friendships and network.labelled]
     if not able:
         return []
-    names, layout = [one for one in methods if one in CROSS], results.layout
+    names, layout = [name for name in methods if name in CROSS], results.layout
     reasons = []
     if names and not any(results.named(layout.methods[name]) for name in names) and len(able) < 2:
         reasons.append(
             f"{joined(names)}, because {'it embeds' if len(names) == 1 else 'they embed'} both networks and the data "
-            f"have friendships of {joined([one.title for one in results.networks if one.friendships])} alone."
+            f"have friendships of {joined([of.title for of in results.networks if of.friendships])} alone."
         )
-    if all(one.texts != "posts" for one in able) and (WORDS in methods or artefact == "figure3"):
+    if all(network.texts != "posts" for network in able) and (WORDS in methods or artefact == "figure3"):
         what = "ε_t" if artefact == "figure3" else WORDS
-        had = "one vector for each user" if any(one.texts == "vectors" for one in able) else "nothing"
+        had = "one vector for each user" if any(network.texts == "vectors" for network in able) else "nothing"
         reasons.append(f"{what}, because the data have of texts {had} and no words that could be replaced.")
     return reasons
 

@@ -75,6 +75,6 @@ def table(results: Results) -> Table | None:
 def _claimed(results: Results, system: System, setting: str) -> Cell:
     """What the ledger claims for interactions, where it claims anything for them, else for whatever it does."""
     entries = [line.entry for line in ledger.lines_of(results, system) if line.setting == setting]
-    first = [one for one in entries if one.protects != "feature"] or entries
-    told = unique([ledger.shown(one.claimed_epsilon) for one in first])
-    return Cell(joined(told)) if told else missing("no entry")
+    first = [entry for entry in entries if entry.protects != "feature"] or entries
+    claims = unique([ledger.shown(entry.claimed_epsilon) for entry in first])
+    return Cell(joined(claims)) if claims else missing("no entry")

@@ -112,7 +112,7 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
         blocks += [[paragraph("{}", note)] if note else [], settings, _said(claims, layout.settings_table)]
     if words := embeddings.table(results):
         title = heading("Embeddings of users' metadata", anchor="embeddings")
-        blocks += [title, bullets(embeddings.told(results)), words]
+        blocks += [title, bullets(embeddings.sentences(results)), words]
     return blocks
 
 
@@ -126,7 +126,7 @@ def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
     paper, blocks = results.reproduced, list[Blocks]()
     lacking = report.lacking(results) if report.lacking else {}
     charts = report.charts(results, k)
-    for shown, parts in tables.beside_published(results):
+    for shown, parts in tables.published_tables(results):
         protocol = "" if shown.comparable else f", protocol {shown.protocol}"
         title = f"{shown.name}{protocol}: {shown.title}" if paper else f"{shown.title}{protocol}"
         absent = None if parts or shown.key in lacking else paragraph(ABSENT)

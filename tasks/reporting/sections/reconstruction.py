@@ -13,7 +13,7 @@ from tasks.evaluation.gains import Gain
 from tasks.reporting.core import findings
 from tasks.reporting.core.chart import Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed, with_interval
 from tasks.reporting.core.results import BASE, Results, System
 from tasks.reporting.core.section import Section, bullets, optional, paragraph
 
@@ -32,7 +32,7 @@ LISTENING = ("averaged", "weighted", "friend")
 """Know what it does, and messages."""
 UNPROTECTED = "nonoise"
 """Label of the paper's method without its noise: what an attack can do at all."""
-SPREAD = 0.7
+WIDTH = 0.7
 """Share of the room of an attacker over which the systems are spread."""
 SIZE = (560.0, 360.0)
 COLUMNS = ("experiment", "setting", "attacker", "seeds", "mae", "control", "difference", "low", "high")
@@ -73,9 +73,9 @@ def added(results: Results, system: System, attacker: str) -> Gain | None:
     return findings.interval(results, own - alone) if len(own) else None
 
 
-def beats(one: Gain) -> bool:
+def beats(difference: Gain) -> bool:
     """The rule: an attack succeeds if the whole interval lies below zero."""
-    return one.high < 0
+    return difference.high < 0
 
 
 def lead(results: Results) -> str:
@@ -86,38 +86,42 @@ def lead(results: Results) -> str:
     layout = results.layout
     protecting = [results.named(layout.methods[name]) for name in layout.protecting]
     protecting += [results.named(mode.system) for mode in layout.modes]
-    told = []
+    texts = []
     for system in systems:
         if system in protecting and system.label != UNPROTECTED:
             won = _won(results, system)
-            told.append(f"{system.label} by {joined(won)}" if won else f"{system.label} by none")
+            texts.append(f"{system.label} by {joined(won)}" if won else f"{system.label} by none")
     without = next((system for system in systems if system.label == UNPROTECTED), None)
-    parts = [f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(told)}."]
+    parts = [
+        f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(texts)}."
+    ]
     if without is not None:
         parts.append(f"Without noise: by {joined(_won(results, without)) or 'none'}.")
-    return " ".join(parts) if told else ""
+    return " ".join(parts) if texts else ""
 
 
 def sentences(results: Results) -> list[str]:
     """Per attacker: against which systems it beats the control, and what its failures are worth."""
-    found = []
+    texts = []
     for attacker, does in ATTACKERS.items():
-        tried = [(system, one) for system in attacked(results) if (one := gain(results, system, attacker))]
+        tried = [
+            (system, difference) for system in attacked(results) if (difference := gain(results, system, attacker))
+        ]
         if not tried:
             continue
-        won = [f"{system.label} ({signed(one.mean)})" for system, one in tried if beats(one)]
-        lost = [system.label for system, one in tried if not beats(one)]
+        won = [f"{system.label} ({signed(difference.mean)})" for system, difference in tried if beats(difference)]
+        lost = [system.label for system, difference in tried if not beats(difference)]
         parts = [f"beats the control against {joined(won)}" if won else "beats the control against no system"]
         if won and lost:
             parts.append(f"does not beat it against {joined(lost)}")
         if UNPROTECTED in lost:
             parts.append("fails without noise, too, so its failures elsewhere show no protection")
         compared = [(system, more) for system, _ in tried if (more := added(results, system, attacker))]
-        told = [f"{system.label} ({signed(more.mean)})" for system, more in compared if beats(more)]
+        adding = [f"{system.label} ({signed(more.mean)})" for system, more in compared if beats(more)]
         if compared:
-            parts.append(f"messages add to what {ALONE} knows against {joined(told) or 'no system'}")
-        found.append(f"{attacker.capitalize()} ({does}): {'; '.join(parts)}.")
-    return found
+            parts.append(f"messages add to what {ALONE} knows against {joined(adding) or 'no system'}")
+        texts.append(f"{attacker.capitalize()} ({does}): {'; '.join(parts)}.")
+    return texts
 
 
 def table(results: Results) -> Table | None:
@@ -148,7 +152,7 @@ def chart(results: Results) -> Chart:
     names = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     series = []
     for place, system in enumerate(systems):
-        shift = SPREAD * ((place + 0.5) / len(systems) - 0.5)
+        shift = WIDTH * ((place + 0.5) / len(systems) - 0.5)
         points = [point_of(results, system, metric(name), 0, x + shift) for x, name in enumerate(names)]
         series.append(series_of(results, system, [point for point in points if point], line=False))
     ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(names)), (len(names) - 0.5, "")]
@@ -175,32 +179,32 @@ def frame(results: Results) -> pl.DataFrame:
         for setting in results.settings(system):
             control = results.values(system, metric(CONTROL), 0, setting)
             for attacker in ATTACKERS:
-                found = gain(results, system, attacker, setting)
+                difference = gain(results, system, attacker, setting)
                 own = results.values(system, metric(attacker), 0, setting)
-                if found is not None:
+                if difference is not None:
                     about = (system.experiment, setting, attacker, len(own), float(own.mean()), float(control.mean()))
-                    rows.append((*about, found.mean, found.low, found.high))
+                    rows.append((*about, difference.mean, difference.low, difference.high))
     types = [pl.String] * 3 + [pl.Int64] + [pl.Float64] * 5
     return pl.DataFrame(rows, schema=dict(zip(COLUMNS, types, strict=True)), orient="row").sort(COLUMNS[:3])
 
 
 def attacked(results: Results) -> list[System]:
     """Systems with any attacker beside the control, the one without noise first."""
-    found = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
-    return sorted(found, key=lambda system: system.label != UNPROTECTED)
+    systems = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
+    return sorted(systems, key=lambda system: system.label != UNPROTECTED)
 
 
 def _won(results: Results, system: System) -> list[str]:
     return [
-        f"{name} ({signed(one.mean)})"
+        f"{name} ({signed(difference.mean)})"
         for name in ATTACKERS
-        if (one := gain(results, system, name)) is not None and beats(one)
+        if (difference := gain(results, system, name)) is not None and beats(difference)
     ]
 
 
 def _cell(results: Results, system: System, attacker: str) -> Cell:
-    values, one = results.values(system, metric(attacker), 0), gain(results, system, attacker)
-    if one is None:
+    values, difference = results.values(system, metric(attacker), 0), gain(results, system, attacker)
+    if difference is None:
         return missing()
-    lines = (f"{signed(one.mean)} ({number(one.low)} to {number(one.high)})",)
-    return Cell(number(float(values.mean())), lines, "number found" if beats(one) else "number")
+    lines = (with_interval(difference.mean, difference.low, difference.high),)
+    return Cell(number(float(values.mean())), lines, "number found" if beats(difference) else "number")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from markupsafe import Markup
 
@@ -10,7 +11,7 @@ from tasks.reporting.core import findings
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import counted
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import joined, number, signed
+from tasks.reporting.core.layout import joined, with_interval
 from tasks.reporting.core.published import ATTACKERS, Quality, Words
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, paragraph
@@ -65,8 +66,8 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
 
 def _vectors(results: Results) -> list[Blocks]:
     """Of users' vectors: what they tell."""
-    told = [*controls.sentences(results), *links.sentences(results)]
-    return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if told else []), bullets(told)]
+    texts = [*controls.sentences(results), *links.sentences(results)]
+    return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
 
 
 def _quality(results: Results, k: int) -> list[Blocks]:
@@ -84,8 +85,8 @@ def ranking(results: Results, k: int) -> list[str]:
     """One sentence per metric and yardstick, and one per private system that loses to dp-popularity."""
     sentences = []
     layout = results.layout
-    for quality in (layout.utility, *(one for one in layout.qualities if one != layout.utility)):
-        differences = findings.beside_yardsticks(results, quality.metric, quality.cutoff(k), lower=quality.lower)
+    for quality in (layout.utility, *(other for other in layout.qualities if other != layout.utility)):
+        differences = findings.yardstick_differences(results, quality.metric, quality.cutoff(k), lower=quality.lower)
         for yardstick in unique([difference.other for difference in differences]):
             of_this = [difference for difference in differences if difference.other == yardstick]
             sentences.append(_compared(quality, k, yardstick, of_this, layout.words))
@@ -105,9 +106,9 @@ def attacks(results: Results, k: int) -> list[str]:
         beaten = {
             control: [compare(results, attribute, name, k) for name in names] for control, compare in asked.items()
         }
-        told = [f"beating {control}, {_by_attacker(found, names)}" for control, found in beaten.items() if any(found)]
-        if told:
-            sentences.append(f"{attribute.capitalize()}: {'; '.join(told)}.")
+        texts = [f"beating {control}, {_by_attacker(gains, names)}" for control, gains in beaten.items() if any(gains)]
+        if texts:
+            sentences.append(f"{attribute.capitalize()}: {'; '.join(texts)}.")
     return sentences
 
 
@@ -115,13 +116,13 @@ def budgets(results: Results) -> list[str]:
     """Who has a finite accounted epsilon, then one sentence per system: what is covered, and what is not."""
     sentences = [_budget_in_short(results)]
     for system in results.systems:
-        told = [
-            f"{one.what}: claimed {one.claimed}, accounted {one.accounted}, "
-            + (f"audited {one.audited} or more" if one.audited else "not audited")
-            for one in ledger.told(ledger.base_lines(results, system), "s")
+        texts = [
+            f"{budget.what}: claimed {budget.claimed}, accounted {budget.accounted}, "
+            + (f"audited {budget.audited} or more" if budget.audited else "not audited")
+            for budget in ledger.budgets(ledger.base_lines(results, system), "s")
         ]
         sentences.append(
-            f"{results.told(system)}: {'; '.join(unique(told)) or 'no entry in its ledger, so no guarantee'}."
+            f"{results.full_label(system)}: {'; '.join(unique(texts)) or 'no entry in its ledger, so no guarantee'}."
         )
     return sentences
 
@@ -154,47 +155,50 @@ def _covered(results: Results, system: System) -> list[str]:
 
 def _compared(quality: Quality, k: int, yardstick: str, differences: Sequence[Difference], words: Words) -> str:
     digits, sign = quality.digits, quality.sign
-    better = sorted((one for one in differences if one.better), key=lambda one: -sign * one.mean)
-    worse = sorted((one for one in differences if one.worse), key=lambda one: sign * one.mean)
-    unclear = [one for one in differences if not one.found]
+    better = sorted(
+        (difference for difference in differences if difference.better), key=lambda difference: -sign * difference.mean
+    )
+    worse = sorted(
+        (difference for difference in differences if difference.worse), key=lambda difference: sign * difference.mean
+    )
+    unclear = [difference for difference in differences if not difference.significant]
     parts = []
     if better:
-        parts.append(f"{joined([_told(one, digits) for one in better])} {_verb(better, *words.better)}")
+        parts.append(f"{joined([_gained(difference, digits) for difference in better])} {_verb(better, *words.better)}")
     if worse:
-        parts.append(f"{joined([_told(one, digits) for one in worse])} {_verb(worse, *words.worse)}")
+        parts.append(f"{joined([_gained(difference, digits) for difference in worse])} {_verb(worse, *words.worse)}")
     if unclear:
-        parts.append(f"for {joined([_told(one, digits) for one in unclear])} the test does not decide")
+        parts.append(f"for {joined([_gained(difference, digits) for difference in unclear])} the test does not decide")
     return f"Against {yardstick} on {quality.at(k)} ({quality.spoken}): {'; '.join(parts)}."
 
 
-def _told(one: Difference, digits: int = 3) -> str:
-    low, high = number(one.low, digits), number(one.high, digits)
-    return f"{one.system.label} {signed(one.mean, digits)} ({low} to {high})"
+def _gained(difference: Difference, digits: int = 3) -> str:
+    return f"{difference.system.label} {with_interval(difference.mean, difference.low, difference.high, digits)}"
 
 
 def _by_attacker(differences: Sequence[Sequence[Difference]], names: Sequence[str]) -> str:
-    told = [
+    texts = [
         f"{ATTACKERS.get(name, name)} against {text}"
-        for name, found in zip(names, differences, strict=True)
-        if (text := _against(found))
+        for name, gains in zip(names, differences, strict=True)
+        if (text := _against(gains))
     ]
-    return joined(told) or "no attacker against any system"
+    return joined(texts) or "no attacker against any system"
 
 
 def _against(differences: Sequence[Difference]) -> str:
     """The systems against which an attacker gains, and the largest gain; empty where there is none."""
-    found = [one for one in differences if one.found]
-    if not found:
+    gaining = [difference for difference in differences if difference.significant]
+    if not gaining:
         return ""
-    if len(found) == 1:
-        return _told(found[0])
-    return f"{_named(found, len(differences))}, most against {_told(max(found, key=lambda one: one.mean))}"
+    if len(gaining) == 1:
+        return _gained(gaining[0])
+    return f"{_named(gaining, len(differences))}, most against {_gained(max(gaining, key=attrgetter('mean')))}"
 
 
-def _named(found: Sequence[Difference], of: int) -> str:
-    if len(found) > NAMED:
-        return f"all {of} systems" if len(found) == of else f"{len(found)} of {of} systems"
-    return joined([one.system.label for one in found])
+def _named(gaining: Sequence[Difference], of: int) -> str:
+    if len(gaining) > NAMED:
+        return f"all {of} systems" if len(gaining) == of else f"{len(gaining)} of {of} systems"
+    return joined([difference.system.label for difference in gaining])
 
 
 def _verb(items: Sequence[object], singular: str, plural: str) -> str:

@@ -50,7 +50,7 @@ def headline(results: Results, k: int) -> Table:
     for system in (*results.compared, *results.elsewhere):
         measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
         cells = _measured(results, system, BASE, k) + measured + _budgets(results, system)
-        rows.append(Row(results.told(system), cells))
+        rows.append(Row(results.full_label(system), cells))
     ranked = _ranked(results, k)
     further = [quality.label for _, group in groups_measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
@@ -68,7 +68,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
     """All settings beside `base`, in the columns of the headline table; None where there is none."""
     attributes = results.attributes()
     rows = [
-        Row(f"{results.told(system)}, {setting}", _measured(results, system, setting, k))
+        Row(f"{results.full_label(system)}, {setting}", _measured(results, system, setting, k))
         for system in results.systems
         for setting in results.settings(system)
         if setting != BASE
@@ -87,7 +87,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
     )
 
 
-def beside_published(results: Results) -> list[tuple[published.Table, list[Table]]]:
+def published_tables(results: Results) -> list[tuple[published.Table, list[Table]]]:
     """Every table of the layout with the parts that have anything to show."""
     entries = comparison.entries(results)
     shown: list[tuple[published.Table, list[Table]]] = []
@@ -113,7 +113,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
     marks = _best(entries) if table.marked else {}
     for method in comparison.methods(results, table):
         cells = [by_place[method.name, column] for column in columns]
-        rows.append(Row(method.name, [_beside(entry, marks.get((method.name, entry.column), "")) for entry in cells]))
+        rows.append(Row(method.name, [_compared(entry, marks.get((method.name, entry.column), "")) for entry in cells]))
     name, what = "", "mean ± standard deviation over seeds"
     if results.reproduced:
         name = f"{table.name}, "
@@ -152,7 +152,7 @@ def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row
     return rows
 
 
-def _beside(entry: Entry, mark: str = "") -> Cell:
+def _compared(entry: Entry, mark: str = "") -> Cell:
     digits = entry.column.digits
     paper: tuple[str, ...] = () if entry.printed is None else (f"paper {number(entry.printed, digits)}",)
     if not len(entry.ours):
@@ -170,7 +170,7 @@ def _best(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
     for column in unique([entry.column for entry in entries]):
         sign = 1.0 if column.better == "higher" else -1.0
         for private, mark in ((True, "best private"), (False, "best public")):
-            found = [
+            measured = [
                 entry
                 for entry in entries
                 if entry.column == column
@@ -178,8 +178,8 @@ def _best(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
                 and entry.method.system is not None
                 and findings.claims_privacy(entry.method.system) == private
             ]
-            if found:
-                best = max(found, key=lambda entry: sign * float(entry.ours.mean()))
+            if measured:
+                best = max(measured, key=lambda entry: sign * float(entry.ours.mean()))
                 marks[best.method.name, column] = mark
     return marks
 
@@ -200,14 +200,14 @@ def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
 
 
 def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
-    metrics = [(one.metric, one.digits, one.cutoff(k)) for one in results.layout.qualities]
+    metrics = [(quality.metric, quality.digits, quality.cutoff(k)) for quality in results.layout.qualities]
     metrics += [(_advantage(attribute), 3, k) for attribute in results.attributes()]
     cells = []
     for metric, digits, cutoff in metrics:
         values = results.values(system, metric, cutoff, setting)
         if len(values):
-            mean, _, spread = _mean_std(values, digits).partition(" ± ")
-            cells.append(Cell(mean, (f"± {spread}",) if spread else ()))
+            mean, _, deviation = _mean_std(values, digits).partition(" ± ")
+            cells.append(Cell(mean, (f"± {deviation}",) if deviation else ()))
         else:
             cells.append(missing(NOT_RUN))
     return cells
@@ -226,7 +226,7 @@ def _cutoff(results: Results, k: int) -> str:
 def _ranked(results: Results, k: int) -> list[str]:
     """Headings of the ranking metrics."""
     qualities = results.layout.qualities
-    return [f"{one.at(k)}, {one.protocol}" if one.protocol else one.at(k) for one in qualities]
+    return [f"{quality.at(k)}, {quality.protocol}" if quality.protocol else quality.at(k) for quality in qualities]
 
 
 def _cells(results: Results, system: System, qualities: Sequence[published.Quality]) -> list[Cell]:
@@ -234,16 +234,16 @@ def _cells(results: Results, system: System, qualities: Sequence[published.Quali
     cells = []
     for quality in qualities:
         values = results.values(system, quality.metric, quality.cutoff(0))
-        spread = len(values) > 1 and float(np.ptp(values)) > 0
-        told = (f"± {number(float(values.std(ddof=1)), quality.digits)}",) if spread else ()
-        cells.append(Cell(_grouped(float(values.mean()), quality.digits), told) if len(values) else missing())
+        varies = len(values) > 1 and float(np.ptp(values)) > 0
+        deviation = (f"± {number(float(values.std(ddof=1)), quality.digits)}",) if varies else ()
+        cells.append(Cell(_grouped(float(values.mean()), quality.digits), deviation) if len(values) else missing())
     return cells
 
 
 def _any_measured(results: Results, qualities: Sequence[published.Quality]) -> bool:
     """Whether any system has any of them."""
-    return any(len(results.values(one, quality.metric, quality.cutoff(0)))
-               for one in results.systems for quality in qualities)  # fmt: skip
+    return any(len(results.values(system, quality.metric, quality.cutoff(0)))
+               for system in results.systems for quality in qualities)  # fmt: skip
 
 
 def _grouped(value: float, digits: int) -> str:
@@ -257,11 +257,11 @@ def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:
 
 def _budgets(results: Results, system: System) -> list[Cell]:
     """Claimed, accounted and audited, one line per protected thing."""
-    spent = ledger.told(ledger.base_lines(results, system))
+    spent = ledger.budgets(ledger.base_lines(results, system))
     if not spent:
         return [missing("no entry")] * 3
-    columns = zip(*((one.claimed, one.accounted, one.audited or "none") for one in spent), strict=True)
-    named = [unique([f"{one.what}: {text}" for one, text in zip(spent, texts, strict=True)]) for texts in columns]
+    columns = zip(*((budget.claimed, budget.accounted, budget.audited or "none") for budget in spent), strict=True)
+    named = [unique([f"{budget.what}: {text}" for budget, text in zip(spent, texts, strict=True)]) for texts in columns]
     return [Cell("", tuple(lines), "stack") for lines in named]
 
 

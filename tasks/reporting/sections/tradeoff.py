@@ -37,11 +37,11 @@ def section(results: Results, k: int) -> Section:
 def chart(results: Results, k: int) -> Chart:
     """The utility of every system at every ε that was run; empty where no system has two."""
     utility, run = results.layout.utility, results.layout.words.run
-    found = _run(results)
-    values = sorted({value for _, settings in found for value in settings})
+    runs = _run(results)
+    values = sorted({value for _, settings in runs for value in settings})
     ticks, place = axis("epsilon", values)
-    series, told = [], []
-    for system, settings in found:
+    series, notes = [], []
+    for system, settings in runs:
         points = []
         for value, setting in settings.items():
             point = point_of(results, system, utility.metric, k, place(value), setting, utility.digits)
@@ -49,13 +49,13 @@ def chart(results: Results, k: int) -> Chart:
                 accounted = _accounted(results, system, setting)
                 points.append(replace(point, text=f"{point.text}; ε = {value:g}, accounted: {accounted}"))
         if points:
-            one = series_of(results, system, points)
+            line = series_of(results, system, points)
             claimed = _published(system)
-            series.append(replace(one, name=f"{one.name}, claimed" if claimed else one.name, muted=False))
+            series.append(replace(line, name=f"{line.name}, claimed" if claimed else line.name, muted=False))
             if claimed:
                 spent = unique([_accounted(results, system, setting) for setting in settings.values()])
-                told.append(f"{system.label}'s ε is claimed; accounted: {joined(spent)}")
-    note = f" {'; '.join(told)}. The ε of the others is accounted." if told else ""
+                notes.append(f"{system.label}'s ε is claimed; accounted: {joined(spent)}")
+    note = f" {'; '.join(notes)}. The ε of the others is accounted." if notes else ""
     panel = Panel(
         f"{utility.at(k)}, {utility.spoken}", "ε", utility.at(k), series, crossing_levels(results, k), ticks, True, SIZE
     )
@@ -70,23 +70,23 @@ def chart(results: Results, k: int) -> Chart:
 def table(results: Results, k: int) -> Table | None:
     """The numbers of the chart, with the accounted budget below each; None where there is no chart."""
     utility, run = results.layout.utility, results.layout.words.run
-    found = _run(results)
-    values = sorted({value for _, settings in found for value in settings})
-    if not found:
+    runs = _run(results)
+    values = sorted({value for _, settings in runs for value in settings})
+    if not runs:
         return None
     rows = []
-    for system, settings in found:
+    for system, settings in runs:
         cells = []
         for value in values:
             ys = results.values(system, utility.metric, k, settings[value]) if value in settings else ()
             if not len(ys):
                 cells.append(missing("not run"))
                 continue
-            one = summary(ys)
-            spread = f" ± {number(one.std, utility.digits)}" if one.n > 1 else ""
+            measured = summary(ys)
+            deviation = f" ± {number(measured.std, utility.digits)}" if measured.n > 1 else ""
             accounted, _, delta = _accounted(results, system, settings[value]).partition(", ")
             lines = (f"accounted: {accounted}", *([delta] if delta else []))
-            cells.append(Cell(f"{number(one.mean, utility.digits)}{spread}", lines))
+            cells.append(Cell(f"{number(measured.mean, utility.digits)}{deviation}", lines))
         rows.append(Row(f"{system.label}, claimed ε" if _published(system) else system.label, cells))
     return Table(
         f"{utility.at(k)} by ε: mean ± standard deviation over {run}s, and the ε that follows from what was run",
@@ -99,24 +99,24 @@ def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
     """System, and value -> setting, for the systems of the figure that were run at two values or more."""
     return [
         (system, {value: setting for value, setting in settings.items() if value > 0})
-        for ladder in results.layout.ladders
-        if (system := results.named(ladder.system)) is not None
-        and len(settings := along(results, system, ladder.key)) > 1
+        for sweep in results.layout.budget_sweeps
+        if (system := results.named(sweep.system)) is not None
+        and len(settings := along(results, system, sweep.key)) > 1
     ]
 
 
 def _accounted(results: Results, system: System, setting: str) -> str:
     """The accounted budgets of one setting, one per protected thing that has a mechanism."""
     entries = [line.entry for line in ledger.lines_of(results, system) if line.setting == setting]
-    told = {one.protects: ledger.shown(one.accounted_epsilon, one.accounted_delta) for one in entries}
-    if len(set(told.values())) > 1:
-        return joined([f"{text} for {protects}s" for protects, text in sorted(told.items())])
-    return next(iter(told.values()), "no entry")
+    budgets = {entry.protects: ledger.shown(entry.accounted_epsilon, entry.accounted_delta) for entry in entries}
+    if len(set(budgets.values())) > 1:
+        return joined([f"{text} for {protects}s" for protects, text in sorted(budgets.items())])
+    return next(iter(budgets.values()), "no entry")
 
 
 def _published(system: System) -> bool:
     """Whether some noise is what the paper prescribes, so that its ε is a claim."""
     return any(
-        one.entry.accounting == "published" and one.entry.accounted_epsilon != one.entry.claimed_epsilon
-        for one in system.spent
+        spent.entry.accounting == "published" and spent.entry.accounted_epsilon != spent.entry.claimed_epsilon
+        for spent in system.spent
     )

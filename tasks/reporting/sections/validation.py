@@ -14,7 +14,7 @@ from tasks.reporting.core.sweeps import as_number
 def section(results: Results, k: int) -> Section:
     """Training, and the figures that stand beside no table."""
     unrecorded = "How training went was not recorded with these results: neither its curves nor its seconds are shown."
-    charts = [Fold(one.title, one) if one.folded else one for one in figures.charts(results, k)]
+    charts = [Fold(drawn.title, drawn) if drawn.folded else drawn for drawn in figures.charts(results, k)]
     missed = None if recorded(results) else paragraph(unrecorded)
     about = paragraph("Point at a mark to read its value.", kind="soft")
     return Section("figures", "Figures", [about, optional(missed, chart(results), seconds(results), *charts)])
@@ -25,16 +25,16 @@ def chart(results: Results) -> Chart:
     layout = results.layout
     metric = results.validation or layout.validation
     title, run = f"validation {metric}", layout.words.run
-    every = [one for system in results.compared if len((one := _curve(results, system)).points) > 1]
+    every = [curve for system in results.compared if len((curve := _curve(results, system)).points) > 1]
     labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
     panels = []
     for name, group in (
-        (title, [one for one in every if one.name not in labels]),
-        (f"{title}, last training event of each user", [one for one in every if one.name in labels]),
+        (title, [curve for curve in every if curve.name not in labels]),
+        (f"{title}, last training event of each user", [curve for curve in every if curve.name in labels]),
     ):
         if group:
             panels.append(Panel(name, "epoch", metric, group, named=True))
-    told = (
+    note = (
         " Models that know users and no sequences validate on the last training event of each user, the others on the "
         "users set apart for it: compare within a panel."
         if labels
@@ -43,7 +43,7 @@ def chart(results: Results) -> Chart:
     return Chart(
         "validation-curves",
         "Validation by epoch",
-        f"Mean over {run}s, setting base, as far as all {run}s went.{told}",
+        f"Mean over {run}s, setting base, as far as all {run}s went.{note}",
         panels,
     )
 
@@ -87,7 +87,7 @@ def _histories(system: System) -> list[list[dict]]:
     """The epochs of every seed that has any."""
     return [
         epochs
-        for _, epochs in sorted((system.history or {}).get(BASE, {}).items(), key=lambda one: int(one[0]))
+        for _, epochs in sorted((system.history or {}).get(BASE, {}).items(), key=lambda item: int(item[0]))
         if epochs
     ]
 
@@ -106,5 +106,5 @@ def _curve(results: Results, system: System) -> Series:
         for x, values in sorted(by_epoch.items())
         if len(values) == len(histories)
     ]
-    one = series_of(results, system, points)
-    return Series(one.name, one.style, one.points, markers=False, muted=one.muted)
+    line = series_of(results, system, points)
+    return Series(line.name, line.style, line.points, markers=False, muted=line.muted)
