@@ -62,10 +62,6 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
         docs: where the data docs lie, as a relative address seen from the page.
     """
     every = sections(results, report, published_claims, k=headline_cutoff(results), docs=docs)
-    shown = [section for section in every if any(section.blocks)]
-    contents = sorted(
-        (section for section in shown if section.link != ""), key=lambda section: section.anchor not in FIRST
-    )
     environment = Environment(
         loader=PackageLoader("tasks.reporting", "templates"),
         autoescape=True,
@@ -76,15 +72,8 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
     return environment.get_template("index.html.j2").render(
         results=results,
         revisions=details.revisions(results),
-        contents=contents,
-        always=ALWAYS,
-        shown=shown,
-        sections=[section for place, section in enumerate(every) if any(section.blocks) or place == 7],
+        sections=[section for section in every if any(section.blocks)],
     )
-
-
-ALWAYS = ("summary", "headline", "published", "figures", "ledger", "quality", "provenance")
-FIRST = ("summary", "headline", "attacks", "reconstruction", "inferred", "links", "alignment")
 
 
 def headline_cutoff(results: Results) -> int:

@@ -17,8 +17,6 @@ class Fold:
 
     title: str
     content: Block | Sequence[Blocks]
-    after: str = ""
-    """What stands right behind it."""
 
 
 Block = Markup | Table | Chart | Fold

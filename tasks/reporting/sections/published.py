@@ -105,7 +105,7 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
         if results.networks:
             blocks += optional(steps)
         elif steps:
-            blocks += [Fold("What each step of the protocol left", steps, _said(claims, layout.data_table))]
+            blocks += [Fold("What each step of the protocol left", steps), [_said(claims, layout.data_table)]]
     if settings := report.settings(results) if report.settings else None:
         note = layout.settings_note if results.reproduced else ""
         blocks += [_heading(results, layout.settings_table, "Settings of the network")]
