@@ -193,7 +193,10 @@ def budgets(lines: Sequence[Line], plural: str = "") -> list[Budget]:
         key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
         grouped.setdefault(key, []).append(line)
     return unique(
-        [Budget(key[0], key[1], _range([line.entry for line in same]) + key[-1], key[2]) for key, same in grouped.items()]
+        [
+            Budget(key[0], key[1], _range([line.entry for line in same]) + key[-1], key[2])
+            for key, same in grouped.items()
+        ]
     )
 
 
