@@ -30,6 +30,7 @@ def data(seed: int = 0) -> TrainingData:
 def built(model, seed: int = 0):
     """The model at its initial weights, biases made non-zero so that they count."""
     rng = np.random.default_rng(seed)
+    model._data, model._rng = data(seed), rng
     model.network = model.build(data(seed), rng)
     with torch.no_grad():
         for parameter in model.network.parameters():
@@ -145,7 +146,6 @@ def test_directions_that_noise_turned_negative_are_dropped_from_the_linear_term_
 def test_noise_is_drawn_once_per_run_unless_asked_otherwise():
     for redraw, changes in (("run", False), ("step", True)):
         model = built(GERAI(GERAIConfig(**COMMON, epsilon=1.0, redraw=redraw)))
-        model._rng = np.random.default_rng(3)
         before = model.network.noise_linear.clone()
         model.objective(torch.rand(4, 6, generator=torch.Generator().manual_seed(0)))
         assert bool((model.network.noise_linear != before).any()) is changes

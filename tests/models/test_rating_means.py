@@ -59,6 +59,7 @@ def test_others_see_nothing_of_a_sensitive_rating():
     assert entry.accounted_epsilon == 0
 
 
+@pytest.mark.usefixtures("same_noise")
 def test_noisy_sums_of_one_value_changed_differ_by_at_most_the_range():
     """With the same noise: the sum of an item behind its offset, times the weights that are public."""
     data = ratings()

@@ -150,6 +150,7 @@ def test_what_reads_published_ratings_alone_does_not_change_if_sensitive_ones_do
     assert torch.equal(one.network.items, other.network.items)
 
 
+@pytest.mark.usefixtures("same_noise")
 def test_the_recommender_says_the_same_to_the_same_messages_whatever_was_rated():
     """Messages of one run, handed to the recommender of a run on poisoned ratings."""
     data = ratings()
@@ -176,6 +177,7 @@ def test_the_recommender_holds_no_rating_and_no_vector_of_a_user():
     assert arrays[0] is model._recommender.vectors
 
 
+@pytest.mark.usefixtures("same_noise")
 def test_a_users_messages_depend_on_own_ratings_friends_and_the_recommender_alone():
     """Another user's ratings changed: everybody else's submissions of that iteration stay, with the same noise."""
     data = ratings()

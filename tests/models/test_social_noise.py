@@ -90,6 +90,7 @@ def test_a_share_is_the_whole_for_an_item_with_one_rater_and_for_noise_that_is_n
     assert SharedNoise("laplace", 3.0).variance(np.array([2])).tolist() == pytest.approx([9.0])
 
 
+@pytest.mark.usefixtures("same_noise")
 def test_h_does_not_depend_on_ratings_and_is_never_zero():
     one, other = (started("privsr", ratings(share))._recommender.broadcast() for share in (0.0, 0.5))
     np.testing.assert_array_equal(one.sensitive_mixing, other.sensitive_mixing)

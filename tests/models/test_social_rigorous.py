@@ -89,6 +89,7 @@ def test_noise_has_the_calibrated_deviation_in_the_sum_or_in_every_submission(to
     assert abs(squares.mean() - 1) < 6 * math.sqrt(2 / squares.size)
 
 
+@pytest.mark.usefixtures("same_noise")
 def test_the_weight_of_sensitive_submissions_is_applied_to_what_was_submitted():
     """Half the weight of the same noisy messages moves items half as far by them; none of it reaches users' side."""
     data = ratings(share=1.0)

@@ -54,6 +54,7 @@ def scores(model) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("regularization", [0.0, 0.01])
+@pytest.mark.usefixtures("one_stream")
 def test_without_noise_and_clipping_private_training_is_public_training(name, regularization):
     override = {"epsilon_max": math.inf, "clip_norm": 1e9, "regularization": regularization}
     public = scores(fitted(name, regularization=regularization))
@@ -71,6 +72,7 @@ def test_rigorous_training_on_everyone_without_noise_is_public_training_in_one_b
 
 
 @pytest.mark.parametrize("name", ["ae", "vae"])
+@pytest.mark.usefixtures("one_stream")
 def test_tied_weights_train_in_private_as_in_public(name):
     public = fitted(name, tied=True)
     private = scores(fitted(name, tied=True, privacy="dpsgd", epsilon_max=math.inf, clip_norm=1e9))
