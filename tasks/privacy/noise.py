@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.privacy.mechanisms.keyed import normals
+from tasks.privacy.mechanisms import keyed
 
 Law = Literal["gaussian", "laplace", "discrete laplace", "exponential", "binomial", "uniform"]
 
@@ -101,18 +101,20 @@ def gaussian(
     return np.asarray(std * drawn)
 
 
-def gaussian_tensor(generator: torch.Generator, release: str, std: float, shape: tuple[int, ...]) -> torch.Tensor:
-    """The same from torch's generator, float32."""
-    _record(release, "gaussian", std, shape)
-    return torch.randn(shape, generator=generator) * std
-
-
 def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
-    """(n, width) float32, always the same for the same key and (n,) ids: see `tasks.privacy.mechanisms.keyed`."""
+    """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.mechanisms.keyed`."""
     _record(release, "gaussian", std, (len(ids), width))
-    return torch.from_numpy(normals(key, ids, width)) * std
+    return torch.from_numpy(keyed.normals((_named(release), *key), ids, width)) * std
+
+
+def gaussian_streams(
+    key: tuple[int, ...], release: str, std: float, ids: NDArray[np.uint64], counts: NDArray[np.integer], width: int
+) -> torch.Tensor:
+    """(Σ counts, width) float32: counts[i] rows for each of (n,) ids, a function of release, key and id alone."""
+    _record(release, "gaussian", std, (int(counts.sum()), width))
+    return torch.from_numpy(keyed.streams((_named(release), *key), ids, counts, width)) * std
 
 
 def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
@@ -163,6 +165,11 @@ def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
     """0..n-1 in random order."""
     _record(release, "uniform", float(n), n)
     return rng.permutation(n)
+
+
+def _named(release: str) -> int:
+    """A release's name as part of a key: no two releases share noise."""
+    return keyed.digest(release.encode())
 
 
 def _record(

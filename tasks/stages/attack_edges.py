@@ -167,6 +167,7 @@ def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
     model = model_class(experiment.model).load(model_file(name, experiment, setting))
     if not isinstance(model, DIPSGNN):
         raise ConfigurationError(f"attack: {name} aggregates no graph; the attack on edges knows nothing of it")
+    model.key = experiment.seeds[0]  # the secret of training is in no file, and inferences have noise of their own
     return model
 
 
@@ -232,8 +233,8 @@ def recommended(
 ) -> NDArray[np.int32]:
     """The lists after the last event of a sequence, in independent inferences: (trials, k).
 
-    Where inference is without noise they are all the same, and computed once. first: number of the first occasion; no
-    two sequences that are told apart share one.
+    Where inference is without noise they are all the same, and computed once. first: number of the first draw of noise;
+    no two sequences that are told apart share one.
     """
     trials = attack.trials if model.noisy_inference else 1
     asked = Sequences(

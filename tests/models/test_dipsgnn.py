@@ -7,13 +7,15 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.models.sessions.dipsgnn import DIPSGNN, LONGEST
-from tasks.models.sessions.gated import GatedSessions
+from tasks.errors import PrivacyError
+from tasks.models import model_class
+from tasks.models.sessions.dipsgnn import DIPSGNN, prefixes
+from tasks.models.sessions.gated import Asked, GatedSessions
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
-from tasks.privacy.mechanisms.keyed import normals
+from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
 from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
 from tests.models.test_next_item_contract import learning, ragged
@@ -38,21 +40,25 @@ def many(n_users: int = 60, length: int = 20, n_items: int = 15):
     return learning(ragged(rng.integers(0, n_items, (n_users, length)).tolist()), n_users, n_items)
 
 
+def asking(model: DIPSGNN, sequences: Sequences) -> Asked:
+    return Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64))
+
+
 def noise_on(model: DIPSGNN, sequences: Sequences) -> tuple[torch.Tensor, ...]:
     """What is added to both aggregates of every version, recovered from what the gates receive."""
-    model._asked = sequences
-    graphs = model.graphs(sequences)
+    asked = asking(model, sequences)
+    graphs = asked.graphs
     width = model.config.dimension + model.config.user_dimension
     generator = torch.Generator().manual_seed(0)
     joint = model.scaled(torch.randn(len(graphs.node_items), width, generator=generator))
     if model.config.accounting == "cached":
-        joint = model._cached_states(graphs)
+        joint = model._cached_states(asked)
     one, zero = torch.eye(width), torch.zeros(width, width)
     found = []
     with torch.no_grad():
         for through in ((one, zero), (zero, one)):
-            noisy = model.receive(graphs.steps[0], joint, through, graphs)
-            found.append(noisy - GatedSessions.receive(model, graphs.steps[0], joint, through, graphs))
+            noisy = model.receive(graphs.steps[0], joint, through, asked)
+            found.append(noisy - GatedSessions.receive(model, graphs.steps[0], joint, through, asked))
     return tuple(found)
 
 
@@ -74,10 +80,10 @@ class Watched(DIPSGNN):
         self.drawn = [*getattr(self, "drawn", []), {}]
         return super().train_epoch()
 
-    def noise(self, step, width):
-        drawn = super().noise(step, width)
+    def noise(self, step, width, asked):
+        drawn = super().noise(step, width, asked)
         if self.network.training and drawn:
-            for row, user in enumerate(self._asked.users.tolist()):
+            for row, user in enumerate(asked.sequences.users.tolist()):
                 self.drawn[-1][user] = torch.cat(drawn, dim=1)[step.owners == row]
         return drawn
 
@@ -109,6 +115,9 @@ def test_published_noise_is_normal_on_every_coordinate_in_training_and_absent_fr
     assert all(not noise.any() for noise in noise_on(model, known.sequences))
     model.network.train()
     after, before = noise_on(model, known.sequences)
+    assert torch.equal(noise_on(model, known.sequences)[0], after)
+    with torch.no_grad():
+        model.network.items.weight[0, 0] += 1e-3
     again, _ = noise_on(model, known.sequences)
     for noise in (after, before, again):
         assert normal(noise, model.sigma)
@@ -136,13 +145,18 @@ def test_noise_is_fresh_in_every_epoch_unless_it_is_cached(accounting):
 
 @pytest.mark.parametrize("accounting", PER_VISIT)
 def test_recommendations_come_from_a_release_of_their_own(accounting):
-    """Noise that training and recommendations had in common would cancel: the weights, or the events, are others."""
+    """Noise that training and recommendations had in common would cancel where the weights, or the events, are others.
+
+    Cached, the same events are the same release.
+    """
     known = many()
     model, epochs = watched(accounting, known)
-    later = torch.cat(noise_on(model, known.sequences.without_last()), dim=1)
+    shown = known.sequences.without_last()
+    later = torch.cat(noise_on(model, shown), dim=1)
+    others = torch.cat(noise_on(model, replace(shown, items=(shown.items + 1) % 15)), dim=1)
     for noise in epochs:
-        assert later.shape == noise.shape
-        assert independent(later, noise)
+        assert torch.allclose(later, noise, atol=1e-4) if accounting == "cached" else independent(later, noise)
+        assert independent(others, noise)
 
 
 @pytest.mark.parametrize("accounting", PER_VISIT)
@@ -201,9 +215,11 @@ def release(model: DIPSGNN, sequences: Sequences):
             vectors, of_users = network.get_buffer("public_items"), network.get_buffer("public_user")
             e_user = of_users @ network.profiles[user] if model.uses_features else of_users[user]
         joint = joint_states(vectors[items], e_user, CLIP)
-        visits = user * LONGEST + np.arange(len(items))
+        visits = prefixes(asking(model, sequences.take(np.array([row]))))
+        key, width = (model.secret, model.vectors), joint.shape[1]
         after, before, nothing = (
-            sigma * torch.from_numpy(normals((*model.noise_key, kind), visits, joint.shape[1])) for kind in range(3)
+            gaussian_by_key((*key, kind), "aggregates", sigma, ids, width)
+            for kind, ids in enumerate((np.append(visits[1:], visits[-1:]), visits, visits))
         )
         after = torch.cat([after[:-1] + joint[1:], after[-1:]])
         before = torch.cat([before[:1], before[1:] + joint[:-1]])
@@ -229,7 +245,6 @@ def test_all_prefixes_follow_from_one_release(accounting, name, epsilon, trainin
     """Scores and gradients are those of slow code that reads the edges from a table with one row per visit."""
     model, sequences = trained(accounting, name=name, epsilon=epsilon, epochs=3), data().sequences
     if training:
-        model._fitted = False
         model.network.train()
     how = {"steps": 1, "clip": CLIP, "aggregates": release(model, sequences)}
     if epsilon is None and accounting == "rigorous":
@@ -330,13 +345,16 @@ def test_without_noise_nothing_is_claimed():
     assert trained(epsilon=None, name="nonp-u").ledger() == []
 
 
-def test_a_loaded_model_repeats_the_release_of_the_saved_one(tmp_path):
-    """... for a model with user ids as well."""
+def test_a_loaded_model_repeats_the_release_of_the_saved_one_to_who_has_the_key(tmp_path):
+    """... for a model with user ids as well. The file does not have it: with it noise could be taken off."""
     for accounting in PER_VISIT:
         for name in ("dipsgnn", "priv-u"):
             model = trained(accounting, name=name)
             model.save(tmp_path / "model.safetensors")
             loaded = system_class(name).load(tmp_path / "model.safetensors")
+            with pytest.raises(PrivacyError, match="no key of its noise"):
+                loaded.score_next(data().sequences)
+            loaded.key = model.key
             assert torch.equal(loaded.score_next(data().sequences), model.score_next(data().sequences))
 
 
@@ -345,6 +363,46 @@ def test_two_runs_draw_different_noise():
     one = trained("rigorous", of=known)
     other = DIPSGNN(one.config).fit(known, rng=np.random.default_rng(1))
     assert independent(*(torch.cat(noise_on(model, known.sequences)) for model in (one, other)))
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_noise_is_a_function_of_its_arguments(accounting):
+    """The same again whatever was asked, fitted or loaded in between, and whether the model trains or not."""
+    known = many()
+    model = trained(accounting, of=known)
+    noise = torch.cat(noise_on(model, known.sequences))
+    model.score_next(many(5).sequences)
+    model.score_again(known.sequences, np.arange(60))
+    model.network.train()
+    model.epochs_done = 7
+    assert torch.equal(torch.cat(noise_on(model, known.sequences)), noise)
+    with torch.no_grad():
+        model.network.items.weight[0, 0] += 1e-3  # other vectors, where not those of the start are aggregated
+    other = torch.cat(noise_on(model, known.sequences))
+    assert torch.equal(other, noise) if accounting == "cached" else independent(other, noise)
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone(accounting):
+    """The 10th of 20 items is another: what precedes it stays, and nothing can be told by subtracting the rest."""
+    rng = np.random.default_rng(3)
+    parts = [rng.permutation(20).tolist() for _ in range(60)]
+    others = [[*part[:9], 20, *part[10:]] for part in parts]
+    model = trained(accounting, of=learning(ragged(parts), 60, 21))
+    one, other = ([noise.reshape(60, -1, 8) for noise in noise_on(model, ragged(of))] for of in (parts, others))
+    for first, second in zip(one, other, strict=True):
+        # versions by node: the first of item p (nothing follows) at 2p, then that with a successor at 2p + 1
+        assert torch.allclose(first[:, :17], second[:, :17], atol=1e-5)
+        assert independent(first[:, 18:], second[:, 18:])
+    assert independent(one[0][:, 17], other[0][:, 17])  # what follows the 9th item
+
+
+def test_no_two_draws_of_a_users_noise_are_alike():
+    known = many()
+    model = trained("rigorous", of=known)
+    first, second = (model.score_again(known.sequences, np.full(60, draw)) for draw in (0, 1))
+    torch.testing.assert_close(first, model.score_next(known.sequences), rtol=0, atol=1e-5)
+    assert (first != second).all()
 
 
 def test_users_do_not_share_noise():

@@ -8,6 +8,7 @@ import torch
 from scipy.stats import kstest
 
 from tasks.models.sessions.edgerand import EdgeRand, spread_first, spread_later
+from tasks.models.sessions.gated import Asked
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import aggregation
@@ -27,30 +28,20 @@ def trained(of=None, **override) -> EdgeRand:
 
 def matrices(model: EdgeRand, sequences: Sequences) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
     """User -> the noise on A_out and on A_in, each (n_nodes, n_nodes)."""
-    model._asked = sequences
-    graphs = model.graphs(sequences)
+    asked = Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64))
+    graphs = asked.graphs
     found = {}
-    tables = [model.matrices(graphs, direction) for direction in range(2)]
+    tables = [model.matrices(asked, direction) for direction in range(2)]
     for row, user in enumerate(sequences.users.tolist()):
         mine = graphs.node_owners == row
         found[user] = tuple(table[mine][:, : int(mine.sum())] for table in tables)
     return found
 
 
-def training(model: EdgeRand) -> EdgeRand:
-    """As it was while it was fitted: the noise of training."""
-    model._fitted = False
-    model.network.train()
-    return model
-
-
 @pytest.mark.parametrize("steps", [1, 2, 3])
-@pytest.mark.parametrize("state", ["training", "scoring"])
-def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices(steps, state):
+def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices(steps):
     """Scores and gradients; the running sums' own backward pass beside autograd's."""
     model, sequences = trained(steps=steps), data().sequences
-    if state == "training":
-        training(model)
     how = {"steps": steps, "clip": CLIP, "matrix_noise": matrices(model, sequences).get}
     expected = all_scores(model.network, sequences, **how).detach()
     torch.testing.assert_close(model.score_next(sequences), expected, rtol=0, atol=1e-4)
@@ -94,26 +85,36 @@ def test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence
             assert torch.equal(one, other[: len(one), : len(one)])
 
 
-def test_noise_is_drawn_once_for_training_and_once_for_recommendations():
+def test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for():
     """... normal, with the standard deviation of one release of sensitivity 1; tests fail by chance once in a million.
 
-    Entries do not change with the epoch, and those of users, directions and purposes have nothing in common.
+    Entries do not change with the epoch, and those of users, directions and other sequences have nothing in common.
     """
     rng = np.random.default_rng(6)
-    known = learning(ragged([rng.permutation(25).tolist() for _ in range(40)]), 40, 25)
+    parts = [rng.permutation(25).tolist() for _ in range(40)]
+    known = learning(ragged(parts), 40, 25)
     model = trained(known, epochs=2)
-    recommending = torch.stack([torch.stack(pair) for pair in matrices(model, known.sequences).values()])
-    training(model)
+
+    def drawn(of: list[list[int]]) -> torch.Tensor:
+        return torch.stack([torch.stack(pair) for pair in matrices(model, ragged(of)).values()])
+
+    noise = drawn(parts)
     model.epochs_done = 0
-    first = torch.stack([torch.stack(pair) for pair in matrices(model, known.sequences).values()])
-    model.epochs_done = 1
-    second = torch.stack([torch.stack(pair) for pair in matrices(model, known.sequences).values()])
-    assert torch.equal(first, second)
+    model.network.train()
+    assert torch.equal(drawn(parts), noise)
     assert model.sigma == aggregation.sigma(1, 1.0, 4.0, 1e-5)
-    for noise in (first, recommending):
-        assert noise.shape == (40, 2, 25, 25)
-        assert kstest(noise.flatten().numpy() / model.sigma, "norm").pvalue > 1e-6
-    pairs = [(first, recommending), (first[:, 0], first[:, 1]), (first[0], first[1]), (first, first.mT.flip(0))]
+    assert noise.shape == (40, 2, 25, 25)
+    assert kstest(noise.flatten().numpy() / model.sigma, "norm").pvalue > 1e-6
+    changed = drawn([[*part[:9], part[10], part[9], *part[11:]] for part in parts])
+    assert torch.equal(changed[:, :, :9, :9], noise[:, :, :9, :9])
+    pairs = [
+        (changed[:, :, 9:], noise[:, :, 9:]),
+        (changed[:, :, :9, 9:], noise[:, :, :9, 9:]),
+        (noise[:, 0], noise[:, 1]),
+        (noise[0], noise[1]),
+        (noise, noise.mT.flip(0)),
+        (noise[:, :, :12, 13:], noise[:, :, 13:, :12].mT),
+    ]
     for one, other in pairs:
         correlation = torch.corrcoef(torch.stack([one.flatten(), other.flatten()]))[0, 1]
         assert abs(float(correlation)) < 5 / one.numel() ** 0.5
@@ -156,6 +157,7 @@ def test_with_repeated_items_no_guarantee_follows_and_a_loaded_model_knows(tmp_p
     model.save(tmp_path / "model.safetensors")
     loaded = EdgeRand.load(tmp_path / "model.safetensors")
     assert loaded.ledger() == model.ledger()
+    loaded.key = model.key
     assert torch.equal(loaded.score_next(data().sequences), model.score_next(data().sequences))
 
 

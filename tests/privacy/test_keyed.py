@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from tasks.privacy.mechanisms.keyed import normals
+from tasks.privacy.mechanisms.keyed import digest, mixed, normals, prefix_ids, streams
 
 FALSE_ALARM = 1e-6
 """Chance of each statistical test below to fail with right code, were its keys not fixed."""
@@ -83,3 +83,35 @@ def test_no_two_ids_get_the_same_numbers():
     for key in ((0, 0), (2**62 - 1, 2**32)):
         rows = np.ascontiguousarray(normals(key, ids, 4)).view("V16").ravel()
         assert len(np.unique(rows)) == len(ids)
+
+
+def test_a_prefix_has_an_id_of_its_own_that_depends_on_nothing_else():
+    heads = mixed(np.array([4, 4, 9]), np.array([0, 1, 0]))
+    items, indptr = np.array([1, 2, 3, 1, 2, 3, 1, 3]), np.array([0, 3, 6, 8])
+    ids = prefix_ids(heads, items, indptr)
+    assert len(np.unique(ids)) == 8
+    assert np.array_equal(prefix_ids(heads[:1], np.array([1, 2, 5, 3]), np.array([0, 4]))[:2], ids[:2])
+    assert np.array_equal(prefix_ids(heads[2:], items[6:], np.array([0, 2])), ids[6:])
+
+
+def test_ids_of_many_prefixes_and_pairs_do_not_meet():
+    """Any two of a million meet by a chance of 3e-8."""
+    rng = np.random.default_rng(0)
+    indptr = np.arange(0, 500_001, 50)
+    ids = prefix_ids(mixed(np.arange(10_000)), rng.integers(0, 30, 500_000), indptr)
+    pairs = mixed(np.arange(1000)[:, None], np.arange(500)).ravel()
+    assert len(np.unique(np.concatenate([ids, pairs]))) == 1_000_000
+
+
+def test_streams_are_functions_of_their_id_and_begin_alike_however_long():
+    ids = mixed(np.arange(50))
+    table = streams((3, 1), ids, np.full(50, 40), 20)
+    assert kstest(table.ravel(), "norm").pvalue > FALSE_ALARM
+    assert np.array_equal(streams((3, 1), ids[7:8], np.array([9]), 20), table[280:289])
+    assert abs(correlation(table[40:], table[:-40])) < 5
+    assert abs(correlation(table, streams((1, 3), ids, np.full(50, 40), 20))) < 5
+    assert streams((3,), ids[:0], np.empty(0, int), 4).shape == (0, 4)
+
+
+def test_a_digest_tells_where_one_part_ends():
+    assert digest(b"ab", b"c") != digest(b"a", b"bc") != digest(b"abc")

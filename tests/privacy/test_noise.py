@@ -22,6 +22,7 @@ DRAWS = HIDING | {"random", "integers", "choice", "permutation", "shuffle", "bin
 APART = {"noise.py", "keyed.py", "worst_cases.py", "__init__.py"}
 """The door, what it opens onto, and what makes up inputs for audits."""
 N = 20_000
+NORMAL, IDS = stats.norm(0, 3), np.arange(100, dtype=np.uint64)
 
 
 def drawn_directly(path: Path, laws: set[str]) -> Iterator[str]:
@@ -70,8 +71,8 @@ def test_a_recorder_is_told_release_law_scale_and_shape() -> None:
     [
         (lambda rng: noise.gaussian(rng, "", 3.0, N), stats.norm(0, 3)),
         (lambda rng: noise.gaussian(rng, "", np.full(N, 3.0), N, single=True), stats.norm(0, 3)),
-        (lambda _: noise.gaussian_by_key((5, 7), "", 3.0, np.arange(N), 1).numpy().ravel(), stats.norm(0, 3)),
-        (lambda _: noise.gaussian_tensor(torch.Generator().manual_seed(3), "", 3.0, (N,)).numpy(), stats.norm(0, 3)),
+        (lambda _: noise.gaussian_by_key((5, 7), "", 3.0, np.arange(N), 1).numpy().ravel(), NORMAL),
+        (lambda _: noise.gaussian_streams((5, 7), "", 3.0, IDS, np.full(100, N // 200), 2).numpy().ravel(), NORMAL),
         (lambda rng: noise.laplace(rng, "", 3.0, N), stats.laplace(0, 3)),
         (lambda rng: noise.exponential(rng, "", (N,)), stats.expon()),
         (lambda rng: noise.uniform(rng, "", N), stats.uniform()),
@@ -80,6 +81,28 @@ def test_a_recorder_is_told_release_law_scale_and_shape() -> None:
 def test_numbers_follow_their_law(draw: Callable[[np.random.Generator], np.ndarray], law: stats.rv_continuous) -> None:
     """Kolmogorov and Smirnov: a sound law fails once in 10,000 (seeds are fixed, so never)."""
     assert stats.kstest(draw(np.random.default_rng(1)), law.cdf).pvalue > 1e-4
+
+
+def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
+    """Two releases of one key and id share nothing; false alarm 6e-7."""
+    ids, counts = np.arange(200, dtype=np.uint64), np.full(200, 3)
+
+    def drawn(release: str, key: tuple[int, ...], rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        streams = noise.gaussian_streams(key, release, 2.0, ids[rows], counts[rows], 10)
+        return noise.gaussian_by_key(key, release, 2.0, ids[rows], 30), streams.reshape(-1, 30)
+
+    rows = np.arange(200)
+    for one, part, *others in zip(
+        drawn("a", (1, 2), rows),
+        drawn("a", (1, 2), rows[50:53]),
+        drawn("b", (1, 2), rows),
+        drawn("a", (2, 1), rows),
+        drawn("a", (1, 2), rows[::-1].copy()),
+        strict=True,
+    ):
+        assert torch.equal(one[50:53], part)
+        for other in others:
+            assert abs(float(torch.corrcoef(torch.stack([one.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
 
 
 def test_discrete_laplace_is_the_law_of_its_name() -> None:

@@ -25,24 +25,19 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
-from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.models.base import SILENT, Progress
-from tasks.models.sessions.gated import BATCH, GatedSessions
+from tasks.graph.prefixes import Step
+from tasks.models.sessions.gated import BATCH, Asked, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entries
-from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import aggregation
-from tasks.privacy.noise import gaussian_by_key, gaussian_tensor
+from tasks.privacy.mechanisms.keyed import digest, mixed, prefix_ids
+from tasks.privacy.noise import gaussian_by_key, gaussian_streams
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
-
-AFTER_TRAINING = 2**32
-"""Number of the release that recommendations are computed from; those of training have the number of their epoch."""
-LONGEST = 2**20
-"""More events than any sequence has: a visit's id is user · LONGEST + position."""
 
 
 class DIPSGNNConfig(APGNNConfig):
@@ -73,18 +68,12 @@ class DIPSGNN(GatedSessions):
     Config: ClassVar[type[EpochConfig]] = DIPSGNNConfig
     config: DIPSGNNConfig
     uses_features: ClassVar[bool] = True
-    _occasions: NDArray[np.int64] | None = None
-
-    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `SequenceModel.fit`."""
-        self._fitted = False
-        super().fit(data, rng=rng, progress=progress)
-        self._fitted = True
-        return self
+    key: int | None = None
+    """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
     def train_epoch(self) -> float:
         """See `SequenceModel.train_epoch`."""
-        self._generator = torch.Generator().manual_seed(int(self._rng.integers(2**62)))
+        self._rng.integers(2**62)  # results of systems without noise were made with a number drawn here
         return super().train_epoch()
 
     def user_module(self, data: TrainingData) -> nn.Module | None:
@@ -93,9 +82,9 @@ class DIPSGNN(GatedSessions):
         return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """The network, the key of its noise, and, where aggregates are cached, the vectors that they are made of."""
+        """The network and, where aggregates are cached, the vectors that they are made of."""
         network = super().build(data, rng)
-        network.register_buffer("noise_key", torch.tensor(int(rng.integers(2**62))))
+        self.key = int(rng.integers(2**62))
         if self.config.accounting == "cached":
             for name, part in (("public_items", network.items), ("public_user", network.user)):
                 network.register_buffer(name, part.weight.detach().clone())  # type: ignore[union-attr, operator]
@@ -105,14 +94,11 @@ class DIPSGNN(GatedSessions):
         return self.network.get_buffer(name)
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
-        own = {
-            name: tensors[name] for name in ("noise_key", "public_items", "public_user", "repeats") if name in tensors
-        }
+        """See `Model.restore_released`. What is noisy can be scored once `key` is given back."""
+        own = {name: tensors[name] for name in ("public_items", "public_user", "repeats") if name in tensors}
         super().restore_released({name: tensor for name, tensor in tensors.items() if name not in own})
         for name, tensor in own.items():
             self.network.register_buffer(name, tensor)
-        self._fitted = True
 
     @property
     def sigma(self) -> float:
@@ -134,23 +120,13 @@ class DIPSGNN(GatedSessions):
         """How often, at most, an edge is in a release: those of the training part in every epoch, others in fewer."""
         return 1 if self.config.accounting == "cached" else self.config.epochs
 
-    def logits(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> Tensor:
-        """See `GatedSessions.logits`."""
-        self._asked = sequences
-        return super().logits(sequences, dropout)
-
-    def score_again(self, sequences: Sequences, occasions: NDArray[np.int64]) -> Tensor:
-        """As `score_next`, but sequence s draws the noise of occasion occasions[s], from 0, not that of its user.
-
-        One user's sequence can so be scored as on many independent occasions at once.
-        """
-        parts = []
+    def score_again(self, sequences: Sequences, draws: NDArray[np.int64]) -> Tensor:
+        """As `score_next`, but sequence s gets draw draws[s] of its user's noise, all of them independent."""
+        if not len(sequences):
+            return self.score_next(sequences)
         with torch.no_grad():
-            for rows in np.array_split(np.arange(len(sequences)), -(-len(sequences) // BATCH)):
-                self._occasions = occasions[rows]
-                parts.append(self.logits(sequences.take(rows)))
-        self._occasions = None
-        return torch.cat(parts)
+            parts = np.array_split(np.arange(len(sequences)), -(-len(sequences) // BATCH))
+            return torch.cat([self.logits(sequences.take(rows), draws=draws[rows]) for rows in parts])
 
     def aggregated_states(self, user: int) -> Tensor:
         """What an aggregate sums, for each item in a sequence of `user`: (n_items, d + d') rows of length C."""
@@ -168,59 +144,80 @@ class DIPSGNN(GatedSessions):
         """Every row scaled to length C (Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], graphs: PrefixGraphs) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:
         """What the public network receives, and noise (Eq. 7)."""
         if self.config.accounting == "cached":
-            joint = self._cached_states(graphs)
-        received = super().receive(step, joint, through, graphs)
-        for noise, matrix in zip(self.noise(step, joint.shape[1]), through, strict=False):
+            joint = self._cached_states(asked)
+        received = super().receive(step, joint, through, asked)
+        for noise, matrix in zip(self.noise(step, joint.shape[1], asked), through, strict=False):
             received = received + noise @ matrix.T
         return received
 
-    def _cached_states(self, graphs: PrefixGraphs) -> Tensor:
+    def _cached_states(self, asked: Asked) -> Tensor:
         """The initial joint states of all nodes."""
-        users = self._initial_users(torch.from_numpy(self._asked.users).long())
-        items = self._buffer("public_items")[graphs.node_items]
-        return self.scaled(torch.cat([items, users[graphs.node_owners]], dim=1))
+        users = self._initial_users(torch.from_numpy(asked.sequences.users).long())
+        items = self._buffer("public_items")[asked.graphs.node_items]
+        return self.scaled(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
 
     def _initial_users(self, users: Tensor) -> Tensor:
         """The initial user vectors, (n_users, d')."""
         table = self._buffer("public_user")
         return self._buffer("profiles")[users] @ table.T if self.uses_features else table[users]
 
-    def noise(self, step: Step, width: int) -> tuple[Tensor, ...]:
-        """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any."""
+    def noise(self, step: Step, width: int, asked: Asked) -> tuple[Tensor, ...]:
+        """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any.
+
+        It is a function of the secret, the vectors that are aggregated, the user and the items that the aggregate is
+        of: the same again whenever the same is asked, and independent where anything differs, so that no difference of
+        two releases is without noise.
+        """
         sigma = self.sigma
-        if not sigma:
+        if not sigma or (self.config.accounting == "published" and not self.network.training):
             return ()
+        key, visits = (self.secret, self.vectors), prefixes(asked)
         if self.config.accounting == "published":
-            if not self.network.training:
-                return ()
-            shape = (len(step.owners), width)
-            return tuple(gaussian_tensor(self._generator, "aggregates", sigma, shape) for _ in range(2))
-        # A vector per visit for what follows it, one for what precedes it, and one while nothing follows it yet.
-        asked = self._asked
-        visits = self.noise_owners[asked.owners] * LONGEST + asked.positions
+            number = next(number for number, one in enumerate(asked.graphs.steps) if one is step)
+            whole = visits[asked.sequences.indptr[1:] - 1]
+            counts = torch.bincount(step.owners, minlength=len(whole)).numpy()
+            after, before = (
+                gaussian_streams((*key, number, direction), "aggregates", sigma, whole, counts, width)
+                for direction in range(2)
+            )
+            return after, before
+        # A vector per visit for what follows it, one for what precedes it, and one while nothing follows it yet. What
+        # follows is known with the next event, and so is named by the prefix that this event ends.
+        following = np.where(asked.sequences.has_next, np.roll(visits, -1), visits)
         after, before, nothing = (
-            gaussian_by_key((*self.noise_key, direction), "aggregates", sigma, visits, width) for direction in range(3)
+            gaussian_by_key((*key, direction), "aggregates", sigma, ids, width)
+            for direction, ids in enumerate((following, visits, visits))
         )
         block = step.visits
-        following = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))
+        successors = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))
         ones = torch.ones(len(block.sources))
-        return weighted_sum(following, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)
+        return weighted_sum(successors, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)
 
     @property
-    def noise_owners(self) -> NDArray[np.int64]:
-        """Whose noise each sequence draws: its user's, or that of an occasion."""
-        return self._asked.users.astype(np.int64) if self._occasions is None else self._occasions
+    def secret(self) -> int:
+        """`key`.
+
+        Raises:
+            PrivacyError: the model was loaded, and nobody gave it one.
+        """
+        if self.key is None:
+            raise PrivacyError(
+                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
+            )
+        return self.key
 
     @property
-    def noise_key(self) -> tuple[int, int]:
-        """Names the current release: other weights, or other events of a user, must not share noise: it cancels out."""
-        secret = int(self._buffer("noise_key"))
-        if self._fitted:
-            return secret, AFTER_TRAINING
-        return secret, 0 if self.config.accounting == "cached" else self.epochs_done
+    def vectors(self) -> int:
+        """A number that names the vectors which are aggregated: after a step of training they are others."""
+        if self.config.accounting == "cached":
+            tables = [self._buffer("public_items"), self._buffer("public_user")]
+        else:
+            assert self.network.user is not None
+            tables = [self.network.items.weight, *self.network.user.parameters()]
+        return digest(*(table.detach().numpy().tobytes() for table in tables))
 
     def ledger(self) -> list[LedgerEntry]:
         """Lists, for which nothing finite follows; what does of the aggregates alone; and labels. See the module."""
@@ -247,3 +244,9 @@ class PrivU(DIPSGNN):
     def user_module(self, data: TrainingData) -> nn.Module | None:
         """One vector for each user id."""
         return nn.Embedding(data.n_users, self.config.user_dimension)
+
+
+def prefixes(asked: Asked) -> NDArray[np.uint64]:
+    """(n_events,) an id of each prefix: of its user, its draw and its items."""
+    sequences = asked.sequences
+    return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)

@@ -15,12 +15,13 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
-from tasks.models.sessions.dipsgnn import AFTER_TRAINING, DIPSGNN, LONGEST, DIPSGNNConfig
-from tasks.models.sessions.gated import GatedSessions
+from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
+from tasks.models.sessions.gated import Asked, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import aggregation
+from tasks.privacy.mechanisms.keyed import mixed
 from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -43,7 +44,7 @@ class EdgeRand(DIPSGNN):
     config: EdgeRandConfig
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """The network, the key of its noise, and whether any item is repeated, which the ledger tells."""
+        """The network, and whether any item is repeated, which the ledger tells."""
         network = super().build(data, rng)
         events = self._sequences
         n_nodes = len(np.unique(events.owners * data.n_items + events.items))
@@ -60,27 +61,34 @@ class EdgeRand(DIPSGNN):
         config = self.config
         return 0.0 if config.epsilon is None else aggregation.sigma(1, 1.0, config.epsilon, config.delta)
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], graphs: PrefixGraphs) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:
         """What the public network receives, and the states of all nodes of the prefix, weighted by noise."""
-        received = GatedSessions.receive(self, step, joint, through, graphs)
+        received = GatedSessions.receive(self, step, joint, through, asked)
         if not self.sigma:
             return received
+        graphs = asked.graphs
         spread = spread_first if step is graphs.steps[0] else spread_later
         for direction, matrix in enumerate(through):
-            received = received + spread(self.matrices(graphs, direction), joint @ matrix.T, graphs)
+            received = received + spread(self.matrices(asked, direction), joint @ matrix.T, graphs)
         return received
 
-    def matrices(self, graphs: PrefixGraphs, direction: int) -> Tensor:
+    def matrices(self, asked: Asked, direction: int) -> Tensor:
         """The noise on the matrices of successors (0) or predecessors (1): (n_nodes, most nodes of a sequence).
 
-        Row i holds, for the node i, an entry for each node of its sequence, in order of first visit.
+        Row i holds, for the node i, an entry for each node of its sequence, in order of first visit. An entry is named
+        by the prefix with which the later of its two nodes came, and by the place of the other.
         """
-        owners = graphs.node_owners.numpy()
+        sequences, owners = asked.sequences, asked.graphs.node_owners.numpy()
+        n_items = int(sequences.items.max()) + 1
+        _, came = np.unique(sequences.owners * n_items + sequences.items, return_index=True)
+        newest = prefixes(asked)[np.sort(came)]
         first = np.searchsorted(owners, owners)
-        place = np.arange(len(owners)) - first
-        key = (int(self._buffer("noise_key")), AFTER_TRAINING if self._fitted else 0, direction)
-        ids = self.noise_owners[owners] * LONGEST + place
-        return gaussian_by_key(key, "matrices", self.sigma, ids, int(place.max()) + 1)
+        place = (np.arange(len(owners)) - first)[:, None]
+        column = np.arange(int(place.max()) + 1)
+        other = np.minimum(first[:, None] + column, len(owners) - 1)  # beyond the last node nothing is read
+        later = place >= column
+        ids = mixed(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
+        return gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
 
     def aggregated_states(self, user: int) -> Tensor:
         """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""

@@ -8,10 +8,12 @@ the prefixes of a user share what they have in common (`tasks.graph.prefixes`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
@@ -62,6 +64,19 @@ def user_width(user: nn.Module) -> int:
     return user.embedding_dim if isinstance(user, nn.Embedding) else user.out_features  # type: ignore[return-value]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What scores are computed of.
+
+    graphs: of all prefixes of the sequences. draws: (n_sequences,) int64, which of the independent draws of a user's
+    noise each sequence gets, where there is any; 0 unless somebody asks for others.
+    """
+
+    sequences: Sequences
+    graphs: PrefixGraphs
+    draws: NDArray[np.int64]
+
+
 class GatedSessions(SequenceModel):
     """Scores z_uᵀ e_v for every item v after every prefix; cross-entropy over all items.
 
@@ -93,14 +108,17 @@ class GatedSessions(SequenceModel):
         prefixes, targets = inputs_and_targets(sequences)
         return cross_entropy(self.logits(prefixes, dropout), targets)
 
-    def logits(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> Tensor:
-        """Scores of all items after every event: (n_events, n_items)."""
+    def logits(
+        self, sequences: Sequences, dropout: Dropout = NO_DROPOUT, draws: NDArray[np.int64] | None = None
+    ) -> Tensor:
+        """Scores of all items after every event: (n_events, n_items). draws: see `Asked`."""
         graphs = self.graphs(sequences)
+        asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws)
         users = self.user_vectors(torch.from_numpy(sequences.users).long())
         states = dropout(self.network.items(graphs.node_items))
         owners = graphs.node_owners
         for step in graphs.steps:
-            states = self.propagate(step, states, owners, users, graphs)
+            states = self.propagate(step, states, owners, users, asked)
             owners = step.owners
         return self.read(graphs, states, users) @ self.network.items.weight.T
 
@@ -115,9 +133,7 @@ class GatedSessions(SequenceModel):
             return None
         return module(users) if isinstance(module, nn.Embedding) else module(self.network.get_buffer("profiles")[users])
 
-    def propagate(
-        self, step: Step, states: Tensor, owners: Tensor, users: Tensor | None, graphs: PrefixGraphs
-    ) -> Tensor:
+    def propagate(self, step: Step, states: Tensor, owners: Tensor, users: Tensor | None, asked: Asked) -> Tensor:
         """The states after one step: (n_versions, d), from those before it and the sequence that each is of.
 
         Between the aggregate and the gates of the recurrent unit there are linear maps only, which are applied as one
@@ -128,7 +144,7 @@ class GatedSessions(SequenceModel):
         of_out, of_in = network.gates.weight_ih.split(d, dim=1)
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
         constant = network.gates.bias_ih + of_out @ network.successors.bias + of_in @ network.predecessors.bias
-        received = self.receive(step, joint, through, graphs) + constant
+        received = self.receive(step, joint, through, asked) + constant
         kept = joint[:, :d]
         recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
         return gated(received, recurrent[step.previous], kept[step.previous])
@@ -137,7 +153,7 @@ class GatedSessions(SequenceModel):
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], graphs: PrefixGraphs) -> Tensor:  # noqa: ARG002
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:  # noqa: ARG002
         """What the gates of every version receive, (n_versions, 3d): aggregates of successors and of predecessors.
 
         Args:

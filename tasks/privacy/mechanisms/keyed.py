@@ -1,15 +1,19 @@
 """Gaussian noise by key: the same (key, id) always gives the same numbers, whichever others are asked for beside it.
 
 A release that is read piece by piece (a user's sequence today, another user's tomorrow) gets its noise so: asking twice
-for the same piece tells no more than asking once, and no table of what was drawn has to be kept.
+for the same piece tells no more than asking once, and no table of what was drawn has to be kept. An id that is made of
+what is hidden (`prefix_ids`, `digest`) gives other data other noise: what two releases share would cancel.
 """
 
 from __future__ import annotations
+
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+Ids = NDArray[np.uint64]
 
 
 def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArray[np.float32]:
@@ -23,16 +27,65 @@ def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArr
         ids: (n,) from 0, what within the release.
     """
     pairs = (width + 1) // 2
-    state = np.zeros(1, np.uint64)
-    for part in key:
-        state = _hashed(state + _GOLDEN + np.uint64(part))
-    start = _hashed(state + _GOLDEN * (ids.astype(np.uint64) + np.uint64(1)))
+    start = _hashed(_state(key) + _GOLDEN * (ids.astype(np.uint64) + np.uint64(1)))
     hashes = _hashed(start[:, None] + _GOLDEN * np.arange(1, 2 * pairs + 1, dtype=np.uint64))
     uniform = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
     radius, angle = np.sqrt(-2 * np.log1p(-uniform[:, ::2])), 2 * np.pi * uniform[:, 1::2]
     table = np.empty((len(ids), 2 * pairs), np.float32)
     table[:, ::2], table[:, 1::2] = radius * np.cos(angle), radius * np.sin(angle)
     return table[:, :width]
+
+
+def streams(key: tuple[int, ...], ids: Ids, counts: NDArray[np.integer], width: int) -> NDArray[np.float32]:
+    """(Σ counts, width) independent standard normal numbers: counts[i] rows of the stream of id i, id after id.
+
+    Philox (Salmon et al., SC 2011) with (key, id) as its key: for many numbers of few ids, ten times as fast as
+    `normals`.
+    """
+    secret = int(_state(key)[0])
+    drawn = [
+        np.random.Generator(np.random.Philox(key=(secret, int(one)))).standard_normal((count, width), np.float32)
+        for one, count in zip(ids, counts, strict=True)
+    ]
+    return np.concatenate(drawn) if drawn else np.empty((0, width), np.float32)
+
+
+def mixed(*parts: NDArray[np.integer]) -> Ids:
+    """An id of several numbers from 0, in their order; the arrays broadcast."""
+    state = np.zeros(1, np.uint64)
+    for part in parts:
+        state = _hashed(state + _GOLDEN * (part.astype(np.uint64) + np.uint64(1)))
+    return state
+
+
+def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]) -> Ids:
+    """(n_events,) an id of every prefix: of its sequence's head and of all items so far, in their order.
+
+    Args:
+        heads: (n_sequences,) what else tells sequences apart, e.g. the user.
+        items, indptr: see `tasks.sequences.Sequences`.
+    """
+    ids, state, lengths = np.empty(len(items), np.uint64), heads.copy(), np.diff(indptr)
+    for place in range(lengths.max(initial=0)):
+        rows = np.flatnonzero(lengths > place)
+        events = indptr[rows] + place
+        ids[events] = state[rows] = mixed(state[rows], items[events])
+    return ids
+
+
+def digest(*parts: bytes) -> int:
+    """64 bits that name some data."""
+    total = blake2b(digest_size=8)
+    for part in parts:
+        total.update(len(part).to_bytes(8, "little") + part)
+    return int.from_bytes(total.digest(), "little")
+
+
+def _state(key: tuple[int, ...]) -> Ids:
+    state = np.zeros(1, np.uint64)
+    for part in key:
+        state = _hashed(state + _GOLDEN + np.uint64(part))
+    return state
 
 
 def _hashed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
