@@ -24,10 +24,10 @@ from tasks.evaluation.statistics import bootstrap_interval, clopper_pearson
 
 EDGES = pa.schema(  # what the attack found, one row per system, budget, release and world
     [
-        pa.field("system", pa.string(), nullable=False),  # the experiment
+        pa.field("system", pa.string(), nullable=False),  # the experiment, or a key of CONTROLS
         pa.field("setting", pa.string(), nullable=False),
-        pa.field("target", pa.string(), nullable=False),  # what the attacker sees: aggregates or recommendations
-        pa.field("world", pa.string(), nullable=False),  # how the other world differs: removed or swapped
+        pa.field("target", pa.string(), nullable=False),  # what is seen: aggregates, recommendations or every list
+        pa.field("world", pa.string(), nullable=False),  # how the other world differs: removed, last or swapped
         pa.field("epsilon", pa.float64()),  # null: no noise
         pa.field("advantage", pa.float64(), nullable=False),  # true minus false positive rate; 0 is chance
         pa.field("low", pa.float64(), nullable=False),
@@ -37,6 +37,8 @@ EDGES = pa.schema(  # what the attack found, one row per system, budget, release
         pa.field("trials", pa.int64(), nullable=False),
     ]
 )
+CONTROLS = ("popular lists", "random lists")
+"""What an attacker is shown in place of a system's lists, to see what the attack finds where there is nothing."""
 FEWEST_TRIALS = 8
 """Of each world: half of them teach the attacker, in two folds, and half measure it."""
 CLEAR = 2.0
@@ -75,6 +77,30 @@ def remove_visit(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
     """
     items = _checked_sequence(sequence, 3, position, 1)
     return np.delete(items, position)
+
+
+def remove_last(sequence: ArrayLike) -> NDArray[np.int64]:
+    """World 1 of a sequence, world 0, in which the last visit never happened: (n - 1,) int64.
+
+    Raises:
+        ValueError: the sequence has fewer than two events.
+    """
+    items = np.asarray(sequence, np.int64)
+    if items.ndim != 1 or len(items) < 2:
+        raise ValueError(f"a sequence of at least 2 events is needed (has shape {items.shape})")
+    return items[:-1]
+
+
+def shown_after(length: int, missing: int | None) -> NDArray[np.int64]:
+    """The event whose list is shown at the time of each of `length` events of world 0: (length,), of a world's own.
+
+    Whoever looks at a time at which a world has no event sees the list after the event before.
+
+    Args:
+        missing: the event of world 0 that the other world lacks, 1 or later; None where none is lacking.
+    """
+    times = np.arange(length)
+    return times if missing is None else times - (times >= missing)
 
 
 def swap_visits(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
@@ -172,13 +198,16 @@ def list_advantage(
     order, and 0 if not. A better attacker may exist: this is no upper bound, and it falls short with few lists.
 
     Args:
-        lists0, lists1: (trials, K) distinct items of every list, best first, from repeated independent inferences.
+        lists0, lists1: (trials, K) distinct items of every list, best first, from repeated independent inferences; or
+            (trials, times, K), what was shown at each of several times, all of which the attacker sees.
         n_items: items are 0..n_items - 1.
 
     Raises:
         ValueError: the shapes differ or are not (8 or more, 1 or more), an item is out of range, or a list holds an
             item twice.
     """
+    if lists0.ndim == lists1.ndim == 3 and lists0.shape == lists1.shape:
+        return _lists_advantage(np.stack([lists0, lists1]), n_items, rng)
     _check_worlds(lists0, lists1)
     both = np.sort(np.concatenate([lists0, lists1]), axis=1)
     if both[:, 0].min() < 0 or both[:, -1].max() >= n_items:
@@ -199,6 +228,38 @@ def list_advantage(
         return lambda lists: score(lists + offsets)
 
     return _play(lists0, lists1, (by_item, by_clear_item, by_rank), rng)
+
+
+def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Generator) -> Advantage:
+    """`list_advantage` of (2, trials, times, K) lists. An item at one time and at another are two features."""
+    _, trials, times, length = lists.shape
+    _check_trials(trials)
+    at_time = (lists + n_items * np.arange(times)[:, None]).reshape(2, trials, times * length)
+    at_rank = at_time + n_items * times * np.arange(times * length)
+    # Of all features few occur; the attacker's releases are both readings side by side.
+    (items, n_seen), (ranks, n_ranked) = (_numbered(features) for features in (at_time, at_rank))
+    half = times * length
+
+    def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        score = _naive_bayes(first[:, :half], second[:, :half], n_seen)
+        return lambda rows: score(rows[:, :half])
+
+    def by_clear_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        score = _naive_bayes(first[:, :half], second[:, :half], n_seen, clear=CLEAR)
+        return lambda rows: score(rows[:, :half])
+
+    def by_rank(first: NDArray[Any], second: NDArray[Any]) -> Score:
+        score = _naive_bayes(first[:, half:], second[:, half:], n_ranked)
+        return lambda rows: score(rows[:, half:])
+
+    world0, world1 = np.concatenate([items, ranks], axis=2)
+    return _play(world0, world1, (by_item, by_clear_item, by_rank), rng)
+
+
+def _numbered(features: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
+    """Features by numbers from 0, and how many there are."""
+    found, numbers = np.unique(features, return_inverse=True)
+    return numbers.reshape(features.shape), len(found)
 
 
 def mean_advantage(targets: Sequence[Advantage], *, seed: int = 0) -> Advantage:

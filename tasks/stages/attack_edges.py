@@ -1,9 +1,11 @@
 """Stage `attack-edges`: can somebody tell two worlds apart that differ in one interaction of one user?
 
 For each budget of each system under attack, an attacker tries on tested users' sequences, from which an interaction is
-removed, or two neighbouring ones swapped: once from the aggregates that the system releases, once from its lists after
-the last event, in as many independent inferences as there are trials (`tasks.attacks.edges`). Without noise, as in the
-control, inferences are all the same. Writes data/runs/<suite>/edges/: edges.parquet and inputs.json.
+removed, an earlier one or the last, or two neighbouring ones swapped. It sees the aggregates that the system releases,
+its list at the end, or its lists after every event, in as many independent inferences as there are trials
+(`tasks.attacks.edges`). Without noise, as in the control, inferences are all the same. The same attacker is shown
+random lists and the most popular items, which tell nothing. Writes data/runs/<suite>/edges/: edges.parquet and
+inputs.json.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ SHORTEST = 4
 WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
     "removed": edges.remove_visit,
     "swapped": edges.swap_visits,
+    "last": lambda items, _: edges.remove_last(items),
 }
+Lists = Callable[[int, NDArray[np.int32], int], NDArray[np.int32]]
+"""(user, items, number of the first draw of noise) -> lists after every event in independent inferences."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def work(name: str) -> runs.Work[Unit]:
         title=f"attack-edges {name}",
         units=units,
         run=lambda unit, place, screen: complete(unit, targets, attack, params, place, screen),
-        assemble=lambda: assemble(name, suite.data, units, checks),
+        assemble=lambda: assemble(name, suite.data, units, checks, control_rows(targets, attack, params)),
         kept=KEPT / name,
     )
 
@@ -127,9 +132,11 @@ def complete(
     screen.step(len(WORLDS))
 
 
-def assemble(name: str, data: str, units: list[Unit], checks: list[dict[str, Any]]) -> None:
-    """Put what was found of all models together as the stage's output."""
-    rows = [row for unit in units for row in read_json(unit.done / FOUND)]
+def assemble(
+    name: str, data: str, units: list[Unit], checks: list[dict[str, Any]], controls: list[dict[str, Any]]
+) -> None:
+    """Put what was found of all models and without any together as the stage's output."""
+    rows = [*(row for unit in units for row in read_json(unit.done / FOUND)), *controls]
     with atomic_write(RUNS / name / "edges") as place:
         place.mkdir()
         contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
@@ -197,41 +204,98 @@ def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[Target]:
 def attacked(
     model: DIPSGNN, targets: list[Target], attack: EdgeAttack, order: NDArray[np.int64]
 ) -> Iterator[dict[str, Any]]:
-    """Both attacks in both worlds: records of `edges.EDGES` without system, setting and budget."""
+    """All attacks in all worlds: records of `edges.EDGES` without system, setting and budget."""
     rng = np.random.default_rng([attack.seed, 1])
-    for world, other in WORLDS.items():
-        aggregates, lists = [], []
-        for number, target in enumerate(targets):
-            try:
-                changed = other(target.items, target.position).astype(np.int32)
-            except ValueError:  # to swap equal items changes nothing
-                continue
+
+    def lists(user: int, items: NDArray[np.int32], first: int) -> NDArray[np.int32]:
+        return recommended(model, user, items, attack, order, first)
+
+    for world in WORLDS:
+        pairs = other_worlds(world, targets)
+        aggregates = []
+        for target, changed in pairs:
             states = model.aggregated_states(target.user).double().numpy()
             difference = edges.aggregate_difference(target.items, changed, states)
             aggregates.append(edges.aggregate_advantage(difference, model.sigma, model.releases, attack.trials, rng))
-            true, false = (
-                recommended(model, target.user, items, attack, order, first=(2 * number + which) * attack.trials)
-                for which, items in enumerate((target.items, changed))
-            )
-            lists.append(edges.list_advantage(true, false, len(order), rng))
-        for kind, found in (("aggregates", aggregates), ("recommendations", lists)):
-            mean = edges.mean_advantage(found, seed=attack.seed)
-            yield {
-                "target": kind,
-                "world": world,
-                "advantage": mean.value,
-                "low": mean.low,
-                "high": mean.high,
-                "theory": mean.optimal,
-                "targets": len(found),
-                "trials": attack.trials,
-            }
+        yield record("aggregates", world, aggregates, attack)
+        yield from attacked_lists(lists, world, pairs, len(order), attack, rng)
+
+
+def attacked_lists(
+    lists: Lists,
+    world: str,
+    pairs: list[tuple[Target, NDArray[np.int32]]],
+    n_items: int,
+    attack: EdgeAttack,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:
+    """The attack on the list at the end, and on those at the time of every event."""
+    last, every = [], []
+    for number, (target, changed) in enumerate(pairs):
+        missing = {"removed": target.position, "last": len(target.items) - 1}.get(world)
+        shown = [
+            lists(target.user, items, (2 * number + which) * attack.trials)[:, edges.shown_after(len(target.items), at)]
+            for which, (items, at) in enumerate(((target.items, None), (changed, missing)))
+        ]
+        last.append(edges.list_advantage(shown[0][:, -1], shown[1][:, -1], n_items, rng))
+        every.append(edges.list_advantage(shown[0], shown[1], n_items, rng))
+    yield record("recommendations", world, last, attack)
+    yield record("every list", world, every, attack)
+
+
+def other_worlds(world: str, targets: list[Target]) -> list[tuple[Target, NDArray[np.int32]]]:
+    """Each target with its sequence in the other world, without those whose worlds are equal."""
+    pairs = []
+    for target in targets:
+        try:
+            pairs.append((target, WORLDS[world](target.items, target.position).astype(np.int32)))
+        except ValueError:  # to swap equal items changes nothing
+            continue
+    return pairs
+
+
+def record(target: str, world: str, found: list[edges.Advantage], attack: EdgeAttack) -> dict[str, Any]:
+    """A record of `edges.EDGES` without system, setting and budget."""
+    mean = edges.mean_advantage(found, seed=attack.seed)
+    return {
+        "target": target,
+        "world": world,
+        "advantage": mean.value,
+        "low": mean.low,
+        "high": mean.high,
+        "theory": mean.optimal,
+        "targets": len(found),
+        "trials": attack.trials,
+    }
+
+
+def control_rows(targets: list[Target], attack: EdgeAttack, params: Params) -> list[dict[str, Any]]:
+    """The attack on lists that no event has changed: the most popular items, and a random run of the catalogue."""
+    inputs = read_inputs(params.experiments[attack.control], None)
+    n_items = inputs.schema.n_items
+    counts = np.bincount(inputs.sequences("train").items, minlength=n_items)
+    popular = np.argsort(-counts, kind="stable")[: attack.k].astype(np.int32)
+    rng = np.random.default_rng([attack.seed, 2])
+
+    def most_popular(_: int, items: NDArray[np.int32], __: int) -> NDArray[np.int32]:
+        return np.broadcast_to(popular, (attack.trials, len(items), len(popular)))
+
+    def random(_: int, items: NDArray[np.int32], __: int) -> NDArray[np.int32]:
+        start = rng.integers(0, n_items, (attack.trials, len(items), 1))
+        return ((start + np.arange(len(popular))) % n_items).astype(np.int32)
+
+    return [
+        {"system": system, "setting": BASE, "epsilon": None} | row
+        for system, lists in zip(edges.CONTROLS, (most_popular, random), strict=True)
+        for world in WORLDS
+        for row in attacked_lists(lists, world, other_worlds(world, targets), n_items, attack, rng)
+    ]
 
 
 def recommended(
     model: DIPSGNN, user: int, items: NDArray[np.int32], attack: EdgeAttack, order: NDArray[np.int64], first: int
 ) -> NDArray[np.int32]:
-    """The lists after the last event of a sequence, in independent inferences: (trials, k).
+    """The lists after every event of a sequence, in independent inferences: (trials, n_events, k).
 
     Where inference is without noise they are all the same, and computed once. first: number of the first draw of noise;
     no two sequences that are told apart share one.
@@ -240,11 +304,12 @@ def recommended(
     asked = Sequences(
         np.full(trials, user, np.int32), np.arange(trials + 1, dtype=np.int64) * len(items), np.tile(items, trials)
     )
-    scores = model.score_again(asked, first + np.arange(trials))[torch.from_numpy(asked.indptr[1:] - 1)]
-    nothing = ranking.Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), trials)
-    rows = np.arange(trials, dtype=np.int32)
+    scores = model.score_again(asked, first + np.arange(trials))
+    nothing = ranking.Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), len(scores))
+    rows = np.arange(len(scores), dtype=np.int32)
     lists, _ = ranking.top_k(lambda part: scores[torch.from_numpy(part).long()], rows, nothing, attack.k, order)
-    return np.broadcast_to(lists, (attack.trials, attack.k))
+    lists = lists.reshape(trials, len(items), -1)
+    return np.broadcast_to(lists, (attack.trials, *lists.shape[1:]))
 
 
 main = runs.stage(work)

@@ -197,6 +197,20 @@ def test_the_attack_on_lists_finds_what_is_there() -> None:
     assert found.low < 0.7 < found.high
 
 
+def test_of_lists_at_several_times_all_are_read() -> None:
+    """One of three lists differs between worlds, in its items, or in their order alone; where none does, chance."""
+    rng = np.random.default_rng(8)
+    lists = np.argsort(rng.random((2, 400, 3, 20)), axis=3)[..., :5]
+    chance = list_advantage(lists[0], lists[1], 20, np.random.default_rng(1))
+    assert chance.low < 0 < chance.high
+    lists[1, :, 1] = [7, 8, 9, 10, 11]
+    assert list_advantage(lists[0], lists[1], 20, np.random.default_rng(1)).value > 0.95
+    same = np.broadcast_to(np.arange(5), (2, 40, 3, 5)).copy()
+    assert list_advantage(same[0], same[1], 20, rng).value == 0
+    same[1, :, 2] = same[1, :, 2, ::-1]
+    assert list_advantage(same[0], same[1], 20, rng).value == 1
+
+
 def test_few_lists_suffice_for_one_item_among_many_that_vary() -> None:
     """100 lists of each world, half of them to learn from: one item tells with an advantage of 0.41, 59 tell nothing.
     The mean of 40 plays is 0.35 with a standard deviation of 0.02; an attacker that weighs all items reaches 0.23."""

@@ -8,7 +8,6 @@ import torch
 from scipy.stats import kstest
 
 from tasks.errors import PrivacyError
-from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN, prefixes
 from tasks.models.sessions.gated import Asked, GatedSessions
 from tasks.models.sessions.sequential import NO_DROPOUT

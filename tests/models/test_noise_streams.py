@@ -5,13 +5,7 @@ Two releases with the same noise would show their difference without any.
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-from numpy.typing import NDArray
-
 from tasks.models.base import Model
-from tasks.privacy import noise
-from tasks.training_data import TrainingData
 
 
 class Recorder(Model):

@@ -32,8 +32,18 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     "trials": pl.Int64,
 }
 """Columns of `edges.parquet`, of one row per attack."""
-SEEN = {"aggregates": "noisy aggregates", "recommendations": "recommendations"}
-WORLDS = {"removed": "one interaction is removed", "swapped": "two are in the opposite order"}
+SEEN = {
+    "aggregates": "noisy aggregates",
+    "recommendations": "recommendations",
+    "every list": "recommendations after every event",
+}
+WORLDS = {
+    "removed": "one interaction is removed",
+    "last": "the last interaction is removed",
+    "swapped": "two are in the opposite order",
+}
+CONTROLS = ("popular lists", "random lists")
+"""What stands in place of a system: lists that no event has changed."""
 KEYS = ("system", "setting", "target", "world", "epsilon")
 
 
@@ -167,12 +177,12 @@ def _rows(results: Results) -> list[dict]:
     known |= {system.label: system for system in results.systems}
     rows = [dict(row) for row in checked(results.edges).iter_rows(named=True)]
     for row in rows:
-        if row["system"] not in known:
+        if row["system"] not in known and row["system"] not in CONTROLS:
             raise DataError(f"edges.parquet: {row['system']} is no experiment of suite {results.suite}; run it again")
-        row["system"] = known[row["system"]].label
+        row["system"] = known[row["system"]].label if row["system"] in known else row["system"]
         if row["setting"].startswith("epsilon=") and "," not in row["setting"]:
             row["setting"] = BASE
-    order = [system.label for system in results.systems]
+    order = [*(system.label for system in results.systems), *CONTROLS]
     rows.sort(
         key=lambda row: (
             order.index(row["system"]),
