@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -32,8 +32,11 @@ class Draw:
     scale: float
     """Of the law; where numbers have scales of their own, the largest. 1 of uniform numbers."""
     shape: tuple[int, ...]
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    """The numbers; of Gaussian ones without their scale."""
 
 
+_Number = TypeVar("_Number", bound=np.generic)
 _recorder: ContextVar[list[Draw] | None] = ContextVar("recorder", default=None)
 
 
@@ -96,75 +99,67 @@ def gaussian(
         std: one for all, or what broadcasts to `shape`.
         single: draw float32.
     """
-    _record(release, "gaussian", std, shape)
     drawn: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
-    return np.asarray(std * drawn)
+    return np.asarray(std * _recorded(release, "gaussian", std, drawn))
 
 
 def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.mechanisms.keyed`."""
-    _record(release, "gaussian", std, (len(ids), width))
-    return torch.from_numpy(keyed.normals((_named(release), *key), ids, width)) * std
+    drawn = keyed.normals((_named(release), *key), ids, width)
+    return torch.from_numpy(_recorded(release, "gaussian", std, drawn)) * std
 
 
 def gaussian_streams(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.uint64], counts: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(Σ counts, width) float32: counts[i] rows for each of (n,) ids, a function of release, key and id alone."""
-    _record(release, "gaussian", std, (int(counts.sum()), width))
-    return torch.from_numpy(keyed.streams((_named(release), *key), ids, counts, width)) * std
+    drawn = keyed.streams((_named(release), *key), ids, counts, width)
+    return torch.from_numpy(_recorded(release, "gaussian", std, drawn)) * std
 
 
 def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
     """Laplace(`scale`), of variance 2 scale²."""
-    _record(release, "laplace", scale, shape)
-    return rng.laplace(0.0, scale, shape)
+    return _recorded(release, "laplace", scale, rng.laplace(0.0, scale, shape))
 
 
 def discrete_laplace(
     rng: np.random.Generator, release: str, success: float, shape: tuple[int, ...]
 ) -> NDArray[np.int64]:
     """P[k] proportional to (1 - success)^|k|: the difference of two geometric variables."""
-    _record(release, "discrete laplace", 1 / success, shape)
-    return rng.geometric(success, shape) - rng.geometric(success, shape)
+    drawn = rng.geometric(success, shape) - rng.geometric(success, shape)
+    return _recorded(release, "discrete laplace", 1 / success, drawn)
 
 
 def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Exp(1)."""
-    _record(release, "exponential", 1.0, shape)
-    return rng.standard_exponential(shape)
+    return _recorded(release, "exponential", 1.0, rng.standard_exponential(shape))
 
 
 def binomial(rng: np.random.Generator, release: str, n: int, probability: float) -> int:
     """How many of n coins fall on their face."""
-    _record(release, "binomial", float(n), ())
-    return int(rng.binomial(n, probability))
+    return int(_recorded(release, "binomial", float(n), np.array(rng.binomial(n, probability))))
 
 
 def uniform(rng: np.random.Generator, release: str, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
     """Uniform in [0, 1): what randomised response, sampling and permutation are made of."""
-    _record(release, "uniform", 1.0, shape)
-    return rng.random(shape)
+    return _recorded(release, "uniform", 1.0, np.asarray(rng.random(shape)))
 
 
 def integers(rng: np.random.Generator, release: str, below: int, size: int) -> NDArray[np.int64]:
     """Uniform in 0..below-1."""
-    _record(release, "uniform", float(below), size)
-    return rng.integers(0, below, size)
+    return _recorded(release, "uniform", float(below), rng.integers(0, below, size))
 
 
 def subset(rng: np.random.Generator, release: str, of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """`count` of the given ones, every set equally likely."""
-    _record(release, "uniform", float(len(of)), count)
-    return rng.choice(of, count, replace=False, shuffle=False)
+    return _recorded(release, "uniform", float(len(of)), rng.choice(of, count, replace=False, shuffle=False))
 
 
 def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
     """0..n-1 in random order."""
-    _record(release, "uniform", float(n), n)
-    return rng.permutation(n)
+    return _recorded(release, "uniform", float(n), rng.permutation(n))
 
 
 def _named(release: str) -> int:
@@ -172,10 +167,12 @@ def _named(release: str) -> int:
     return keyed.digest(release.encode())
 
 
-def _record(
-    release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], shape: tuple[int, ...] | int
-) -> None:
+def _recorded(
+    release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], drawn: NDArray[_Number]
+) -> NDArray[_Number]:
+    """What was drawn, of which the recorder keeps a copy."""
     recorder = _recorder.get()
     if recorder is not None:
         largest = float(np.max(scale)) if np.size(scale) else 0.0
-        recorder.append(Draw(release, law, largest, (shape,) if isinstance(shape, int) else tuple(shape)))
+        recorder.append(Draw(release, law, largest, drawn.shape, drawn.copy()))
+    return drawn

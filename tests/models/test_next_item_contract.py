@@ -39,7 +39,7 @@ CONFIGS = {
     "priv-u": NOISY,
     # All users in every step: noise for a sample of them takes the accountant minutes where there is so little of it.
     "dpsgd": {key: value for key, value in NOISY.items() if key != "accounting"}
-    | {"epochs": 100, "batch_size": 1000, "learning_rate": 0.03, "clip_norm": 1.0},
+    | {"epochs": 120, "batch_size": 1000, "learning_rate": 0.03, "clip_norm": 1.0},
 }
 NEXT_ITEM = [name for name in systems() if issubclass(system_class(name), NextItemRecommender)]
 BY_EPOCHS = [name for name in NEXT_ITEM if issubclass(system_class(name), EpochModel)]

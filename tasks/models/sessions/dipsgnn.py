@@ -84,7 +84,8 @@ class DIPSGNN(GatedSessions):
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network and, where aggregates are cached, the vectors that they are made of."""
         network = super().build(data, rng)
-        self.key = int(rng.integers(2**62))
+        rng.integers(2**62)  # as in `train_epoch`
+        self.key = int(self.noise_rng.integers(2**62))
         if self.config.accounting == "cached":
             for name, part in (("public_items", network.items), ("public_user", network.user)):
                 network.register_buffer(name, part.weight.detach().clone())  # type: ignore[union-attr, operator]
