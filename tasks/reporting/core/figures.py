@@ -22,7 +22,7 @@ def charts(results: Results, k: int) -> list[Chart]:
 
 
 def tradeoff(results: Results, k: int) -> Chart:
-    """Ranking quality against what the neural attacker gains, per attribute, and against the accounted budget."""
+    """Ranking quality against what one attacker gains, per attribute, and against the accounted budget."""
     utility = results.layout.utility
     levels = yardstick_levels(results, k)
     panels = []
@@ -32,7 +32,7 @@ def tradeoff(results: Results, k: int) -> Chart:
             for system in results.compared
             if (point := _crossed(results, system, attribute, k))
         ]
-        label = f"gain of the neural attacker at K = {k}"
+        label = f"gain of the {results.shown_attacker} attacker at K = {k}"
         title = f"{utility.at(k)}, {utility.spoken}"
         panels.append(Panel(f"Attribute: {attribute}", label, title, series, levels, named=True))
     panels += _budget_panel(results, k, levels)
@@ -55,7 +55,10 @@ def sweeps(results: Results, k: int) -> Chart:
     drawn = swept_in_figures(results)
     utility = results.layout.utility
     measured = [(utility.metric, f"{utility.at(k)}, {utility.spoken}")]
-    measured += [(f"attribute/{name}/neural/f1", f"F1 {name}, neural attacker") for name in results.attributes()]
+    attacker = results.shown_attacker
+    measured += [
+        (f"attribute/{name}/{attacker}/f1", f"F1 {name}, {attacker} attacker") for name in results.attributes()
+    ]
     panels = []
     systems = [system for system in results.compared if system not in drawn]
     for key in unique([key for system in systems for key in swept(results, system)]):
@@ -188,7 +191,8 @@ def point_of(
 
 def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
     utility = results.layout.utility
-    gain, ys = results.gain(system, attribute, "neural", k, "majority"), results.values(system, utility.metric, k)
+    gain = results.gain(system, attribute, results.shown_attacker, k, "majority")
+    ys = results.values(system, utility.metric, k)
     if gain is None or not len(ys):
         return None
     y = summary(ys)

@@ -321,6 +321,11 @@ class Results:
         names = {name.split("/")[2] for _, _, name, _ in self._index if name.startswith(prefix)} - {"majority"}
         return sorted(names, key=lambda attacker: (attacker != "neural", attacker))
 
+    @cached_property
+    def shown_attacker(self) -> str:
+        """Whose guesses of attributes headlines and figures show: the first attacker's; empty where there is none."""
+        return next((self.attackers(attribute)[0] for attribute in self.attributes()), "")
+
     def majority(self, attribute: str) -> float | None:
         """F1 of guessing the most frequent class of an attribute for everyone, averaged over systems and seeds."""
         known = {system.experiment for system in self.compared}

@@ -34,7 +34,7 @@ def section(results: Results, k: int) -> Section:
 
 
 def headline(results: Results, k: int) -> Table:
-    """Every system at setting `base`: ranking, what the neural attacker gains, and the three budgets.
+    """Every system at setting `base`: ranking, what one attacker gains, and the three budgets.
 
     Those on other data than the suite's stand below the others, with their data named.
     """
@@ -43,7 +43,7 @@ def headline(results: Results, k: int) -> Table:
     rows = []
     if attributes:
         chance = [_plain(results.majority(attribute)) for attribute in attributes]
-        alone = [_plain(_mean_over_systems(results, _advantage(attribute), 0)) for attribute in attributes]
+        alone = [_plain(_mean_over_systems(results, _advantage(results, attribute), 0)) for attribute in attributes]
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
     groups_measured = [(name, group) for name, group in layout.measured if _any_measured(results, group)]
@@ -54,7 +54,10 @@ def headline(results: Results, k: int) -> Table:
     ranked = _ranked(results, k)
     further = [quality.label for _, group in groups_measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
-    groups = [(layout.words.quality, len(ranked)), ("Advantage of the neural attacker", len(attributes))]
+    groups = [
+        (layout.words.quality, len(ranked)),
+        (f"Advantage of the {results.shown_attacker} attacker", len(attributes)),
+    ]
     groups += [*((name, len(group)) for name, group in groups_measured), ("ε of one run", 3)]
     return Table(
         caption=f"Every system: mean ± standard deviation over {layout.words.run}s{_cutoff(results, k)}",
@@ -201,7 +204,7 @@ def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
 
 def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
     metrics = [(quality.metric, quality.digits, quality.cutoff(k)) for quality in results.layout.qualities]
-    metrics += [(_advantage(attribute), 3, k) for attribute in results.attributes()]
+    metrics += [(_advantage(results, attribute), 3, k) for attribute in results.attributes()]
     cells = []
     for metric, digits, cutoff in metrics:
         values = results.values(system, metric, cutoff, setting)
@@ -213,8 +216,8 @@ def _measured(results: Results, system: System, setting: str, k: int) -> list[Ce
     return cells
 
 
-def _advantage(attribute: str) -> str:
-    return f"attribute/{attribute}/neural/advantage"
+def _advantage(results: Results, attribute: str) -> str:
+    return f"attribute/{attribute}/{results.shown_attacker}/advantage"
 
 
 def _cutoff(results: Results, k: int) -> str:
