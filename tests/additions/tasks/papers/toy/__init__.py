@@ -1,0 +1,1 @@
+"""A toy paper: protocol, invented figures, claims, drawings."""

@@ -1,0 +1,255 @@
+"""A toy data set, paper, suite, model and attacker take the files that CONTRIBUTING.md lists, and then run to a report.
+
+Each is added to a copy of the source tree: the modules of tests/additions/ and the lines below. What each touches is
+compared with its row of "What there is to write". Then the pipeline runs in the copy, from download to report, and so
+do the tests that hold every entry of a registry to its contract.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.config.params import load
+from tasks.reporting.core.layout import number
+from tasks.stages import code
+from tests.additions.tasks.papers.toy.claims import RANKS
+from tests.additions.tasks.papers.toy.published import TOY
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "tests" / "additions"
+TREE = ("data/reference", "suites", "tasks", "tests", "params.yaml", "pyproject.toml", "requirements.lock")
+"""What of the project is copied: all that an addition may touch, and what the pipeline reads."""
+WRITTEN = {"dvc.yaml", "code.json"}
+"""What the project writes by itself."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What somebody writes who adds something.
+
+    files: files, or folders of files, below tests/additions/.
+    lines: file -> (how a line begins, what is put below it).
+    """
+
+    files: tuple[str, ...]
+    lines: dict[str, list[tuple[str, str]]]
+
+
+def entry(table: str, value: str) -> tuple[str, str]:
+    """A line of a registry."""
+    return f"{table} = {{", f'    "toy": "{value}",'
+
+
+ADDITIONS = {
+    "a paper": Addition(
+        ("tasks/papers/toy",),
+        {
+            "tasks/papers/__init__.py": [
+                entry("PROTOCOLS", "tasks.papers.toy.protocol"),
+                entry("PUBLISHED", "tasks.papers.toy.published"),
+                entry("REPORTS", "tasks.papers.toy.report"),
+            ],
+            "data/reference/paper_tables.csv": [
+                ("paper,", f"toy,{table},toy,{method},,{metric}@{k},{value},")
+                for table, metric in (("table2", "hit"), ("table3", "f1_colour"))
+                for method, value in (("ToyRec", 0.5), ("MostPopular", 0.25))
+                for k in (5, 10)
+            ],
+        },
+    ),
+    "a data set": Addition(
+        ("tasks/datasets/toy.py",),
+        {
+            "tasks/datasets/__init__.py": [entry(one, "tasks.datasets.toy") for one in ("SOURCES", "FORMATS")],
+            "params.yaml": [
+                ("datasets:", "  toy: {source: toy, obtain: {}, format: toy, read: {}}"),
+                ("processed:", "  toy: {dataset: toy, protocol: toy, options: {split_seed: 1}}"),
+            ],
+        },
+    ),
+    "a suite": Addition(("suites/toy",), {}),
+    "a model": Addition(
+        ("tasks/models/ranking/toy.py",),
+        {
+            "tasks/models/__init__.py": [entry("MODELS", "tasks.models.ranking.toy:Toy")],
+            "suites/toy/params.yaml": [("experiments:", "  toy-toy: {model: toy}")],
+            "tests/models/test_contract.py": [("CONFIGS = {", '    "toy": {},')],
+        },
+    ),
+    "an attacker": Addition(
+        ("tasks/attacks/toy.py",),
+        {
+            "tasks/attacks/__init__.py": [entry("ATTACKERS", "tasks.attacks.toy:nearest_mean")],
+            "suites/toy/attack.yaml": [("  attackers:", "    - toy")],
+        },
+    ),
+}
+"""Row of "What there is to write" -> what it takes, in an order in which nothing is named before it is there."""
+RUN = """
+import runpy, sys
+from dataclasses import replace
+from pathlib import Path
+
+from tasks.config.params import load
+from tasks.reporting.core.claims import published_claims
+from tasks.reporting.page import render
+from tasks.stages import code, dvc_files, report, table
+
+params = load()
+dvc_files.write(params)
+code.main()
+stages = table.dvc_files(params)
+for file in (table.DATA, table.own_file("toy"), table.ROOT):
+    for stage in stages[file]:
+        for key in stage.items:
+            if key == "toy" or file == table.own_file("toy"):
+                sys.argv = [f"{stage.module}.py", stage.argument.replace("${key}", key)]
+                runpy.run_module(f"tasks.stages.{stage.module}", run_name="__main__")
+results, of_paper, _ = report.read("toy")
+results = replace(results, synthetic=False)
+Path("data/as-if-real.html").write_text(render(results, of_paper, published_claims(results, of_paper, 5), docs=""))
+"""
+"""Every stage of the suite, and its page as it were if the data were real: a paper stands beside no synthetic ones."""
+CONTRACTS = """
+import sys, pytest
+files = "models/test_contract", "attacks/test_attribute", "reporting/test_published", "stages/test_data"
+which = "toy or registered_model or test_published or every_source"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", which, *(f"tests/{file}.py" for file in files)]))
+"""
+"""The tests that hold every entry of a registry to its promises, of the toys."""
+
+
+def contents(tree: Path) -> dict[str, bytes]:
+    """Path -> content of all files but those that Python writes."""
+    files = (path for path in tree.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(tree).as_posix(): path.read_bytes() for path in files}
+
+
+def changed(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
+    """Files that are new, gone or different."""
+    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+
+
+def add(addition: Addition, tree: Path) -> set[str]:
+    """Write it into the tree; the files that it touched."""
+    before = contents(tree)
+    for name in addition.files:
+        copy = shutil.copytree if (SOURCES / name).is_dir() else shutil.copy
+        copy(SOURCES / name, tree / name)
+    for name, lines in addition.lines.items():
+        text = (tree / name).read_text(encoding="utf-8")
+        for start, new in lines:
+            above = re.search(rf"^{re.escape(start)}.*\n", text, re.MULTILINE)
+            assert above, f"{name}: no line begins with {start!r}"
+            text = f"{text[: above.end()]}{new}\n{text[above.end() :]}"
+        (tree / name).write_text(text, encoding="utf-8")
+    return changed(before, contents(tree))
+
+
+def listed() -> dict[str, list[str]]:
+    """Row of "What there is to write" -> its files; `<…>` stands for a name, a folder for any file in it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("\n## What there is to write\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return {what: re.findall(r"`([\w<>./-]+[./][\w<>./-]*)`", files) for what, files in rows[2:]}
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Whether a row's file is this one."""
+    wanted = re.sub("<[a-z]+>", "toy", pattern)
+    return path.startswith(wanted) if wanted.endswith("/") else path == wanted
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project."""
+    place = tmp_path_factory.mktemp("project")
+    for name in TREE:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__", "dvc.lock"))
+        else:
+            shutil.copy(ROOT / name, place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def touched(tree: Path) -> dict[str, set[str]]:
+    """What each addition touches in the copy, which has them all then."""
+    return {what: add(addition, tree) for what, addition in ADDITIONS.items()}
+
+
+def execute(script: str, tree: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", script], cwd=tree, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("what", ADDITIONS)
+def test_an_addition_touches_the_files_that_are_listed_and_no_others(what: str, touched: dict[str, set[str]]) -> None:
+    patterns = listed()[what]
+    assert [path for path in touched[what] if not any(fits(path, one) for one in patterns)] == []
+    assert [one for one in patterns if not any(fits(path, one) for path in touched[what])] == []
+
+
+def test_all_of_it_runs_from_download_to_report(tree: Path, touched: dict[str, set[str]]) -> None:
+    """One test, so that the pipeline runs once however many processes share the tests."""
+    assert touched
+    before = contents(tree)
+    execute(RUN, tree)
+    after = {
+        path: content for path, content in contents(tree).items() if path in before or not path.startswith("data/")
+    }
+    assert {path for path in changed(before, after) if Path(path).name not in WRITTEN} == set()
+    no_other_stage_moved(tree)
+    page, real = ((tree / "data" / name).read_text() for name in ("reports/toy/index.html", "as-if-real.html"))
+    results = pl.read_parquet(tree / "data/results/toy/metrics.parquet").filter(experiment="toy-toy", k=5)
+    shows_model_and_attacker(page, real, results)
+    shows_paper(page, real)
+
+
+def no_other_stage_moved(tree: Path) -> None:
+    before = code.fingerprints(load(ROOT / "params.yaml"))
+    for file in ("code.json", *(path.relative_to(ROOT) for path in ROOT.glob("suites/*/code.json"))):
+        after = json.loads((tree / file).read_text(encoding="utf-8"))
+        for stage, keys in after.items():
+            assert {key: one for key, one in keys.items() if key != "toy"}.items() <= before[stage].items()
+
+
+def shows_model_and_attacker(page: str, real: str, results: pl.DataFrame) -> None:
+    """results: metrics of the toy model at K = 5."""
+    assert "<title>SYNTHETIC: A toy paper on toy data</title>" in page
+    assert "Advantage of the knn attacker" in page  # the first one, where there is no neural one
+    assert re.search(r"<th[^>]*>k nearest neighbours</th>\s*<th[^>]*>toy</th>", page)
+    for metric in ("full/hit", "attribute/colour/toy/f1"):
+        ours = results.filter(metric=metric)["value"].to_numpy()
+        assert f"{number(ours.mean())} ± {number(ours.std(ddof=1))}" in rows("toy", page)
+        assert f"{number(ours.mean())} ± {number(ours.std(ddof=1))}" in rows("ToyRec", real)
+
+
+def shows_paper(page: str, real: str) -> None:
+    """Its tables also on synthetic data; its printed numbers, reference and claims on real data alone."""
+    assert all(f">{table.title}</h3>" in page for table in TOY.tables)
+    assert f"{TOY.figures[0].name}: {TOY.figures[0].title}" in real
+    assert f"paper {number(0.5)}" in rows("ToyRec", real)
+    for text in (TOY.reference, RANKS):
+        assert text in real
+        assert text not in page
+
+
+def rows(name: str, page: str) -> str:
+    """All rows of a name, from all tables."""
+    return "\n".join(re.findall(rf'<th scope="row">{name}</th>.*?</tr>', page))
+
+
+def test_papers_stay_apart_and_registries_keep_their_promises(tree: Path, touched: dict[str, set[str]]) -> None:
+    assert touched
+    execute("from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])", tree)
+    execute(CONTRACTS, tree)
