@@ -145,6 +145,7 @@ def read_results(suite: str, params: Params) -> Results:
         one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
+        own_noise=True,
         part=own.about.part,
         limits=own.about.limits,
         layout=describe(own.paper, networks),

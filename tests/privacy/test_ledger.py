@@ -29,7 +29,7 @@ def test_no_guarantee_needs_a_reason() -> None:
     with pytest.raises(ValidationError, match="reason"):
         LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reason": " "})
     entry = LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reason": "labels are exposed"})
-    assert show_epsilon(entry.accounted_epsilon) == "none"
+    assert show_epsilon(entry.accounted_epsilon) == "∞"
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_entries_never_change() -> None:
 
 
 def test_epsilon_is_shown_with_four_digits() -> None:
-    assert [show_epsilon(value) for value in (20.0, 0.123456, None)] == ["20", "0.1235", "none"]
+    assert [show_epsilon(value) for value in (20.0, 0.123456, None)] == ["20", "0.1235", "∞"]

@@ -283,7 +283,7 @@ def test_networks_have_budgets_of_their_own(twin: Results) -> None:
     frame = ledger.frame(twin)
     assert set(frame["network"]) == {"foursquare", "twitter"}
     mine = frame.filter((pl.col("experiment") == rigorous.experiment) & (pl.col("protects") == "text"))
-    assert set(mine["accounted_epsilon"]) == {"none"}
+    assert set(mine["accounted_epsilon"]) == {"∞"}
     assert all(mine["accounted_note"])
     assert "network" not in ledger.frame(example_privsr.results()).columns
 
@@ -292,7 +292,7 @@ def test_the_claimed_relation_is_told_and_the_ledger_has_all(twin: Results) -> N
     private = system(twin, "dp-rgcn")
     told = [one for one in ledger.budgets(ledger.base_lines(twin, private)) if one.what.endswith("text")]
     assert [(one.what, one.claimed, one.accounted) for one in told] == [
-        ("foursquare: text", "7.5", "none"), ("twitter: text", "7.5", "none")
+        ("foursquare: text", "7.5", "∞"), ("twitter: text", "7.5", "∞")
     ]  # fmt: skip
     listed = [row for row in details.ledger_table(twin).rows if row.name == "dp-rgcn"]
     assert sum(row.cells[0].text == "twitter: text" for row in listed) == 2

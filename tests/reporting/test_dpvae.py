@@ -244,7 +244,7 @@ def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
         assert all(point.y_interval is not None for point in one.points)
     at_one = panel.series[0].points[values.index(1.0)]
     assert at_one.y == pytest.approx(mean(known, "dpvae", "base", NDCG, K))
-    assert at_one.text.endswith("ε = 1, accounted: none")
+    assert at_one.text.endswith("ε = 1, accounted: ∞")
     assert panel.series[3].points[-1].text.endswith("ε = 8, accounted: 8, δ = 1e-05")
     assert {level.name: level.y for level in panel.levels} == {
         f"level of {name}": pytest.approx(mean(known, name, "base", NDCG, K)) for name in ("popularity", "vae")
@@ -252,7 +252,7 @@ def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
     table = tradeoff.table(known, K)
     assert table is not None
     assert table.rows[0].name == "dpvae, claimed ε"
-    assert table.rows[0].cells[0].lines == ("accounted: none",)
+    assert table.rows[0].cells[0].lines == ("accounted: ∞",)
     assert figures.sweeps(known, K).panels == []  # they are in this figure
 
 
@@ -335,7 +335,7 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results)
     assert table is not None
     rows = {row.name: row.cells for row in table.rows}
     seen = "what every step releases"
-    assert [cell.text for cell in rows["dpvae"]] == [seen, "1", "none", "2.50", "4.10", "3.90"]
+    assert [cell.text for cell in rows["dpvae"]] == [seen, "1", "∞", "2.50", "4.10", "3.90"]
     assert rows["dpvae-rigorous"][3].lines[-1] == "above accounted"
     assert rows["dpvae-rigorous, epsilon_max=8.0"][3].lines == ("95 % confidence",)
     assert rows["dpvae-rigorous, epsilon_max=8.0"][1].text == "8"

@@ -74,7 +74,7 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
 
     assert told() == ("feature and interaction together: 1",)
     assert told(neighbouring="another") == ("feature: 1", "interaction: 1")
-    assert told(accounted_epsilon=None) == ("feature: none", "interaction: 1")
+    assert told(accounted_epsilon=None) == ("feature: ∞", "interaction: 1")
 
 
 def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
@@ -95,7 +95,7 @@ def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -
 def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
     for row in ledger.frame(real).iter_rows(named=True):
         for kind in ("claimed", "accounted", "audited"):
-            if row[f"{kind}_epsilon"] == "none":
+            if row[f"{kind}_epsilon"] in ("∞", "–", "not audited"):
                 assert row[f"{kind}_note"]
             else:
                 assert float(row[f"{kind}_epsilon"]) >= 0
@@ -108,7 +108,7 @@ def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> 
 
 
 def test_delta_is_shown_where_there_is_one() -> None:
-    assert [ledger.shown(None), ledger.shown(20.0), ledger.shown(1.5, 1e-5)] == ["none", "20", "1.5, δ = 1e-05"]
+    assert [ledger.shown(None), ledger.shown(20.0), ledger.shown(1.5, 1e-5)] == ["∞", "20", "1.5, δ = 1e-05"]
 
 
 def test_what_was_spent_on_synthetic_data_is_labelled(real: Results, demo: Results) -> None:
@@ -150,10 +150,10 @@ def test_runs_that_spent_unequally_are_told_together_and_observers_apart(real: R
         line(2, "all", 11),
     ]
     assert ledger.budgets(lines, "s") == [
-        ledger.Budget("ratings, towards some", "1, δ = 1e-06", "1, δ = 1e-06", ""),
-        ledger.Budget("ratings, towards all", "1, δ = 1e-06", "10.5 to 12.25, δ = 1e-06", ""),
+        ledger.Budget("ratings, towards some", "1, δ = 1e-06", "1, δ = 1e-06", "not audited"),
+        ledger.Budget("ratings, towards all", "1, δ = 1e-06", "10.5 to 12.25, δ = 1e-06", "not audited"),
     ]
-    assert [one.accounted for one in ledger.budgets([line(0, "none", None)])] == ["none"]
+    assert [one.accounted for one in ledger.budgets([line(0, "none", None)])] == ["∞"]
 
 
 def test_what_a_guarantee_takes_as_fixed_is_said_with_it(real: Results) -> None:

@@ -130,7 +130,7 @@ def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Resul
         "dipsgnn-cached",
         "dipsgnn, steps=0",
     ]
-    assert [rows["as published"][place].lines[0] for place in (3, 4)] == ["edge: 5, δ = 1e-06", "edge: none"]
+    assert [rows["as published"][place].lines[0] for place in (3, 4)] == ["edge: 5, δ = 1e-06", "edge: ∞"]
     assert rows["rigorous"][4].lines[0] == "edge: 5, δ = 1e-06"
     assert float(rows["rigorous"][1].text) == pytest.approx(QUALITY["dipsgnn-rigorous"], abs=2e-3)
     assert len(accounting.chart(known, K).panels[0].series) == 4

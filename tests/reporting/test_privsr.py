@@ -224,7 +224,7 @@ def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None
     table = accounting.table(known, 0)
     assert table is not None
     accounted = {row.name: row.cells[3].lines for row in table.rows}
-    assert accounted["as published"] == ("interaction: none",)
+    assert accounted["as published"] == ("interaction: ∞",)
     assert accounted["rigorous"] == accounted["rigorous, towards the recommender"] == ("interaction: 1",)
     (panel,) = tradeoff.chart(known, 0).panels
     lines = {one.name: one for one in panel.series}

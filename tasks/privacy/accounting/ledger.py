@@ -116,5 +116,5 @@ def left_out(protects: Protected, neighbouring: str, accounting: Accounting, rea
 
 
 def show_epsilon(epsilon: float | None) -> str:
-    """An epsilon as text: four significant digits, or `none` where there is no finite guarantee."""
-    return "none" if epsilon is None else f"{epsilon:.4g}"
+    """An epsilon as text: four significant digits, or ∞ where there is no finite guarantee."""
+    return "∞" if epsilon is None else f"{epsilon:.4g}"

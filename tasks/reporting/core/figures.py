@@ -218,7 +218,7 @@ def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
         series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
     if not series:
         return []
-    x_ticks = [(float(decade), f"{10.0**decade:g}") for decade in decades if decade < end] + [(end, "none")]
+    x_ticks = [(float(decade), f"{10.0**decade:g}") for decade in decades if decade < end] + [(end, "∞")]
     title, label = "Accounted budget", "largest accounted ε of one run"
     return [Panel(title, label, f"{utility.at(k)}, {utility.spoken}", series, levels, x_ticks, named=True)]
 

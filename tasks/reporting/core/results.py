@@ -195,6 +195,8 @@ class Results:
     """People who are known to be in both."""
     aligned: tuple[Aligned, ...] = ()
     """Entries of `aligned` whose data are the suite's; their metrics are among the others, under their own names."""
+    own_noise: bool = False
+    """Whether every fit drew its noise from a stream of its own; those of version 0.1 did not."""
     runs: tuple[Run, ...] | None = None
     """When, where and how the stages ran; None where it was not recorded."""
 

@@ -20,7 +20,7 @@ def section(results: Results, k: int) -> Section:
         [table(results, k), optional(chart(results, k), iterations.chart(results, k))],
         link="Accounting",
         about=paragraph(
-            "The same method, its noise spent and counted in different ways. “none” means that no finite guarantee "
+            "The same method, its noise spent and counted in different ways. ∞ means that no finite guarantee "
             "follows; the reason stands at the right."
         ),
     )

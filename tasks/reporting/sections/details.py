@@ -11,7 +11,7 @@ from markupsafe import Markup
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, words
 from tasks.reporting.core.results import BASE, Results, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph, subsection
-from tasks.reporting.sections import ledger, one_run
+from tasks.reporting.sections import composition, ledger, one_run
 
 SHORT_REVISION = 10
 NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
@@ -42,10 +42,11 @@ def ledger_section(results: Results) -> Section:
     blocks: list[Blocks] = [
         paragraph(
             "Claimed is the budget by the paper's own formula, accounted what follows under composition over "
-            "everything one run did, audited what an attack on the mechanism proves at least. “none” means that no "
-            "finite guarantee follows, or that nothing was claimed or audited; the reason stands below it."
+            "everything one run did, audited what an attack on the mechanism proves at least. ∞ means that no "
+            "finite guarantee follows, – that nothing is claimed; the reason stands below it."
         ),
         ledger_table(results),
+        *composition.blocks(results),
         [paragraph("{}", note) for note in notes(results)],
         *([heading("Known gaps between guarantee and run")] if known else []),
         *(block for name, each in known for block in (paragraph("<strong>{}</strong>", name), bullets(each))),
@@ -96,13 +97,17 @@ def ledger_table(results: Results) -> Table:
                 [
                     Cell(line.protects, (entry.neighbouring,), "wide short"),
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
-                    Cell(ledger.shown(entry.claimed_epsilon, entry.claimed_delta), (line.claimed_note,), "budget"),
+                    Cell(ledger.claimed(entry), (line.claimed_note,), "budget"),
                     Cell(
                         ledger.shown(entry.accounted_epsilon, entry.accounted_delta) + ledger.given(entry),
                         (entry.reason or NOISE[entry.accounting],),
                         "budget",
                     ),
-                    Cell(ledger.shown(audit["audited_epsilon"]) if audit else "none", (line.audited_note,), "budget"),
+                    Cell(
+                        ledger.shown(audit["audited_epsilon"]) if audit else ledger.UNAUDITED,
+                        (line.audited_note,),
+                        "budget",
+                    ),
                     Cell(ledger.shown(audit["provable"])) if audit else missing(),
                 ],
             )

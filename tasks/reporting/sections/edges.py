@@ -106,7 +106,7 @@ def table(results: Results) -> Table | None:
                     _advantage(row),
                     missing("not run") if without is None else _advantage(without),
                     Cell(number(0.0)),
-                    missing("none") if row["theory"] is None else Cell(number(row["theory"])),
+                    missing("∞") if row["theory"] is None else Cell(number(row["theory"])),
                     Cell(f"{row['targets']:,}", (f"{row['trials']:,} trials",)),
                 ],
             )
@@ -135,7 +135,7 @@ def chart(results: Results) -> Chart:
     budgets = sorted({row["epsilon"] for row in rows if row["epsilon"] is not None})
     places = {epsilon: math.log10(epsilon) for epsilon in budgets if epsilon > 0}
     end = max(places.values(), default=0.0) + 0.3
-    ticks = [(place, f"{epsilon:g}") for epsilon, place in places.items()] + [(end, "none")]
+    ticks = [(place, f"{epsilon:g}") for epsilon, place in places.items()] + [(end, "∞")]
     names = unique([(row["system"], row["setting"]) for row in rows])
     panels = []
     for target in SEEN:
@@ -163,7 +163,7 @@ def chart(results: Results) -> Chart:
     return Chart(
         "chart-edges",
         "Can one interaction be told?",
-        "0 is chance, 1 is certainty; the mark at “none” is the control without noise, which shows what the attack can "
+        "0 is chance, 1 is certainty; the mark at ∞ is the control without noise, which shows what the attack can "
         "do at all. Bars: 95 % intervals over targets and trials.",
         panels,
     )

@@ -14,6 +14,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
 from tasks.reporting.core.layout import joined
 from tasks.reporting.core.results import BASE, Results, System, unique
 
+UNCLAIMED, UNAUDITED = "–", "not audited"
 NO_MECHANISM = "none"
 """`mechanism` of an entry that says that nothing protects this."""
 
@@ -188,9 +189,8 @@ def budgets(lines: Sequence[Line], plural: str = "") -> list[Budget]:
             continue
         entry = line.entry
         what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
-        claimed = shown(entry.claimed_epsilon, entry.claimed_delta)
-        audited = shown(line.audit["audited_epsilon"]) if line.audit else ""
-        key = (what, claimed, audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
+        audited = shown(line.audit["audited_epsilon"]) if line.audit else UNAUDITED
+        key = (what, claimed(entry), audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
         grouped.setdefault(key, []).append(line)
     return unique(
         [
@@ -235,13 +235,18 @@ def _range(entries: Sequence[LedgerEntry]) -> str:
 
 
 def shown(epsilon: float | None, delta: float = 0.0) -> str:
-    """A budget as text: "20", "1.5, δ = 1e-05", or "none"."""
+    """A budget as text: "20", "1.5, δ = 1e-05", or "∞"."""
     text = show_epsilon(epsilon)
     return f"{text}, δ = {delta:g}" if epsilon is not None and delta > 0 else text
 
 
+def claimed(entry: LedgerEntry) -> str:
+    """What an entry claims, as text: a budget, or "–"."""
+    return UNCLAIMED if entry.claimed_epsilon is None else shown(entry.claimed_epsilon, entry.claimed_delta)
+
+
 def frame(results: Results) -> pl.DataFrame:
-    """`ledger.csv` with `COLUMNS`, all as text; "none" where there is no budget, with the reason in the note.
+    """`ledger.csv` with `COLUMNS`, all as text: "∞" is no finite guarantee, "–" no claim; the note says why.
 
     `gaps` counts the known gaps; what they are, ledger.json says.
 
@@ -266,11 +271,11 @@ def frame(results: Results) -> pl.DataFrame:
                 entry.neighbouring,
                 entry.mechanism,
                 entry.accounting,
-                _fixed(entry.claimed_epsilon),
+                UNCLAIMED if entry.claimed_epsilon is None else _fixed(entry.claimed_epsilon),
                 "" if entry.claimed_epsilon is None else f"{entry.claimed_delta:g}",
                 _fixed(entry.accounted_epsilon),
                 "" if entry.accounted_epsilon is None else f"{entry.accounted_delta:g}",
-                _fixed(audit["audited_epsilon"] if audit else None),
+                _fixed(audit["audited_epsilon"]) if audit else UNAUDITED,
                 f"{audit['confidence']:g}" if audit else "",
                 _fixed(audit["provable"]) if audit else "",
                 audit["verdict"] if audit else "",
@@ -284,4 +289,4 @@ def frame(results: Results) -> pl.DataFrame:
 
 
 def _fixed(epsilon: float | None) -> str:
-    return "none" if epsilon is None else f"{epsilon:.6f}"
+    return "∞" if epsilon is None else f"{epsilon:.6f}"

@@ -42,7 +42,7 @@ def table(results: Results) -> Table | None:
                 name if setting == BASE else f"{name}, {setting}",
                 [
                     Cell(AUDITORS[record["auditor"]]),
-                    missing("none") if system is None else _claimed(results, system, setting),
+                    missing(ledger.UNCLAIMED) if system is None else _claimed(results, system, setting),
                     Cell(ledger.shown(accounted)),
                     Cell(
                         number(proved, 2),
@@ -76,5 +76,7 @@ def _claimed(results: Results, system: System, setting: str) -> Cell:
     """What the ledger claims for interactions, where it claims anything for them, else for whatever it does."""
     entries = [line.entry for line in ledger.lines_of(results, system) if line.setting == setting]
     first = [entry for entry in entries if entry.protects != "feature"] or entries
-    claims = unique([ledger.shown(entry.claimed_epsilon) for entry in first])
+    claims = unique(
+        [ledger.UNCLAIMED if entry.claimed_epsilon is None else ledger.shown(entry.claimed_epsilon) for entry in first]
+    )
     return Cell(joined(claims)) if claims else missing("no entry")

@@ -15,7 +15,7 @@ from tasks.reporting.core.layout import joined, with_interval
 from tasks.reporting.core.published import ATTACKERS, Quality, Words
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, paragraph
-from tasks.reporting.sections import controls, lead, ledger, links
+from tasks.reporting.sections import composition, controls, lead, ledger, links
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
@@ -41,6 +41,13 @@ ATTACKED = (
 )
 
 
+TOGETHER = (
+    'An ε is of one setting and one seed; <a href="#together">all releases together</a> spend more, '
+    "and seeds are public. "
+)
+GAPS = 'Reasons and gaps are in the <a href="#ledger">ledger</a>.'
+
+
 def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
     """What a reader may conclude.
 
@@ -58,7 +65,7 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
         blocks += [heading("The paper's claims"), paragraph(where, len(claims), counted(claims))]
     blocks += [
         heading("Budgets"),
-        paragraph('{} Reasons and gaps are in the <a href="#ledger">ledger</a>.', spent[0]),
+        paragraph(f"{{}} {TOGETHER * composition.applies(results)}{GAPS}", spent[0]),
         Fold(Markup("Every system's budgets"), [bullets(spent[1:])]),
     ]
     return Section("summary", "Summary", blocks)
@@ -118,7 +125,7 @@ def budgets(results: Results) -> list[str]:
     for system in results.systems:
         texts = [
             f"{budget.what}: claimed {budget.claimed}, accounted {budget.accounted}, "
-            + (f"audited {budget.audited} or more" if budget.audited else "not audited")
+            + (budget.audited if budget.audited == ledger.UNAUDITED else f"audited {budget.audited} or more")
             for budget in ledger.budgets(ledger.base_lines(results, system), "s")
         ]
         sentences.append(

@@ -263,7 +263,7 @@ def _budgets(results: Results, system: System) -> list[Cell]:
     spent = ledger.budgets(ledger.base_lines(results, system))
     if not spent:
         return [missing("no entry")] * 3
-    columns = zip(*((budget.claimed, budget.accounted, budget.audited or "none") for budget in spent), strict=True)
+    columns = zip(*((budget.claimed, budget.accounted, budget.audited) for budget in spent), strict=True)
     named = [unique([f"{budget.what}: {text}" for budget, text in zip(spent, texts, strict=True)]) for texts in columns]
     return [Cell("", tuple(lines), "stack") for lines in named]
 
