@@ -56,7 +56,7 @@ def test_fits_that_shared_their_noise_have_no_finite_epsilon_together(real: Resu
 
 
 def test_what_has_no_finite_epsilon_is_said_beside_it(real: Results) -> None:
-    text = str(composition.blocks(spending(real, (Spent("base", 0, entry(1.0)),))))
+    text = str(composition.blocks(spending(real, (Spent("base", 0, entry(1.0)),), ())))
     assert "without a finite ε" in text
     assert "Seeds are public" in text
     assert composition.blocks(spending(real)) == []
