@@ -20,10 +20,20 @@ from tasks.privacy.audits.audit import Audit, audit
 CONFIDENCE = 0.999
 """Of each lower bound: a sound model is refuted once in a thousand audits, or less."""
 
+LEVELS = 16
+"""Parts of the statistic."""
+
 AUDITS: dict[str, str] = {
+    "dpae": "tasks.audits.sgd:autoencoder",
+    "dpae/sampled": "tasks.audits.sgd:autoencoder_sampled",
+    "dpals": "tasks.audits.statistics:alternating",
     "dp-popularity": "tasks.audits.counts:popularity",
     "dp-popularity/above-cap": "tasks.audits.counts:popularity_above_cap",
     "dpmf-rigorous": "tasks.audits.counts:factorisation",
+    "dpsgd": "tasks.audits.sgd:sessions",
+    "dpvae-compact": "tasks.audits.sgd:compact",
+    "dpvae-rigorous": "tasks.audits.sgd:rigorous",
+    "dpvae-rigorous/quantile": "tasks.audits.sgd:rigorous_quantile",
 }
 """Name of an audit -> the function, an `Auditor`."""
 
@@ -62,6 +72,11 @@ def auditor(name: str) -> Auditor:
 def judged(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
     """The lower bound on ε that samples prove, at the δ of the ledger.
 
-    To be compared with `samples.entry.accounted_epsilon`, by `tasks.privacy.audits.audit.verdict`.
+    To be compared with `samples.entry.accounted_epsilon`, by `tasks.privacy.audits.audit.verdict`. Runs are few, so the
+    statistic is cut into `LEVELS` parts, by the first half of the samples, which also chooses the event.
     """
-    return audit(samples.present, samples.without, confidence, samples.entry.accounted_delta)
+    half = len(samples.present) // 2
+    seen = np.concatenate([samples.present[:half], samples.without[:half]])
+    edges = np.unique(np.quantile(seen, np.arange(1, LEVELS) / LEVELS))
+    present, without = (np.searchsorted(edges, part) for part in samples[:2])
+    return audit(present, without, confidence, samples.entry.accounted_delta)

@@ -17,17 +17,17 @@ from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularity
 from tasks.training_data import TrainingData
 
 CONTRIBUTION = 3
-"""Interactions of a user that `dp-popularity` counts, at most."""
+"""Interactions of a user that `dp-popularity` counts, at most, unless said otherwise."""
 
 
-def popularity(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
+def popularity(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
     """A user with as many items as are counted, each of them twice."""
-    return _popularity(CONTRIBUTION, seed, n_samples, epsilon)
+    return _popularity(contribution, contribution, seed, n_samples, epsilon)
 
 
 def popularity_above_cap(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
     """A user with four times as many items as may count."""
-    return _popularity(4 * CONTRIBUTION, seed, n_samples, epsilon)
+    return _popularity(CONTRIBUTION, 4 * CONTRIBUTION, seed, n_samples, epsilon)
 
 
 def factorisation(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
@@ -41,8 +41,8 @@ def factorisation(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> S
     return Samples(*_worlds(run, seed, n_samples), model.ledger()[0])
 
 
-def _popularity(n_items: int, seed: int, n_samples: int, epsilon: float) -> Samples:
-    model = PrivatePopularity(PrivatePopularityConfig(epsilon=epsilon, contribution=CONTRIBUTION))
+def _popularity(contribution: int, n_items: int, seed: int, n_samples: int, epsilon: float) -> Samples:
+    model = PrivatePopularity(PrivatePopularityConfig(epsilon=epsilon, contribution=contribution))
     own = [*range(n_items)] * 2
 
     def run(present: bool, rng: np.random.Generator) -> float:

@@ -1,4 +1,4 @@
-"""`dp-popularity`: no user counts for more than is paid for; noise is drawn once, with the scale of the ledger."""
+"""`dp-popularity`: no user counts for more than is paid for, and noise of the ledger's scale is drawn once."""
 
 import math
 

@@ -150,10 +150,8 @@ class DPAE(EpochModel, Recommender):
         """Weights N(0, init_std²), biases 0; and the noise that all epochs together may need."""
         config = self.config
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        self._plan, self._multiplier = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs), 0.0
-        if not math.isinf(config.epsilon):
-            planned = self._plan
-            self._multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, planned.probability, planned.steps)
+        self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)
+        self._multiplier = self._plan.multiplier(config.epsilon, config.delta)
         self._clipped: list[float] = []
         weights = normal(rng, (data.n_items, config.dimension), config.init_std)
         return DPAENetwork(torch.from_numpy(weights).float())

@@ -13,6 +13,7 @@ and noise this is ordinary training in which users, not examples, weigh the same
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -69,6 +70,9 @@ class DPSGD(GatedSessions):
     Config: ClassVar[type[EpochConfig]] = DPSGDConfig
     config: DPSGDConfig
     uses_features: ClassVar[bool] = True
+    watch: Callable[[Sequence[Tensor], float], None] | None = None
+    """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
+    the probability at which a user is in it. For auditors."""
 
     def user_module(self, data: TrainingData) -> nn.Module | None:
         """E_U of DIPSGNN's Eq. 5: (d0, d'), no bias."""
@@ -79,10 +83,8 @@ class DPSGD(GatedSessions):
         """The network, and the noise that all epochs together may need."""
         config = self.config
         network = super().build(data, rng)
-        self._plan, multiplier = dpsgd.Plan.of(len(self._sequences), config.batch_size, config.epochs), 0.0
-        if not math.isinf(config.epsilon):
-            planned = self._plan
-            multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, planned.probability, planned.steps)
+        self._plan = dpsgd.Plan.of(len(self._sequences), config.batch_size, config.epochs)
+        multiplier = self._plan.multiplier(config.epsilon, config.delta)
         for name, value in zip(COUNTED, (multiplier, self._plan.probability, self._plan.steps), strict=True):
             network.register_buffer(
                 name, torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
@@ -106,8 +108,11 @@ class DPSGD(GatedSessions):
         expected = self._plan.expected
         total, clipped, sums = self.clipped_sum(sequences, dropout)
         self._clipped.append(clipped / expected)
-        for parameter, gradient in zip(self.network.parameters(), sums, strict=True):
-            parameter.grad = (gradient + self._noise(gradient.shape)) / expected
+        released = [gradient + self._noise(gradient.shape) for gradient in sums]
+        if self.watch is not None:
+            self.watch(released, self._plan.probability)
+        for parameter, gradient in zip(self.network.parameters(), released, strict=True):
+            parameter.grad = gradient / expected
         self._optimiser.step()
         return total / expected
 

@@ -32,8 +32,8 @@ OWN_LIST = (
 FLOATS = "Norms and noise are computed in floating point."
 
 SEED = (
-    "Everything is drawn from a seed that the parameters name, so that a run can be repeated: who knows it can take "
-    "the noise away. A deployment must draw its own and keep it."
+    "Everything is drawn from a seed that the parameters name, so that a run can be repeated: whoever knows it can "
+    "take the noise away. A deployment must draw its own and keep it."
 )
 
 ONCE = (CONFIGURATION, METRICS, PREPARED, SEED)

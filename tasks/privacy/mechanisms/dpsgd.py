@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -42,6 +43,12 @@ class Plan(NamedTuple):
     """So many steps take every record once, on average."""
     steps: int
 
+    def multiplier(self, epsilon: float, delta: float, beside: Sequence[Event] = ()) -> float:
+        """`noise_multiplier` of the plan; 0 for an infinite budget."""
+        if math.isinf(epsilon):
+            return 0.0
+        return noise_multiplier(epsilon, delta, self.probability, self.steps, beside)
+
     @classmethod
     def of(cls, n_records: int, batch_size: int, epochs: int) -> Self:
         """batch_size: expected records in a step; their number, or more, puts all of them into every step."""
@@ -68,7 +75,7 @@ def noise_multiplier(
     """The smallest noise multiplier with which `steps` steps are accounted at no more than `epsilon`.
 
     Found by bisection; the result is on the safe side and at most a thousandth too large. Takes some seconds of
-    accounting, more for many steps with little noise.
+    accounting, more for many steps with little noise; remembered, since the seeds of an experiment ask for the same.
 
     Args:
         epsilon: total budget of one record, all steps together.
@@ -89,6 +96,17 @@ def noise_multiplier(
         raise ValueError(f"steps must be at least 1 (is {steps})")
     if beside and not (alone := account(beside, delta).epsilon or math.inf) < epsilon:
         raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({alone:g})")
+
+    others = tuple(event.model_dump_json() for event in beside)
+    return _noise_multiplier(epsilon, delta, sampling_probability, steps, others)
+
+
+@cache
+def _noise_multiplier(
+    epsilon: float, delta: float, sampling_probability: float, steps: int, others: tuple[str, ...]
+) -> float:
+    """`noise_multiplier` of what can be compared. others: `beside` as JSON."""
+    beside = [Event.model_validate_json(event) for event in others]
 
     def enough(multiplier: float, probability: float = sampling_probability) -> bool:
         spent = account([release(multiplier, probability, steps), *beside], delta).epsilon

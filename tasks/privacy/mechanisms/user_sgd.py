@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cache
 
 import numpy as np
 import torch
@@ -178,12 +177,10 @@ class Rigorous(UserSGD):
         self.plan = dpsgd.Plan.of(n_users, batch_size, epochs)
         self.quantile = quantile
         self.register_buffer("bound", torch.tensor(float(clip_norm), dtype=torch.float64))
-        self.multiplier = 0.0
+        self.multiplier = self.plan.multiplier(epsilon_max, delta, beside)
         self.shares = np.ones(n_users)
         """(n_users,) each user's bound as a share of S."""
-        if not math.isinf(epsilon_max):
-            others = tuple(event.model_dump_json() for event in beside)
-            self.multiplier = _multiplier(epsilon_max, delta, self.plan, others)
+        if self.multiplier:
             self.shares = self._shares(budgets, epsilon_max, delta)
         # Noise on the count of users below S: at least the multiplier, so that it never takes most of the budget.
         self.count_noise = max(self.plan.expected / 20, self.multiplier) if self.multiplier else 0.0
@@ -195,7 +192,7 @@ class Rigorous(UserSGD):
         levels = np.floor(budgets / epsilon_max * LEVELS + 1e-12).astype(np.int64)
         shares = np.zeros(LEVELS + 1)
         for level in np.unique(levels[(levels > 0) & (levels < LEVELS)]):
-            own = _multiplier(epsilon_max * level / LEVELS, delta, self.plan, ())
+            own = self.plan.multiplier(epsilon_max * level / LEVELS, delta)
             shares[level] = self.multiplier / own
         shares[LEVELS] = 1.0
         return shares[levels]
@@ -233,13 +230,6 @@ class Rigorous(UserSGD):
         if not self.multiplier:
             return (Event(kind="non-private"),)
         return (dpsgd.release(self.multiplier, self.plan.probability, self.plan.steps),)
-
-
-@cache
-def _multiplier(epsilon: float, delta: float, plan: dpsgd.Plan, beside: tuple[str, ...]) -> float:
-    """`dpsgd.noise_multiplier`, remembered: the seeds of an experiment ask for the same. beside: events as JSON."""
-    events = [Event.model_validate_json(event) for event in beside]
-    return dpsgd.noise_multiplier(epsilon, delta, plan.probability, plan.steps, events)
 
 
 def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
