@@ -31,6 +31,7 @@ MODELS = {
     "srgnn": "tasks.models.sessions.srgnn:SRGNN",
     "apgnn": "tasks.models.sessions.srgnn:APGNN",
     "dipsgnn": "tasks.models.sessions.dipsgnn:DIPSGNN",
+    "dipsgnn-released": "tasks.models.sessions.released:Released",
     "priv-u": "tasks.models.sessions.dipsgnn:PrivU",
     "edgerand": "tasks.models.sessions.edgerand:EdgeRand",
     "dpsgd": "tasks.models.sessions.dpsgd:DPSGD",

@@ -136,6 +136,7 @@ def fit(name: str) -> None:
         ("gerai", {"linear coefficients", "quadratic coefficients"}),
         ("dipsgnn", {"aggregates"}),
         ("edgerand", {"matrices"}),
+        ("dipsgnn-released", {"visits", "labels"}),
         ("dpsgd", {"sum of gradients"}),
         ("dp-rating-means", {"sums of ratings"}),
         ("privsr", {"submissions", "h of a sum"}),

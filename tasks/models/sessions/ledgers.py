@@ -162,3 +162,33 @@ def _published_aggregates(steps: int, noise_ratio: float, epsilon: float, delta:
             Event(kind="non-private"),
         ),
     )
+
+
+def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: float) -> LedgerEntry:
+    """A visit of which only a noisy state and a noisy label statistic are read (`tasks.models.sessions.released`).
+
+    Args:
+        multipliers: noise multipliers of the two.
+    """
+    events = tuple(Event(kind="gaussian", parameters={"noise_multiplier": one}) for one in multipliers)
+    accounted = account(events, delta)
+    return LedgerEntry(
+        protects="interaction",
+        neighbouring="one visit of one user replaced by a visit of another item",
+        mechanism="Gaussian noise on every visit's state and on the statistic of labels",
+        accounting="rigorous",
+        claimed_epsilon=epsilon,
+        claimed_delta=delta,
+        accounted_epsilon=accounted.epsilon,
+        accounted_delta=accounted.delta,
+        reason=accounted.reason or "Of the weights and of all lists, after every event, towards whoever sees them.",
+        gaps=(
+            "How many visits each user has, and the catalogue of items, are taken as public.",
+            "A visit is to be asked about in one sequence alone: in another one it would be released again.",
+            "Lists that leave out what a user had before read those items without noise; others do not.",
+            "User features enter as they were perturbed; they have a line of their own.",
+            "What the configuration was chosen by is not in the budget.",
+            "Norms and noise are computed in floating point.",
+        ),
+        events=events,
+    )

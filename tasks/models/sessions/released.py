@@ -1,0 +1,180 @@
+"""DIPSGNN with a guarantee for what it releases: every visit is a noisy state, and all else is computed from those.
+
+The published system hides sums over edges, and reads the items, their order, the last one and the next one in clear.
+Here a visit is read twice, with Gaussian noise each time, and never otherwise:
+
+* as an event: its state is y = v + N(0, σ²I), v a public random vector of its item. The readout is DIPSGNN's (Eq. 14):
+  all states so far, the last one, and what precedes the last one (its A_in aggregate of one step), each scaled to
+  length 1 (Eq. 6), beside the user's (perturbed) features. All lists are computed from it, those after every event too.
+* as a label: the readout is linear, so the items that come next enter through the sum over examples of the readout's
+  inputs times the next item's indicator, which gets noise once (GAP's way: aggregate once, then learn).
+
+Weights are the ridge solution of the two. The guarantee is for one visit of one user replaced by a visit of another
+item, towards everybody who sees the weights and all lists. Proof: the visit's state moves by no more than the largest
+distance D of two public vectors, and no other state moves. Given all states, the readout's inputs, of length 1 or less,
+are constants, and the visit is the label of one example: two columns of the sum move by 1 each at most, √2 together.
+These are two Gaussian mechanisms, the second adaptive, with noise multipliers σ/D and σ_labels/√2; weights and lists
+are computed from their outputs. A visit that is no label (a tested one) spends less.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
+
+from tasks.errors import DataError, PrivacyError
+from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
+from tasks.models.draws import normal
+from tasks.models.sessions.ledgers import released_entry
+from tasks.privacy import noise
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.mechanisms import dpsgd
+from tasks.privacy.mechanisms.keyed import mixed, prefix_ids
+from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
+
+Rows = NDArray[np.float64]
+
+
+class ReleasedConfig(ModelConfig):
+    """Configuration of `Released`."""
+
+    dimension: int = Field(ge=1)
+    """Length of the items' public vectors."""
+    epsilon: float | None = Field(gt=0, allow_inf_nan=False)
+    """Budget of a visit for all that is released; None draws no noise."""
+    delta: float = Field(gt=0, lt=1)
+    """Failure probability of the same guarantee."""
+    label_share: float = Field(gt=0, lt=1)
+    """Share of the budget (of 1/multiplier²) that a visit spends as a label, the rest as an event."""
+    ridge: float = Field(gt=0, allow_inf_nan=False)
+    """Penalty on all weights but the constant's."""
+
+
+class Released(NextItemRecommender):
+    """DIPSGNN's readout of noisy states; see the module."""
+
+    Config: ClassVar[type[ModelConfig]] = ReleasedConfig
+    config: ReleasedConfig
+    uses_features: ClassVar[bool] = True
+    key: int | None = None
+    """The secret that states' noise is drawn by: the trainer's, in no saved model."""
+    vectors: Rows
+    """(n_items, dimension) of the items, of length 1, public."""
+    weights: Rows
+    """(1 + 3 dimension + n_columns, n_items) from the readout's inputs to scores."""
+    features: Rows
+    """(n_users, n_columns) features."""
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """See `Model.fit`.
+
+        Raises:
+            DataError: the order of events is not known, or no sequence has two.
+        """
+        del progress
+        if data.sequences is None:
+            raise DataError("interactions: their order is not known, and this model learns what comes next")
+        assert data.features is not None
+        self.key = int(rng.integers(2**62))
+        self.vectors = scaled(normal(rng, (data.n_items, self.config.dimension)))
+        self.features = data.features.astype(np.float64)
+        shown = data.sequences.without_last()
+        if not len(shown):
+            raise DataError("interactions: no user has two training events; there is no next item to learn from")
+        inputs = self.inputs(shown)
+        labels: Rows = np.zeros((data.n_items, inputs.shape[1]))
+        np.add.at(labels, data.sequences.next_items, inputs)
+        if multiplier := self.multipliers[1]:
+            labels = labels + noise.gaussian(rng, "labels", multiplier * math.sqrt(2), labels.shape)
+        self.weights = np.asarray(np.linalg.solve(self.gram(inputs), labels.T), np.float64)
+        return self
+
+    @property
+    def multipliers(self) -> tuple[float, float]:
+        """Noise multipliers of a visit's state and of its label; 0 without a budget."""
+        config = self.config
+        if config.epsilon is None:
+            return 0.0, 0.0
+        total = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1)
+        return total / math.sqrt(1 - config.label_share), total / math.sqrt(config.label_share)
+
+    @property
+    def distance(self) -> float:
+        """D, how far two items' vectors lie apart at most."""
+        products = np.clip(self.vectors @ self.vectors.T, -1.0, 1.0)
+        return math.sqrt(2 - 2 * float(products.min()))
+
+    def states(self, sequences: Sequences, draws: NDArray[np.int64] | None = None) -> Rows:
+        """What is released of every event: (n_events, dimension).
+
+        It is a function of the secret, the user and the items so far. draws: (n_sequences,), see
+        `tasks.models.sessions.gated.Asked`.
+
+        Raises:
+            PrivacyError: the model was loaded, and nobody gave it a key.
+        """
+        true = self.vectors[sequences.items]
+        multiplier = self.multipliers[0]
+        if not multiplier:
+            return true
+        if self.key is None:
+            raise PrivacyError(
+                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
+            )
+        heads = mixed(sequences.users, np.zeros(1, np.int64) if draws is None else draws)
+        visits = prefix_ids(heads, sequences.items, sequences.indptr)
+        std = multiplier * self.distance
+        return true + noise.gaussian_by_key((self.key,), "visits", std, visits, self.config.dimension).double().numpy()
+
+    def inputs(self, sequences: Sequences, draws: NDArray[np.int64] | None = None) -> Rows:
+        """What the readout is given after every event, of `states` alone: (n_events, width), of length 1 or less."""
+        states = self.states(sequences, draws)
+        total = np.cumsum(states, axis=0)
+        start = sequences.indptr[sequences.owners]
+        total = total - (total[start] - states[start])
+        before = np.where(sequences.positions[:, None] > 0, np.roll(states, 1, axis=0), 0.0)
+        users = self.features[sequences.users][sequences.owners]
+        parts = [np.ones((len(states), 1)), *(scaled(part) for part in (total, states, before, users))]
+        return np.concatenate(parts, axis=1) / math.sqrt(len(parts))
+
+    def gram(self, inputs: Rows) -> Rows:
+        """The readout inputs' products with one another, and the ridge: (width, width)."""
+        penalty = np.full(inputs.shape[1], self.config.ridge)
+        penalty[0] = 0.0
+        return inputs.T @ inputs + np.diag(penalty)
+
+    def score_next(self, sequences: Sequences) -> Tensor:
+        """See `NextItemRecommender.score_next`."""
+        return self.score_again(sequences, None)
+
+    def score_again(self, sequences: Sequences, draws: NDArray[np.int64] | None) -> Tensor:
+        """As `score_next`, but sequence s gets draw draws[s] of its user's noise, all of them independent."""
+        return torch.from_numpy(self.inputs(sequences, draws) @ self.weights).float()
+
+    def released(self) -> dict[str, Tensor]:
+        """See `Model.released`."""
+        return {name: torch.from_numpy(getattr(self, name)) for name in ("vectors", "weights", "features")}
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`. What is noisy can be scored once `key` is given back."""
+        for name, tensor in tensors.items():
+            setattr(self, name, tensor.numpy())
+
+    def ledger(self) -> list[LedgerEntry]:
+        """One line for a visit, as an event and as a label, for everything that is released."""
+        config = self.config
+        if config.epsilon is None:
+            return []
+        return [released_entry(multipliers=self.multipliers, epsilon=config.epsilon, delta=config.delta)]
+
+
+def scaled(rows: Rows) -> Rows:
+    """Rows of length 1 (Eq. 6); a row of zeros stays."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
