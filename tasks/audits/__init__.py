@@ -24,16 +24,20 @@ LEVELS = 16
 """Parts of the statistic."""
 
 AUDITS: dict[str, str] = {
+    "dipsgnn-cached": "tasks.audits.sessions:cached",
+    "dipsgnn-released": "tasks.audits.sessions:released",
+    "dipsgnn-rigorous": "tasks.audits.sessions:rigorous",
+    "dp-popularity": "tasks.audits.counts:popularity",
+    "dp-popularity/above-cap": "tasks.audits.counts:popularity_above_cap",
     "dpae": "tasks.audits.sgd:autoencoder",
     "dpae/sampled": "tasks.audits.sgd:autoencoder_sampled",
     "dpals": "tasks.audits.statistics:alternating",
-    "dp-popularity": "tasks.audits.counts:popularity",
-    "dp-popularity/above-cap": "tasks.audits.counts:popularity_above_cap",
     "dpmf-rigorous": "tasks.audits.counts:factorisation",
     "dpsgd": "tasks.audits.sgd:sessions",
     "dpvae-compact": "tasks.audits.sgd:compact",
     "dpvae-rigorous": "tasks.audits.sgd:rigorous",
     "dpvae-rigorous/quantile": "tasks.audits.sgd:rigorous_quantile",
+    "edgerand": "tasks.audits.sessions:edgerand",
 }
 """Name of an audit -> the function, an `Auditor`."""
 

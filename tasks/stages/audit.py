@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from tasks.stages.common import PROCESSED, RUNS, atomic_write, write_json
 
 SAMPLES = 200_000
 """Outputs drawn for each of the two inputs; they can prove bounds up to about 9.5."""
+GRAPHS = 20_000
+"""The same of aggregates, which the network itself computes; they can prove bounds up to about 7."""
 FITS = 1_000
 """The same where every output is a model."""
 AGGREGATING = ("dipsgnn", "priv-u")
@@ -115,7 +117,9 @@ def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
         if config["epsilon"] is not None and config["steps"] == 1
     }
     for epsilon, delta, epochs in sorted(aggregated):
-        samples = worst_cases.aggregates_samples(aggregation.sigma(1, 1.0, epsilon, delta), epochs, SAMPLES, _rng())
+        from tasks.audits import sessions  # fits models: seconds to import, for few suites
+
+        _, samples = sessions.aggregates("published", SEED, GRAPHS, epsilon, delta, epochs)
         mechanism = "Gaussian noise on aggregates, in training"
         yield _record("edge", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
     matrices = {(float(c["epsilon"]), float(c["delta"])) for c in _configs(suite, "edgerand", params)}
@@ -128,20 +132,21 @@ def _published(suite: str, params: Params) -> Iterator[dict[str, Any]]:
 
 def _releases(suite: str, params: Params) -> Iterator[dict[str, Any]]:
     """The aggregates of DIPSGNN in its sound accountings: all epochs' releases together, or the one that is kept."""
-    for accounting, how in (
+    modes: tuple[tuple[Literal["rigorous", "cached"], str], ...] = (
         ("rigorous", "one per user and epoch"),
         ("cached", "one for all epochs, of initial vectors"),
-    ):
+    )
+    for mode, how in modes:
         budgets = {
             (float(config["epsilon"]), float(config["delta"]), int(config["epochs"]))
             for model in AGGREGATING
-            for config in _configs(suite, model, params, accounting)
+            for config in _configs(suite, model, params, mode)
             if config["epsilon"] is not None
         }
         for epsilon, delta, epochs in sorted(budgets):
-            releases = epochs if accounting == "rigorous" else 1
-            ratio = aggregation.rigorous_sigma(releases, 1.0, epsilon, delta)
-            samples = worst_cases.aggregates_samples(ratio, releases, SAMPLES, _rng())
+            from tasks.audits import sessions  # fits models
+
+            _, samples = sessions.aggregates(mode, SEED, GRAPHS, epsilon, delta, epochs)
             mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
             yield _record("session graph", mechanism, "one visit of a user's sequence removed", epsilon, samples, delta)
 

@@ -32,10 +32,10 @@ from tasks.models.sessions.gated import BATCH, Asked, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
+from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.mechanisms.keyed import digest, mixed, prefix_ids
-from tasks.privacy.noise import gaussian_by_key, gaussian_streams
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -150,8 +150,8 @@ class DIPSGNN(GatedSessions):
         if self.config.accounting == "cached":
             joint = self._cached_states(asked)
         received = super().receive(step, joint, through, asked)
-        for noise, matrix in zip(self.noise(step, joint.shape[1], asked), through, strict=False):
-            received = received + noise @ matrix.T
+        for added, matrix in zip(self.noise(step, joint.shape[1], asked), through, strict=False):
+            received = received + added @ matrix.T
         return received
 
     def _cached_states(self, asked: Asked) -> Tensor:
@@ -181,7 +181,7 @@ class DIPSGNN(GatedSessions):
             whole = visits[asked.sequences.indptr[1:] - 1]
             counts = torch.bincount(step.owners, minlength=len(whole)).numpy()
             after, before = (
-                gaussian_streams((*key, number, direction), "aggregates", sigma, whole, counts, width)
+                noise.gaussian_streams((*key, number, direction), "aggregates", sigma, whole, counts, width)
                 for direction in range(2)
             )
             return after, before
@@ -189,7 +189,7 @@ class DIPSGNN(GatedSessions):
         # follows is known with the next event, and so is named by the prefix that this event ends.
         following = np.where(asked.sequences.has_next, np.roll(visits, -1), visits)
         after, before, nothing = (
-            gaussian_by_key((*key, direction), "aggregates", sigma, ids, width)
+            noise.gaussian_by_key((*key, direction), "aggregates", sigma, ids, width)
             for direction, ids in enumerate((following, visits, visits))
         )
         block = step.visits

@@ -19,10 +19,10 @@ from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
 from tasks.models.sessions.gated import Asked, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.models.training import EpochConfig
+from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.mechanisms.keyed import mixed
-from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -88,7 +88,7 @@ class EdgeRand(DIPSGNN):
         other = np.minimum(first[:, None] + column, len(owners) - 1)  # beyond the last node nothing is read
         later = place >= column
         ids = mixed(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
-        return gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
+        return noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
 
     def aggregated_states(self, user: int) -> Tensor:
         """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""

@@ -20,6 +20,7 @@ are computed from their outputs. A visit that is no label (a tested one) spends 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -102,7 +103,7 @@ class Released(NextItemRecommender):
         config = self.config
         if config.epsilon is None:
             return 0.0, 0.0
-        total = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1)
+        total = _multiplier(config.epsilon, config.delta)
         return total / math.sqrt(1 - config.label_share), total / math.sqrt(config.label_share)
 
     @property
@@ -173,6 +174,12 @@ class Released(NextItemRecommender):
         if config.epsilon is None:
             return []
         return [released_entry(multipliers=self.multipliers, epsilon=config.epsilon, delta=config.delta)]
+
+
+@cache
+def _multiplier(epsilon: float, delta: float) -> float:
+    """Noise multiplier of one Gaussian release at this budget."""
+    return dpsgd.noise_multiplier(epsilon, delta, 1.0, 1)
 
 
 def scaled(rows: Rows) -> Rows:

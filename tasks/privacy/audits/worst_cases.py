@@ -104,31 +104,6 @@ def counts_samples(epsilon: float, contribution: int, n: int, rng: np.random.Gen
     return outputs(1), outputs(0)
 
 
-def aggregates_samples(noise_ratio: float, releases: int, n: int, rng: np.random.Generator) -> Samples:
-    """Noisy aggregates of a sequence a, b, a, and of one without its middle visit, whose node stays.
-
-    The states of a and b are C and -C, one coordinate being enough: then both matrices together move by √10 C, as far
-    as one visit can move them (`tasks.privacy.mechanisms.aggregation`).
-
-    Args:
-        noise_ratio: σ / C.
-        releases: with independent noise of the same aggregates.
-    """
-    key = int(rng.integers(2**62))
-
-    def outputs(world: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums = np.zeros(n)
-        for release in range(releases):
-            drawn = normals((key, world, release), np.arange(n), len(means))
-            sums += ((means / noise_ratio + drawn) * direction).sum(1)
-        return sums
-
-    # Rows of A_out H for a's first visit, b, and a's last visit, then of A_in H; once with b, once without.
-    with_visit, without = np.array([-1.0, 1.0, 0.0, 0.0, 1.0, -1.0]), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    direction = (with_visit - without) / noise_ratio
-    return outputs(0, with_visit), outputs(1, without)
-
-
 def matrices_samples(sigma: float, n: int, rng: np.random.Generator) -> Samples:
     """Noisy adjacency matrices, successors and predecessors, of a, b, c, and of a, c: three entries of each differ."""
     key = int(rng.integers(2**62))

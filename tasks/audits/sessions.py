@@ -1,0 +1,145 @@
+"""Audits of DIPSGNN and EdgeRand: of the session graph alone, and of all that `dipsgnn-released` releases.
+
+A visit is told from rows of the graph that both worlds have: a sequence a, b, c beside a, c. In the first a is followed
+by b and c preceded by it, in the second by one another. Where b's state is the opposite of the others', the two rows
+move by √8 C of the √10 C that a visit can move aggregates by (the rest is in b's own row, which the other world does
+not have), and by √2 of √6 in matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.audits import Samples
+from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
+from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
+from tasks.models.sessions.gated import Asked
+from tasks.models.sessions.released import Released, ReleasedConfig
+from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
+
+DELTA = 1e-5
+LARGE = 0.01
+"""δ where few samples must do: they prove more of the ε that belongs to it."""
+WITH_VISIT, WITHOUT = (0, 1, 2), (0, 2)
+Rows = NDArray[np.float64]
+
+
+def rigorous(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
+    """All epochs' releases of one user's aggregates together."""
+    model, (with_visit, without) = aggregates("rigorous", seed, n_samples, epsilon, DELTA, 3)
+    return Samples(without, with_visit, model.ledger()[1])
+
+
+def cached(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
+    """The release that is kept."""
+    model, (with_visit, without) = aggregates("cached", seed, n_samples, epsilon, DELTA, 3)
+    return Samples(without, with_visit, model.ledger()[1])
+
+
+def edgerand(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
+    """The matrices of one user."""
+    model, (with_visit, without) = matrices(seed, n_samples, epsilon, LARGE)
+    return Samples(without, with_visit, model.ledger()[1])
+
+
+def released(seed: int, n_samples: int = 3_000, epsilon: float = 3.0) -> Samples:
+    """A visit of one of two items, from its state and from the weights: the log-likelihood ratio of both."""
+    model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=LARGE, label_share=0.1, ridge=1.0))
+    rng = np.random.default_rng(seed)
+    without, present = (np.array([_ratio(model, item, rng) for _ in range(n_samples)]) for item in (0, 1))
+    return Samples(without, present, model.ledger()[0])
+
+
+def _ratio(model: Released, item: int, rng: np.random.Generator) -> float:
+    """Of one fit: how much more likely item 1 is than item 0 at the second event of the first user."""
+    known = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, item, 0, 1, 0], np.int32))
+    model.fit(_data(known, 2), rng=rng)
+    shown = known.without_last()
+    state, inputs = model.states(shown)[1], model.inputs(shown)
+    sums = (model.gram(inputs) @ model.weights).T
+    for row, label in ((1, 0), (2, 0)):  # the other examples are no secret
+        sums[label] -= inputs[row]
+    std_state, std_label = model.multipliers[0] * model.distance, model.multipliers[1] * math.sqrt(2)
+    apart = model.vectors[1] - model.vectors[0]
+    return float(state @ apart / std_state**2 + (sums[1] - sums[0]) @ inputs[0] / std_label**2)
+
+
+def aggregates(
+    accounting: Literal["published", "rigorous", "cached"], seed: int, n: int, epsilon: float, delta: float, epochs: int
+) -> tuple[DIPSGNN, tuple[Rows, Rows]]:
+    """A fitted model, and a statistic of all releases of its aggregates, with the visit and without: (n,) each."""
+    model = DIPSGNN(DIPSGNNConfig.model_validate(_graph(epsilon, delta, epochs) | {"accounting": accounting}))
+    _fit(model, seed)
+    network, states = model.network, torch.tensor([[1.0], [-1.0], [1.0]])
+    network.train()  # published noise is that of training
+    sums = {WITH_VISIT: np.zeros(n), WITHOUT: np.zeros(n)}
+    for release in range(model.releases):
+        with torch.no_grad():
+            network.user.weight.zero_()  # type: ignore[union-attr, operator]
+            network.items.weight.copy_(states * 2.0**release)  # each epoch has other weights, of the same direction
+            if accounting == "cached":
+                network.get_buffer("public_user").zero_()
+                network.get_buffer("public_items").copy_(states)
+        for world, items in enumerate(sums):
+            asked = _asked(model, items, n, first=world * n)
+            joint = torch.cat([network.items.weight[asked.graphs.node_items], torch.zeros(len(items) * n, 1)], dim=1)
+            sums[items] -= _common(model, model.scaled(joint), asked, coordinates=(0, 0))
+    return model, (sums[WITH_VISIT], sums[WITHOUT])
+
+
+def matrices(seed: int, n: int, epsilon: float, delta: float) -> tuple[EdgeRand, tuple[Rows, Rows]]:
+    """The same of the matrices of EdgeRand."""
+    model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, delta, 1)))
+    _fit(model, seed)
+    found = []
+    for world, items in enumerate((WITH_VISIT, WITHOUT)):
+        asked = _asked(model, items, n, first=world * n)
+        found.append(-_common(model, torch.eye(3)[asked.graphs.node_items], asked, coordinates=(2, 0)))
+    return model, (found[0], found[1])
+
+
+def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:
+    """What follows the first node of whole sequences and what precedes their last one, added up: (n,)."""
+    graphs, width = asked.graphs, joint.shape[1]
+    last = torch.from_numpy(asked.sequences.indptr[1:] - 1)
+    ends = graphs.members.indptr[last], graphs.members.indptr[last + 1] - 1
+    one, zero = torch.eye(width), torch.zeros(width, width)
+    total = torch.zeros(len(asked.sequences))
+    with torch.no_grad():
+        for end, coordinate, through in zip(ends, coordinates, ((one, zero), (zero, one)), strict=True):
+            received = model.receive(graphs.steps[0], joint, through, asked)
+            total += received[graphs.members.sources[end], coordinate]
+    return total.double().numpy()
+
+
+def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int) -> Asked:
+    """n independent inferences for the same user with the same items."""
+    sequences = Sequences(
+        np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int64) * len(items), np.tile(items, n).astype(np.int32)
+    )
+    return Asked(sequences, model.graphs(sequences), first + np.arange(n))
+
+
+def _graph(epsilon: float, delta: float, epochs: int) -> dict[str, Any]:
+    """What the configurations have in common: one coordinate is enough."""
+    sizes = {"batch_size": 4, "dimension": 1, "user_dimension": 1, "steps": 1, "clip": 1.0, "learning_rate": 0.01}
+    return sizes | {"epochs": epochs, "epsilon": epsilon, "delta": delta}
+
+
+def _fit(model: DIPSGNN, seed: int) -> None:
+    """Two users, none of whom has an item twice."""
+    known = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32))
+    model.fit(_data(known, 3), rng=np.random.default_rng(seed))
+
+
+def _data(known: Sequences, n_items: int) -> TrainingData:
+    n = len(known)
+    features = np.zeros((n, 1), np.float32)
+    return TrainingData(n, n_items, known.users[known.owners], known.items, features, sequences=known)
