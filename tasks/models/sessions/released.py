@@ -83,7 +83,8 @@ class Released(NextItemRecommender):
         if data.sequences is None:
             raise DataError("interactions: their order is not known, and this model learns what comes next")
         assert data.features is not None
-        self.key = int(rng.integers(2**62))
+        secret = self.noise_stream(data, rng)
+        self.key = int(secret.integers(2**62))
         self.vectors = scaled(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
         shown = data.sequences.without_last()
@@ -93,7 +94,7 @@ class Released(NextItemRecommender):
         labels: Rows = np.zeros((data.n_items, inputs.shape[1]))
         np.add.at(labels, data.sequences.next_items, inputs)
         if multiplier := self.multipliers[1]:
-            labels = labels + noise.gaussian(rng, "labels", multiplier * math.sqrt(2), labels.shape)
+            labels = labels + noise.gaussian(secret, "labels", multiplier * math.sqrt(2), labels.shape)
         self.weights = np.asarray(np.linalg.solve(self.gram(inputs), labels.T), np.float64)
         return self
 
