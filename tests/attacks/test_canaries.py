@@ -131,7 +131,7 @@ def test_sound_noise_is_not_accused(epsilon: float, batch_size: int) -> None:
 
 def test_noise_for_one_step_in_place_of_all_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = dpsgd.noise_multiplier
-    monkeypatch.setattr(dpsgd, "noise_multiplier", lambda epsilon, delta, rate, _: honest(epsilon, delta, rate, 1))
+    monkeypatch.setattr(dpsgd, "noise_multiplier", lambda epsilon, delta, rate, *_: honest(epsilon, delta, rate, 1))
     _, steps = audited(epochs=100)
     assert steps.epsilon > 1
 
