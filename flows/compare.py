@@ -132,8 +132,8 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
 def compare(committed: dict[Key, Mean], regenerated: dict[Key, Mean]) -> tuple[int, list[Difference]]:
     """How many numbers there are, and those outside their tolerance or on one side only."""
     keys = sorted(committed.keys() | regenerated.keys())
-    found = [Difference(key, committed.get(key), regenerated.get(key)) for key in keys]
-    return len(keys), [difference for difference in found if not _within(difference)]
+    differences = [Difference(key, committed.get(key), regenerated.get(key)) for key in keys]
+    return len(keys), [difference for difference in differences if not _within(difference)]
 
 
 def means(text: str, where: str) -> dict[Key, Mean]:
@@ -145,25 +145,25 @@ def means(text: str, where: str) -> dict[Key, Mean]:
     table = csv.DictReader(io.StringIO(text))
     columns = table.fieldnames or []
     try:
-        found = _by_seed(table) if "value" in columns else _means(table, columns)
+        values = _by_seed(table) if "value" in columns else _means(table, columns)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{where}:{table.line_num}: not a row of a metrics table ({error!r})") from error
-    if not found:
+    if not values:
         raise DataError(f"{where}: has no numbers")
-    return found
+    return values
 
 
 def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, Mean]:
     """Of a row per metric: `mean` and `std` over `n` seeds by cut-off, as in `mean@5` and `std@5`."""
-    found = {}
+    values = {}
     for row in rows:
         for column in columns:
             name, _, k = column.partition("@")
             if name == "mean" and row[column]:
                 deviation = row[column.replace("mean", "std", 1)]
                 error = float(deviation) ** 2 / int(row["n"]) if deviation else 0.0
-                found[row["experiment"], row["setting"], row["metric"], k] = Mean(float(row[column]), error)
-    return found
+                values[row["experiment"], row["setting"], row["metric"], k] = Mean(float(row[column]), error)
+    return values
 
 
 def _by_seed(rows: Iterable[dict[str, str]]) -> dict[Key, Mean]:

@@ -33,16 +33,16 @@ class Suite:
 
     def __str__(self) -> str:
         """Its line in the list."""
-        stages = self.experiments + self.others
-        what = ", ".join(
+        n_stages = self.experiments + self.others
+        counts = ", ".join(
             f"{count:,} {kind}{'' if count == 1 else 's'}"
             for count, kind in ((self.experiments, "experiment"), (self.others, "other stage"))
             if count
         )
         if not self.timed:
-            return f"{self.name}: {what}; how long they took is not on record"
-        known = "" if self.timed == stages else f" for the {self.timed:,} of them whose time is on record"
-        return f"{self.name}: {what}; at least {self.seconds / 3600:.1f} hours{known}"
+            return f"{self.name}: {counts}; how long they took is not on record"
+        known = "" if self.timed == n_stages else f" for the {self.timed:,} of them whose time is on record"
+        return f"{self.name}: {counts}; at least {self.seconds / 3600:.1f} hours{known}"
 
 
 def size(path: Path) -> int:
@@ -59,16 +59,16 @@ def stages(lock: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Stages of a dvc.lock, each with path and hash of its outputs."""
     name, part, outs = "", "", list[tuple[str, str]]()
     for line in lock.read_text(encoding="utf-8").splitlines():
-        if found := _STAGE.match(line):
+        if match := _STAGE.match(line):
             if name:
                 yield name, outs
-            name, part, outs = found[1], "", []
-        elif found := _OUTS.match(line):
-            part = found[1]
-        elif part == "outs" and (found := _PATH.match(line)):
-            outs.append((found[1], ""))
-        elif part == "outs" and outs and (found := _MD5.match(line)):
-            outs[-1] = outs[-1][0], found[1]
+            name, part, outs = match[1], "", []
+        elif match := _OUTS.match(line):
+            part = match[1]
+        elif part == "outs" and (match := _PATH.match(line)):
+            outs.append((match[1], ""))
+        elif part == "outs" and outs and (match := _MD5.match(line)):
+            outs[-1] = outs[-1][0], match[1]
     if name:
         yield name, outs
 
@@ -80,7 +80,7 @@ def suites(root: Path) -> Iterator[Suite]:
         seconds = recorded(root, lock.parent.name)
         for stage, outs in stages(lock):
             # What git keeps is not removed, so it is not counted.
-            if not any(not path.startswith("data/results/") and _there(root, path, md5) for path, md5 in outs):
+            if not any(not path.startswith("data/results/") and _exists(root, path, md5) for path, md5 in outs):
                 continue
             if stage.startswith("train@"):
                 suite.experiments += 1
@@ -96,13 +96,13 @@ def suites(root: Path) -> Iterator[Suite]:
 
 def recorded(root: Path, suite: str) -> dict[tuple[str, str], float]:
     """(kind of stage, name) -> seconds: of the runs in data/provenance, else of those whose results git keeps."""
-    found: dict[tuple[str, str], float] = {}
+    seconds: dict[tuple[str, str], float] = {}
     committed = root / "data/results" / suite / "provenance.json"
     runs = json.loads(committed.read_text(encoding="utf-8"))["runs"] if committed.is_file() else []
     own = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(root.glob("data/provenance/*/*.json"))]
     for run in (*runs, *own):
-        found[_kind(run["stage"]), run["name"]] = float(run["seconds"])
-    return found
+        seconds[_kind(run["stage"]), run["name"]] = float(run["seconds"])
+    return seconds
 
 
 def _kind(stage: str) -> str:
@@ -110,22 +110,22 @@ def _kind(stage: str) -> str:
     return re.sub(r"^(train|attack)-(networks|embeddings|ratings)$", r"\1", stage)
 
 
-def _there(root: Path, path: str, md5: str) -> bool:
+def _exists(root: Path, path: str, md5: str) -> bool:
     return (root / path).exists() or (bool(md5) and (root / CACHE / md5[:2] / md5[2:]).exists())
 
 
 def main(folders: list[str], root: Path = Path()) -> None:
     """Print what there is below the folders, and what it costs."""
-    there = [(folder, size(root / folder)) for folder in folders if (root / folder).exists()]
-    if not there:
+    existing = [(folder, size(root / folder)) for folder in folders if (root / folder).exists()]
+    if not existing:
         print("nothing is there to remove")
         return
     print("to be removed:")
-    for folder, n_bytes in there:
+    for folder, n_bytes in existing:
         print(f"  {n_bytes / 1e6:12,.1f} MB  {folder}")
-    if found := list(suites(root)):
+    if names := list(suites(root)):
         print("to compute it again, one stage after another:")
-        for suite in found:
+        for suite in names:
             print(f"  {suite}")
     print("what was downloaded must be downloaded again; data/placed, data/results and the environment stay")
 

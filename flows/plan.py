@@ -103,24 +103,24 @@ def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
     """DVC's account of a stage's changes as short phrases; a parameter is named by its key."""
     if changes and not any(out.hash_info for out in stage.outs):
         return ("never run",)
-    found: list[str] = []
+    reasons: list[str] = []
     absent = False
     for change in changes:
         if isinstance(change, str):  # "changed command", "always changed"
-            found.append({"changed command": "its command changed"}.get(change, change))
+            reasons.append({"changed command": "its command changed"}.get(change, change))
             continue
         for kind, entries in change.items():
             for path, how in entries.items():
                 if isinstance(how, dict):
-                    found += [f"{key} {_verb(state)}" for key, state in how.items()]
+                    reasons += [f"{key} {_verb(state)}" for key, state in how.items()]
                 elif kind == "changed deps" and how == "deleted":
                     absent = True
                 elif how in ("deleted", "not in cache"):
-                    found.append("its outputs are not here")
+                    reasons.append("its outputs are not here")
                 else:
-                    found.append(f"{path} {_verb(how)}")
+                    reasons.append(f"{path} {_verb(how)}")
     # an input that is missing says nothing more than that the stage which writes it comes first
-    return tuple(dict.fromkeys(found)) or (("its inputs are not here",) if absent else ())
+    return tuple(dict.fromkeys(reasons)) or (("its inputs are not here",) if absent else ())
 
 
 def _verb(state: str) -> str:

@@ -44,12 +44,12 @@ class Project:
         """A stage and all that it needs, each after what it needs itself."""
         done: set[Any] = set()
 
-        def visit(one: Any) -> Iterator[Any]:
-            if one not in done:
-                done.add(one)
-                for other in sorted(self.graph.successors(one), key=name_of):
+        def visit(stage: Any) -> Iterator[Any]:
+            if stage not in done:
+                done.add(stage)
+                for other in sorted(self.graph.successors(stage), key=name_of):
                     yield from visit(other)
-                yield one
+                yield stage
 
         yield from visit(stage)
 
@@ -85,7 +85,7 @@ class Project:
                 read = self._inputs(stage)
             command(stage.cmd)
             with self.locked():
-                if changed := [what for what, value in self._inputs(stage).items() if read.get(what) != value]:
+                if changed := [name for name, value in self._inputs(stage).items() if read.get(name) != value]:
                     raise ConfigurationError(f"{', '.join(changed)}: changed while the stage ran; run it again")
                 self._save(stage)
         return True
@@ -93,10 +93,10 @@ class Project:
     def _inputs(self, stage: Any) -> dict[str, Any]:
         """Hash of every file that a stage depends on, value of every parameter."""
         stage.save_deps()
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for dep in stage.deps:
-            found |= dep.hash_info.value if hasattr(dep, "params") else {str(dep): dep.hash_info.value}
-        return found
+            values |= dep.hash_info.value if hasattr(dep, "params") else {str(dep): dep.hash_info.value}
+        return values
 
     def _restored(self, stage: Any) -> bool:
         """Whether the outputs for these very inputs were in DVC's cache, and are now in their place."""
@@ -132,9 +132,11 @@ class Project:
         """Keep other DVC commands from what a running stage reads and writes."""
         from dvc.rwlock import rwlock
 
-        read, written = ([str(one.fs_path) for one in ones] for ones in (stage.deps, stage.outs))
-        who = " ".join(sys.argv)  # as DVC's own functions call us, which take the same locks while this one is held
-        held = rwlock(self._repo.tmp_dir, self._repo.fs, who, read, written, False)
+        read, written = ([str(file.fs_path) for file in ones] for ones in (stage.deps, stage.outs))
+        command_line = " ".join(
+            sys.argv
+        )  # as DVC's own functions call us, which take the same locks while this one is held
+        held = rwlock(self._repo.tmp_dir, self._repo.fs, command_line, read, written, False)
         with self._mutex, _errors():
             held.__enter__()
         try:

@@ -244,21 +244,21 @@ def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
     path = root / "tasks/config/params.py"
     text = path.read_text()
 
-    def found(old: str, new: str) -> set[tuple[str, str]]:
+    def changed_keys(old: str, new: str) -> set[tuple[str, str]]:
         assert old in text
         path.write_text(text.replace(old, new))
         return moved(before, code.fingerprints(params, Source(root)))
 
-    assert found("class About(Strict):", "class New(Strict):\n    k: int\n\n\nclass About(Strict):") == set()
-    assert found("class About(Strict):", "class About(Strict):\n    k: int") == set()
+    assert changed_keys("class About(Strict):", "class New(Strict):\n    k: int\n\n\nclass About(Strict):") == set()
+    assert changed_keys("class About(Strict):", "class About(Strict):\n    k: int") == set()
     trained = {("train", name) for name in params.experiments}
-    assert found("self.config | override", "override | self.config") >= trained
-    assert found("class Evaluation(Strict):", "class Evaluation(BaseModel):") >= trained
-    assert found("class About(Strict):", "class About(Strict):\n    k: int = 1") >= trained
-    converted = found("negatives: Annotated[int, ", "negatives: Annotated[float, ")
+    assert changed_keys("self.config | override", "override | self.config") >= trained
+    assert changed_keys("class Evaluation(Strict):", "class Evaluation(BaseModel):") >= trained
+    assert changed_keys("class About(Strict):", "class About(Strict):\n    k: int = 1") >= trained
+    converted = changed_keys("negatives: Annotated[int, ", "negatives: Annotated[float, ")
     assert converted >= trained, "100 becomes 100.0, and with it the names of metrics"
     halved = "class About(Strict):\n    k: Annotated[float, AfterValidator(lambda value: value / 2)]"
-    assert found("class About(Strict):", halved) >= trained
+    assert changed_keys("class About(Strict):", halved) >= trained
 
 
 def test_fields_of_the_parameters_types_have_no_defaults_that_decide() -> None:
@@ -317,17 +317,17 @@ def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_writ
 ) -> None:
     """DVC compares tables without their order, and takes 100 for 100.0, which are two names of a setting."""
 
-    def found(**experiments: Experiment) -> set[tuple[str, str]]:
+    def changed_keys(**experiments: Experiment) -> set[tuple[str, str]]:
         demo = params.suites["demo"].model_copy(update={"experiments": experiments})
         return moved(before, code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": demo}})))
 
     own = params.suites["demo"].experiments
     of_all = {("audit", "demo"), ("check-metrics", "demo"), ("collect", "demo")}
-    assert found(**own) == set()
-    assert found(**dict(reversed(own.items()))) == of_all
+    assert changed_keys(**own) == set()
+    assert changed_keys(**dict(reversed(own.items()))) == of_all
     of_ease = {(kind, "demo-ease") for kind in ("train", "check-recommendations", "attack")}
     turned = own["demo-ease"].model_copy(update={"seeds": [2, 1, 0]})
-    assert found(**own | {"demo-ease": turned}) == of_all | of_ease
+    assert changed_keys(**own | {"demo-ease": turned}) == of_all | of_ease
     whole, float_ = (own["demo-ease"].model_copy(update={"sweep": [{"regularization": one}]}) for one in (100, 100.0))
     first, second = (
         code.fingerprints(

@@ -107,20 +107,20 @@ def attack(
     """
     scores = []
     for attribute, classes in labels.items():
-        teach, guessed = ~is_target & (classes != UNKNOWN), is_target & (classes != UNKNOWN)
-        if teach.sum() < FEWEST_LABELLED or not guessed.any():
+        is_train, is_test = ~is_target & (classes != UNKNOWN), is_target & (classes != UNKNOWN)
+        if is_train.sum() < FEWEST_LABELLED or not is_test.any():
             raise DataError(
-                f"attribute {attribute!r} is known of {teach.sum()} labelled users and {guessed.sum()} targets; at "
+                f"attribute {attribute!r} is known of {is_train.sum()} labelled users and {is_test.sum()} targets; at "
                 f"least {FEWEST_LABELLED} and 1 are needed"
             )
-        known, truth = classes[teach], classes[guessed]
+        known, truth = classes[is_train], classes[is_test]
         majority = majority_f1(classes, is_target)
         for name in attackers:
             rng = np.random.default_rng([seed, *f"{attribute}/{name}".encode()])
             if (known == known[0]).all():
                 guess = np.full(len(truth), known[0])  # one class is nothing to learn from
             else:
-                guess = attacker(name)(features[teach], known, features[guessed], rng)
+                guess = attacker(name)(features[is_train], known, features[is_test], rng)
             f1 = micro_f1(truth, guess)
             scores.append(Score(attribute, name, f1, f1 - majority, guess == truth))
     return scores
@@ -142,8 +142,8 @@ def shuffled(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
 def attacker(name: str) -> Attacker:
     """The attacker of that name in params.yaml."""
     module, _, function = ATTACKERS[name].partition(":")
-    found: Attacker = getattr(importlib.import_module(module), function)
-    return found
+    loaded: Attacker = getattr(importlib.import_module(module), function)
+    return loaded
 
 
 def decision_tree(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
@@ -193,7 +193,7 @@ def gaussian_process(train: Profiles, labels: Labels, test: Profiles, rng: np.ra
     kernel = (GP_AMPLITUDE * np.exp(-0.5 * euclidean_distances(unit, unit[: len(train)], squared=True))).astype("f4")
     classes = np.unique(labels)
     wanted = classes[1:] if len(classes) == 2 else classes
-    beliefs = np.stack([_belief(kernel, (labels == one).astype(np.float32)) for one in wanted])
+    beliefs = np.stack([_belief(kernel, (labels == label).astype(np.float32)) for label in wanted])
     if len(classes) == 2:
         return np.where(beliefs[0] > 0, classes[1], classes[0])
     return classes[beliefs.argmax(axis=0)]

@@ -64,11 +64,11 @@ def detect(original: Profiles, blurred: Profiles, is_target: NDArray[np.bool_], 
     examples = csr_array(np.concatenate([original[~is_target], blurred[~is_target]]))
     is_blurred = np.repeat([0, 1], n_labelled)
     folds = PredefinedSplit(np.tile(rng.permutation(n_labelled) % FOLDS, 2))
-    found = [
+    aucs = [
         cross_val_score(_attacker(penalty), examples, is_blurred, cv=folds, scoring="roc_auc").mean()
         for penalty in INVERSE_PENALTIES
     ]
-    attacker = _attacker(INVERSE_PENALTIES[int(np.argmax(found))]).fit(examples, is_blurred)
+    attacker = _attacker(INVERSE_PENALTIES[int(np.argmax(aucs))]).fit(examples, is_blurred)
     suspicion = [attacker.decision_function(csr_array(profiles[is_target])) for profiles in (original, blurred)]
     return auc_interval(suspicion[0], suspicion[1], rng)
 

@@ -114,7 +114,7 @@ def draw(data: TrainingData, m: int, n_items_each: int, rng: np.random.Generator
     return Canaries(items, rng.random(m) < 0.5, value)
 
 
-def planted(data: TrainingData, canaries: Canaries, rng: np.random.Generator) -> TrainingData:
+def insert(data: TrainingData, canaries: Canaries, rng: np.random.Generator) -> TrainingData:
     """The training data with canary j as user data.n_users + j, without interactions where it is out.
 
     Args:

@@ -258,8 +258,8 @@ def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Ge
 
 def _numbered(features: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
     """Features by numbers from 0, and how many there are."""
-    found, numbers = np.unique(features, return_inverse=True)
-    return numbers.reshape(features.shape), len(found)
+    distinct, numbers = np.unique(features, return_inverse=True)
+    return numbers.reshape(features.shape), len(distinct)
 
 
 def mean_advantage(targets: Sequence[Advantage], *, seed: int = 0) -> Advantage:

@@ -91,7 +91,7 @@ class Profiles:
 
 
 @dataclass(frozen=True)
-class Informed:
+class TunedAttacker:
     """What `tuned` knows.
 
     share: of the control in a guess.
@@ -177,24 +177,24 @@ def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Float
     return published.cut(published.ratings - off)
 
 
-def inform(
+def tune(
     published: Published, targets: Targets, vectors: Floats, damping: float, ridges: tuple[float, ...] = RIDGES
-) -> Informed:
+) -> TunedAttacker:
     """What `tuned` knows: the ridge and the share of the control that predict published ratings best.
 
     Item vectors have been fitted to these ratings, so that they look better than they are; nothing else is known to an
     attacker by which to choose.
     """
     fits = [fit(published, vectors, ridge) for ridge in ridges]
-    errors = [_mean_square(left_out(published, vectors, one) - published.ratings) for one in fits]
+    errors = [_mean_square(left_out(published, vectors, profiles) - published.ratings) for profiles in fits]
     best = int(np.argmin(errors))
     predicted = left_out(published, vectors, fits[best])
-    apart = public_left_out(published, damping) - predicted
-    if spread := float(apart @ apart):
-        share = float(np.clip(apart @ (published.ratings - predicted) / spread, 0, 1))
+    difference = public_left_out(published, damping) - predicted
+    if square := float(difference @ difference):
+        share = float(np.clip(difference @ (published.ratings - predicted) / square, 0, 1))
     else:
         share = 0.0
-    return Informed(
+    return TunedAttacker(
         published,
         targets,
         vectors,
@@ -202,12 +202,12 @@ def inform(
         public(published, targets, damping),
         share,
         errors[best],
-        _mean_square(predicted + share * apart - published.ratings),
+        _mean_square(predicted + share * difference - published.ratings),
     )
 
 
 def from_submissions(
-    informed: Informed,
+    tuned: TunedAttacker,
     mean_items: Floats,
     messages: Floats,
     variances: Floats,
@@ -233,27 +233,27 @@ def from_submissions(
     """
     if not drift > 0 or rounds < 1:
         raise ValueError(f"the drift must be positive, not {drift}, and there must be a round, not {rounds}")
-    targets, published, profiles = informed.targets, informed.published, informed.profiles
+    targets, published, profiles = tuned.targets, tuned.published, tuned.profiles
     precisions = 1 / (variances + drift)
     items = mean_items[targets.items]
     of_user = _grouped(targets.users, published.n_users)
     vectors = profiles.vectors
-    guess = informed.guess(vectors)
+    guess = tuned.guess(vectors)
     for done in range(1, rounds + 1):
-        mine = vectors[targets.users]
-        expected = _dot(mine, items)
+        user_vectors = vectors[targets.users]
+        expected = _dot(user_vectors, items)
         # The error e = uᵀv - r is submitted as 2 e u: its precision, and precision times its estimate
-        precision = 4 * (mine**2 * precisions).sum(axis=1)
-        weighted = 2 * (mine * messages * precisions).sum(axis=1)
+        precision = 4 * (user_vectors**2 * precisions).sum(axis=1)
+        weighted = 2 * (user_vectors * messages * precisions).sum(axis=1)
         change = precision * (expected - guess) - weighted
-        ratings = guess + informed.variance * change / (1 + informed.variance * precision)
+        ratings = guess + tuned.variance * change / (1 + tuned.variance * precision)
         if done < rounds:
-            normal = informed.precision
+            normal = tuned.precision
             pull = (normal @ (profiles.vectors - vectors)[..., None])[..., 0]
-            for start in range(0, len(mine), BLOCK):
+            for start in range(0, len(user_vectors), BLOCK):
                 rows = slice(start, start + BLOCK)
                 off = (expected - ratings)[rows], messages[rows], precisions[rows]
-                gradient, matrix = gauss_newton(mine[rows], items[rows], *off, informed.variance)
+                gradient, matrix = gauss_newton(user_vectors[rows], items[rows], *off, tuned.variance)
                 pull += of_user[:, rows] @ gradient
                 normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
             vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]
@@ -282,7 +282,7 @@ def gauss_newton(
 
 
 def from_friends(
-    informed: Informed,
+    tuned: TunedAttacker,
     senders: NDArray[np.int32],
     messages: Floats,
     variances: Floats,
@@ -300,22 +300,22 @@ def from_friends(
         messages, variances: (n_messages, K) the average vector, and the variance of its noise (0 without).
         offs: variances to choose from; with the infinite one, friends are not listened to.
     """
-    profiles, published, vectors = informed.profiles, informed.published, informed.vectors
+    profiles, published, vectors = tuned.profiles, tuned.published, tuned.vectors
     of_user = _grouped(senders, published.n_users)
     with_friends = np.isin(published.users, senders)
     best, least = profiles.vectors, np.inf
     for off in offs:
         precisions = 1 / (variances + off)
-        told = of_user @ precisions
-        pull = of_user @ (messages * precisions) - told * profiles.vectors
-        normal = _plus(informed.precision, told)
-        found = Profiles(
-            profiles.vectors + np.linalg.solve(normal, pull[..., None])[..., 0], normal * informed.residual
+        received_precision = of_user @ precisions
+        pull = of_user @ (messages * precisions) - received_precision * profiles.vectors
+        normal = _plus(tuned.precision, received_precision)
+        candidate = Profiles(
+            profiles.vectors + np.linalg.solve(normal, pull[..., None])[..., 0], normal * tuned.residual
         )
-        missed = (left_out(published, vectors, found) - published.ratings)[with_friends]
+        missed = (left_out(published, vectors, candidate) - published.ratings)[with_friends]
         if len(missed) and (error := _mean_square(missed)) < least:
-            best, least = found.vectors, error
-    return informed.guess(best), int(np.isin(informed.targets.users, senders).sum())
+            best, least = candidate.vectors, error
+    return tuned.guess(best), int(np.isin(tuned.targets.users, senders).sum())
 
 
 def _means(published: Published, damping: float) -> tuple[float, Floats, Floats, tuple[Floats, Floats]]:

@@ -26,9 +26,9 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
                 if other is not suite and name in getattr(other, section):
                     yield f"{where}: another suite has an entry of this name"
             yield from _data_problems(where, entry.data, params)
-    for name, one in suite.embeddings.items():
+    for name, embedding in suite.embeddings.items():
         where = f"embeddings.{name}"
-        yield from _networks_problems(f"{where}.networks", one.networks, one.data, one.seeds, params)
+        yield from _networks_problems(f"{where}.networks", embedding.networks, embedding.data, embedding.seeds, params)
     for name, pair in suite.aligned.items():
         where = f"aligned.{name}"
         if pair.embeddings is None:
@@ -118,9 +118,9 @@ def _release_is_there(networks: str, params: Params) -> bool:
     return layer == "processed" or (name in params.perturbed and params.perturbed[name].mechanism == "dpcrosue")
 
 
-def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], whose: str) -> Iterator[str]:
+def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], owner: str) -> Iterator[str]:
     if missing := set(seeds) - set(known):
-        yield f"{where}.seeds: {min(missing)} is not among the seeds of {whose}"
+        yield f"{where}.seeds: {min(missing)} is not among the seeds of {owner}"
 
 
 def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:

@@ -198,17 +198,17 @@ class Params(Data):
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
         """Those of all suites; no two have the same name."""
-        return {name: one for suite in self.suites.values() for name, one in suite.experiments.items()}
+        return {name: experiment for suite in self.suites.values() for name, experiment in suite.experiments.items()}
 
     @cached_property
     def embeddings(self) -> dict[str, NetworkEmbeddings]:
         """Those of all suites; no two have the same name."""
-        return {name: one for suite in self.suites.values() for name, one in suite.embeddings.items()}
+        return {name: embedding for suite in self.suites.values() for name, embedding in suite.embeddings.items()}
 
     @cached_property
     def aligned(self) -> dict[str, Alignment]:
         """Those of all suites; no two have the same name."""
-        return {name: one for suite in self.suites.values() for name, one in suite.aligned.items()}
+        return {name: alignment for suite in self.suites.values() for name, alignment in suite.aligned.items()}
 
     def features_epsilon(self, experiment: Experiment, config: dict[str, Any]) -> float | None:
         """The budget of the features that a setting reads; None for true features, as they are or in word vectors."""
@@ -261,8 +261,8 @@ def attack_of(suite: str, params: Params, kind: type[_Kind]) -> _Kind:
     if isinstance(attack, kind):
         return attack
     (name,) = get_args(kind.model_fields["kind"].annotation)
-    what = f"attack: is not of kind {name}; there are no {ATTACKS[name].what}"
-    raise ConfigurationError(f"{own_file(suite, key='attack')}: {what}")
+    problem = f"attack: is not of kind {name}; there are no {ATTACKS[name].what}"
+    raise ConfigurationError(f"{own_file(suite, key='attack')}: {problem}")
 
 
 def load(path: Path = PARAMS_FILE) -> Params:
@@ -274,8 +274,8 @@ def load(path: Path = PARAMS_FILE) -> Params:
         ConfigurationError: one line that names the file and its first wrong key.
     """
     root = _validated(strict_yaml.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
-    found = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
-    return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(found)})
+    names = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
+    return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(names)})
 
 
 def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
@@ -348,9 +348,9 @@ def _place(key: str, inherited: frozenset[str]) -> str:
 
 def _located(problem: str, inherited: frozenset[str]) -> str:
     """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
-    key, colon, what = problem.partition(": ")
+    key, colon, text = problem.partition(": ")
     place = _place(key, inherited)
-    return problem if place == key else f"{place}{colon}{what} (in {key.split('.')[1]})"
+    return problem if place == key else f"{place}{colon}{text} (in {key.split('.')[1]})"
 
 
 def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:

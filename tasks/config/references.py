@@ -81,10 +81,10 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
             layer = experiment.features.partition("/")[0]
             of_networks = TASKS[suite.task].networks
             if issubclass(cls, networks.Embedder) != of_networks:
-                what = "does not embed users"
+                reason = "does not embed users"
                 if not of_networks:
-                    what = "embeds users, which is for suites whose task is embedding"
-                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {what}")
+                    reason = "embeds users, which is for suites whose task is embedding"
+                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {reason}")
             if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
                 wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
@@ -109,8 +109,8 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     yield from _unknown("data", suite.data, params.processed, "processed data set")
     yield from _task_problems(suite)
     yield from network_problems(suite, params)
-    for one in suite.training_audit.experiments if suite.training_audit else ():
-        yield from _unknown("training_audit.experiments", one, suite.experiments, "experiment of this suite")
+    for audited in suite.training_audit.experiments if suite.training_audit else ():
+        yield from _unknown("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
     for where, named in suite.attack.experiments.items() if suite.attack else ():
         for name in named:
             yield from _unknown(f"attack.{where}", name, suite.experiments, "experiment of this suite")

@@ -128,5 +128,5 @@ ATTACKS = {
 def resolve(target: str) -> Any:
     """The module, or its attribute, that `module` or `module:attribute` names."""
     module, _, attribute = target.partition(":")
-    found = import_module(module)
-    return getattr(found, attribute) if attribute else found
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded

@@ -36,8 +36,8 @@ def occupation_feature(n: int) -> Feature:
 
 def occupation(indicators: pl.Expr) -> pl.Expr:
     """The category that a list of 0/1 stands for; null where there is no list."""
-    one = indicators.list.arg_max().cast(pl.String)
-    return pl.when(indicators.list.sum() > 1).then(pl.lit(SEVERAL)).otherwise(one)
+    category = indicators.list.arg_max().cast(pl.String)
+    return pl.when(indicators.list.sum() > 1).then(pl.lit(SEVERAL)).otherwise(category)
 
 
 def simhash(names: pl.Series) -> pl.DataFrame:
@@ -60,10 +60,10 @@ def simhash(names: pl.Series) -> pl.DataFrame:
     grams = grams.select("row", gram=pl.col("text").str.slice(pl.col("start"), GRAM))
     distinct = grams["gram"].unique()
     votes = pl.Series("votes", [_md5(gram, BITS) for gram in distinct], pl.UInt64)
-    for_one = [(pl.col("votes").floordiv(1 << bit) % 2).sum() for bit in range(BITS)]
-    bits = [(2 * ones > pl.len()).cast(pl.Int8).alias(SIMHASH[bit].name) for bit, ones in enumerate(for_one)]
-    found = grams.join(pl.DataFrame([distinct, votes]), on="gram").group_by("row").agg(bits)
-    return rows.select("row").join(found, on="row", how="left", maintain_order="left").drop("row")
+    sums = [(pl.col("votes").floordiv(1 << bit) % 2).sum() for bit in range(BITS)]
+    bits = [(2 * ones > pl.len()).cast(pl.Int8).alias(SIMHASH[bit].name) for bit, ones in enumerate(sums)]
+    hashes = grams.join(pl.DataFrame([distinct, votes]), on="gram").group_by("row").agg(bits)
+    return rows.select("row").join(hashes, on="row", how="left", maintain_order="left").drop("row")
 
 
 def numbered(ids: pl.Series, network: str) -> pl.DataFrame:
@@ -78,7 +78,7 @@ def numbered(ids: pl.Series, network: str) -> pl.DataFrame:
     Returns:
         id, as given, and number (int64, from 0).
     """
-    keys = pl.Series([f"{_md5(f'{network}/{one}', 128):032x}" for one in ids], dtype=pl.String)
+    keys = pl.Series([f"{_md5(f'{network}/{account}', 128):032x}" for account in ids], dtype=pl.String)
     return pl.DataFrame({"id": ids.gather(keys.arg_sort()), "number": np.arange(len(ids))})
 
 

@@ -93,9 +93,9 @@ def _refuse_danger(archive: Path, member: zipfile.ZipInfo, max_ratio: float) -> 
 
 
 def _choose(archive: Path, members: list[zipfile.ZipInfo], wanted: Mapping[str, str | None]) -> list[zipfile.ZipInfo]:
-    found = [member.filename for member in members]
+    names = [member.filename for member in members]
     for name in wanted:
-        if (times := found.count(name)) != 1:
+        if (times := names.count(name)) != 1:
             raise DataError(
                 f"{archive}: member {name!r} is there {times} times instead of once; is it the right archive?"
             )

@@ -98,12 +98,12 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
     """
     del options
-    found = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
-    if len(found) != 1:
-        what = "both releases are" if found else "no rating.mat or rating_with_timestamp.mat is"
+    releases = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
+    if len(releases) != 1:
+        what = "both releases are" if releases else "no rating.mat or rating_with_timestamp.mat is"
         raise DataError(f"{folder}: {what} there; run the download stage again")
-    timed = found[0] != "rating.mat"
-    ratings = read_matrix(folder / found[0], "rating", _RATING | ({"timestamp": (0, LATEST)} if timed else {}))
+    timed = releases[0] != "rating.mat"
+    ratings = read_matrix(folder / releases[0], "rating", _RATING | ({"timestamp": (0, LATEST)} if timed else {}))
     if not timed:
         ratings = ratings.with_columns(timestamp=pl.lit(None, pl.Int64))
     ratings = ratings.select("user", "item", pl.col("rating").cast(pl.Float32), "timestamp", "category", "helpfulness")

@@ -222,7 +222,7 @@ def _given(options: ObtainOptions) -> list[tuple[str, Path]]:
 class _Ids:
     """What is known of the ids of users (or of items) from what has been read."""
 
-    whole: bool = True
+    integral: bool = True
     """Whether all of them are whole numbers, so that they can be kept as such."""
     known: pl.Series | None = None
     """All ids that may occur, None where any may."""
@@ -248,8 +248,8 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     if options.users is not None:
         users = _users(paths["users"], options.users, options.separator, people)
         people.known, people.listed = users[options.users.user], paths["users"].name
-        features = tuple(_feature(paths["users"], users, one) for one in options.users.features)
-        columns = {"user": options.users.user} | {one.name: one.column for one in options.users.features}
+        features = tuple(_feature(paths["users"], users, feature) for feature in options.users.features)
+        columns = {"user": options.users.user} | {feature.name: feature.column for feature in options.users.features}
         users = users.select(pl.col(column).alias(name) for name, column in columns.items())
     parts = {"interactions": _interactions(paths["interactions"], options, people, items)}
     if options.social is not None:
@@ -258,7 +258,7 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
         parts["users"] = iter([users])
     written = {table: _written(rows, place, table) for table, rows in parts.items()}
     ids = {"user": people, "source": people, "target": people, "item": items}
-    kinds = {name: pl.Int64() if found.whole else pl.String() for name, found in ids.items()}
+    kinds = {name: pl.Int64() if seen.integral else pl.String() for name, seen in ids.items()}
     for table, files in written.items():
         _settle(files, place / f"{table}.parquet", kinds)
     scale = options.rating_scale.as_contract if options.rating_scale else None
@@ -267,12 +267,12 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
 
 
 def _find(folder: Path, table: str, named: bool) -> Path:
-    found = [path for suffix in SUFFIXES if (path := folder / f"{table}{suffix}").is_file()]
-    if named and len(found) != 1:
+    files = [path for suffix in SUFFIXES if (path := folder / f"{table}{suffix}").is_file()]
+    if named and len(files) != 1:
         raise DataError(f"{folder}: no file of {table}; name one under `obtain` in params.yaml, or none under `read`")
-    if found and not named:
-        raise DataError(f"{found[0]}: `read` in params.yaml has no `{table}`; add it, or name no file under `obtain`")
-    return found[0] if found else folder / table
+    if files and not named:
+        raise DataError(f"{files[0]}: `read` in params.yaml has no `{table}`; add it, or name no file under `obtain`")
+    return files[0] if files else folder / table
 
 
 def _written(parts: Iterator[pl.DataFrame], place: Path, table: str) -> list[Path]:
@@ -327,8 +327,8 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
 
 def _users(path: Path, given: Users, separator: str | None, people: _Ids) -> pl.DataFrame:
     columns = {given.user: Column("id")}
-    for one in given.features:
-        columns[one.column] = Column("number" if one.kind == "numeric" else "text", one.unknown is not None)
+    for feature in given.features:
+        columns[feature.column] = Column("number" if feature.kind == "numeric" else "text", feature.unknown is not None)
     rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
     rows = _with_ids(path, rows, given.user, first_line(path), people)
     once(path, rows, [given.user], first_line(path))
@@ -346,8 +346,8 @@ def _feature(path: Path, rows: pl.DataFrame, given: UserFeature) -> Feature:
             require(column.is_between(given.low, given.high), f"{given.low:g} to {given.high:g}, as params.yaml says")
     elif categories is None:
         require(~column.str.contains(UNCLEAN), "a category (blanks around it, or a control character)")
-        found = {*rows[given.column].drop_nulls(), *([given.unknown] if given.unknown is not None else [])}
-        categories = sorted(found)
+        values = {*rows[given.column].drop_nulls(), *([given.unknown] if given.unknown is not None else [])}
+        categories = sorted(values)
     else:
         shown = ", ".join(categories[:8]) + (", ..." if len(categories) > 8 else "")
         require(column.is_in(categories), f"one of {shown}, as params.yaml says")
@@ -382,12 +382,12 @@ def _with_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids)
     """
     value, number = pl.col(column), pl.col(column).cast(pl.Int64, strict=False)
     # 007 stays text, else it would be the same id as 7
-    whole = number.is_not_null() & (number >= 0) & ((value == "0") | ~value.str.contains("^[0+-]"))
-    if rows.select(whole.all()).item():
-        if ids.whole:
+    integral = number.is_not_null() & (number >= 0) & ((value == "0") | ~value.str.contains("^[0+-]"))
+    if rows.select(integral.all()).item():
+        if ids.integral:
             rows = rows.with_columns(number)
     else:
-        ids.whole = False
+        ids.integral = False
         words = "an id: a whole number from 0, or text without blanks around it (nan, null and none mean missing)"
         allow(path, rows, column, ~value.str.contains(rf"{NO_ID}|{UNCLEAN}"), words, line, whole_file=False)
     if ids.known is not None:

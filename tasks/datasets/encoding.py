@@ -53,15 +53,15 @@ def classes(users: pl.DataFrame, features: tuple[Feature, ...]) -> dict[str, NDA
         DataError: a feature is numeric, or see `encode`.
     """
     order = _order(users)
-    found = {}
+    by_feature = {}
     for feature in features:
         if feature.kind != "categorical":
             raise DataError(f"schema: sensitive feature {feature.name!r} is numeric; group it into classes")
         codes = _codes(_column(users, feature), feature).astype(np.int64)[order]
         if feature.unknown is not None:
             codes[codes == feature.categories.index(feature.unknown)] = UNKNOWN
-        found[feature.name] = codes
-    return found
+        by_feature[feature.name] = codes
+    return by_feature
 
 
 def _order(users: pl.DataFrame) -> NDArray[np.intp]:

@@ -114,11 +114,11 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
     """
     del options
-    found = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
-    if len(found) != 1:
-        what = "both releases are" if found else "no rating.mat or rating_with_timestamp.mat is"
+    releases = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
+    if len(releases) != 1:
+        what = "both releases are" if releases else "no rating.mat or rating_with_timestamp.mat is"
         raise DataError(f"{folder}: {what} there; run the download stage again")
-    if found[0] == "rating.mat":
+    if releases[0] == "rating.mat":
         ratings = read_matrix(folder / "rating.mat", "rating", _RATING, least=4)
         pairs = {name: allowed for name, allowed in _TRUST.items() if name != "slot"}
         trust = read_matrix(folder / "trustnetwork.mat", "trustnetwork", pairs)

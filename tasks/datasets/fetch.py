@@ -118,7 +118,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long a download insists."""
 
     attempts: int = 5
@@ -137,7 +137,7 @@ class _RunningError(DataError):
 
 
 @contextmanager
-def fetched(file: RemoteFile | FormFile, places: Places, patience: Patience = Patience()) -> Iterator[Path]:
+def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = RetryPolicy()) -> Iterator[Path]:
     """Yield a local path of `file`: the placed file if there is one, else the mirror's if one is set, else a download.
 
     A placed file and a mirror's are handed on unverified where a mirror may have packed them anew: verify what is
@@ -171,7 +171,7 @@ def fetched(file: RemoteFile | FormFile, places: Places, patience: Patience = Pa
         partial = target.with_name(f"{target.name}.partial")
         size = file.size if official else None
         transfer = _Transfer(address, partial, size, file.limit, otherwise)
-        transfer.run(progress=places.progress, patience=patience)
+        transfer.run(progress=places.progress, retries=retries)
         partial.replace(target)
     try:
         if official:
@@ -211,16 +211,16 @@ def verify(path: Path, file: RemoteFile | FormFile) -> None:
     if isinstance(file, RemoteFile):
         expected["md5"] = file.md5
     expected["sha256"] = file.sha256
-    found = {"size": f"{path.stat().st_size:,} bytes"}
+    got = {"size": f"{path.stat().st_size:,} bytes"}
     for what, value in expected.items():
         if value is None:
             continue
-        if what not in found:
+        if what not in got:
             with path.open("rb") as content:
-                found[what] = hashlib.file_digest(content, what).hexdigest()
-        if found[what] != value:
+                got[what] = hashlib.file_digest(content, what).hexdigest()
+        if got[what] != value:
             raise DataError(
-                f"{file.address if isinstance(file, RemoteFile) else path}: {what} is {found[what]}, expected {value}; "
+                f"{file.address if isinstance(file, RemoteFile) else path}: {what} is {got[what]}, expected {value}; "
                 + (
                     "the copy was deleted, run it again, and if it differs again the published file has changed"
                     if downloaded
@@ -252,11 +252,11 @@ class _Transfer:
     otherwise: str
     """What to do where the address cannot be reached."""
 
-    def run(self, *, progress: bool, patience: Patience) -> None:
+    def run(self, *, progress: bool, retries: RetryPolicy) -> None:
         """Fill `partial`, going on where it stops; it stays for the next run unless it can be of no use."""
         attempts = Retrying(
-            stop=stop_after_attempt(patience.attempts),
-            wait=wait_exponential(multiplier=patience.first_wait, max=60),
+            stop=stop_after_attempt(retries.attempts),
+            wait=wait_exponential(multiplier=retries.first_wait, max=60),
             retry=retry_if_exception_type((httpx.TransportError, _TryAgain)),
             reraise=True,
         )
@@ -264,7 +264,7 @@ class _Transfer:
         try:
             with (
                 self.partial.open("ab") as out,
-                httpx.Client(follow_redirects=True, timeout=patience.timeout) as client,
+                httpx.Client(follow_redirects=True, timeout=retries.timeout) as client,
                 Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not progress) as bar,
             ):
                 self._lock(out)

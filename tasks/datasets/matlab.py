@@ -91,7 +91,7 @@ def read_matrix(
         raise DataError(f"{path}: is truncated or corrupt ({error}); {_AGAIN}") from error
     names = list(columns)[: matrix.shape[1]]
     where = f"{path}: variable {variable!r}"
-    _require(where, names, matrix, _whole(matrix), dict.fromkeys(names, "a whole number"))
+    _require(where, names, matrix, _integral(matrix), dict.fromkeys(names, "a whole number"))
     numbers = matrix.astype(np.int64)
     allowed, words = np.ones(numbers.shape, dtype=bool), {}
     for place, name in enumerate(names):
@@ -175,14 +175,14 @@ def _variable(content: memoryview, order: str) -> _Variable:
 
 
 def _choose(path: Path, name: str, variables: list[_Variable]) -> _Variable:
-    found = [variable for variable in variables if variable.name == name]
-    if len(found) != 1:
+    matching = [variable for variable in variables if variable.name == name]
+    if len(matching) != 1:
         names = ", ".join(variable.name for variable in variables)
-        times = "there several times" if found else f"not among its variables ({names})"
+        times = "there several times" if matching else f"not among its variables ({names})"
         raise DataError(f"{path}: variable {name!r} is {times}; is it the right file?")
-    if found[0].kind != "numbers":
-        raise DataError(f"{path}: variable {name!r} is {found[0].kind}, not real numbers; is it the right file?")
-    return found[0]
+    if matching[0].kind != "numbers":
+        raise DataError(f"{path}: variable {name!r} is {matching[0].kind}, not real numbers; is it the right file?")
+    return matching[0]
 
 
 def _matrix(variable: _Variable) -> Array:
@@ -196,7 +196,7 @@ def _matrix(variable: _Variable) -> Array:
     return np.frombuffer(values, stored).reshape(variable.shape, order="F")
 
 
-def _whole(matrix: Array) -> Array:
+def _integral(matrix: Array) -> Array:
     """(n_rows, n_columns) bool: which values are whole numbers that int64 has."""
     if matrix.dtype.kind == "f":
         return np.isfinite(matrix) & (np.floor(matrix) == matrix) & (np.abs(matrix) <= _EXACT)

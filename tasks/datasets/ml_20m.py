@@ -127,9 +127,9 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     release = RELEASES[options.archive]
     with fetched(release.archive, places) as archive:
         unpack(archive, folder, release.members)
-        if (found := line_count(folder / "ratings.csv") - 1) != release.ratings:
+        if (n_ratings := line_count(folder / "ratings.csv") - 1) != release.ratings:
             raise DataError(
-                f"{archive}: ratings.csv has {found:,} ratings, published are {release.ratings:,}; get the archive "
+                f"{archive}: ratings.csv has {n_ratings:,} ratings, published are {release.ratings:,}; get the archive "
                 "from its official address"
             )
 

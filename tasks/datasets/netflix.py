@@ -142,10 +142,10 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         (folder / "training_set").mkdir()
         for path in _training_set(places):
             shutil.copyfile(path, folder / "training_set" / path.name)
-    found = counts(_files(folder))
-    if found != PUBLISHED:
+    sizes = counts(_files(folder))
+    if sizes != PUBLISHED:
         raise DataError(
-            f"{folder}: the files have {found[0]:,} ratings of {found[1]:,} movies, published are {PUBLISHED[0]:,} of "
+            f"{folder}: the files have {sizes[0]:,} ratings of {sizes[1]:,} movies, published are {PUBLISHED[0]:,} of "
             f"{PUBLISHED[1]:,}; get them again, whole"
         )
 
@@ -321,7 +321,7 @@ def _rows(path: Path, rows: bytes, first_line: int) -> pl.DataFrame:
     day = pl.col("date").str.to_date("%Y-%m-%d", strict=False)
     table = table.with_columns(timestamp=day.cast(pl.Int64) * DAY)
     # A cut date such as 2005-11-1 would be another day.
-    whole = pl.col("date").str.len_bytes() == len("2005-11-10")
+    complete = pl.col("date").str.len_bytes() == len("2005-11-10")
     in_time = pl.col("timestamp").is_between(0, YEAR_2100 - 1)
-    require("date", whole & in_time.fill_null(False), "a day between 1970 and 2100 (yyyy-mm-dd)")
+    require("date", complete & in_time.fill_null(False), "a day between 1970 and 2100 (yyyy-mm-dd)")
     return table.drop("date")

@@ -130,16 +130,16 @@ def _fields(line: str, separator: str) -> list[str]:
 
 
 def _complaint(path: Path, text: str, separator: str, expected: int, line: int) -> DataError:
-    for number, one in enumerate(text.removesuffix("\n").split("\n"), start=line):
-        if (found := len(_fields(one.removesuffix("\r"), separator))) != expected:
-            return DataError(f"{path}:{number}: {found} fields instead of {expected}")
+    for number, text_line in enumerate(text.removesuffix("\n").split("\n"), start=line):
+        if (n_fields := len(_fields(text_line.removesuffix("\r"), separator))) != expected:
+            return DataError(f"{path}:{number}: {n_fields} fields instead of {expected}")
     return DataError(f"{path}: has a quotation mark in the wrong place, on line {line} or later")
 
 
-def _require_columns(where: str, found: list[str], columns: Mapping[str, Column]) -> None:
-    shown = ", ".join(repr(name[:80]) for name in found[:8]) + (", ..." if len(found) > 8 else "")
+def _require_columns(where: str, names: list[str], columns: Mapping[str, Column]) -> None:
+    shown = ", ".join(repr(name[:80]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
     for name in columns:
-        if (times := found.count(name)) != 1:
+        if (times := names.count(name)) != 1:
             what = f"column {name!r} is there {times} times" if times else f"no column {name!r}"
             raise DataError(f"{where}: {what} (has {shown}); correct `read` in params.yaml, or its separator")
 

@@ -147,13 +147,13 @@ def _network(users: Path, follows: Path, posts: Path, labels: Path, place: Path)
     texts = texts.with_columns(pl.col("user_id").cast(pl.Int64))
     wrote = pl.col("user_id").is_in(people["user"].implode())
     _allow(posts, texts, "user_id", wrote, f"a user of {users.name}")
-    told = read_labels(labels, _GROUPS, people["user"], users.name)
+    labelled = read_labels(labels, _GROUPS, people["user"], users.name)
 
     social = renamed(links, numbers, "source", "target").with_columns(relation=pl.lit("follow"))
     social.sort("source", "target").write_parquet(place / "social.parquet")
     written = renamed(texts.drop_nulls("con"), numbers, "user_id").select(user="user_id", text="con")
     written.sort("user", "text").write_parquet(place / "posts.parquet")
-    table = pl.concat([people, simhash(people["name"])], how="horizontal").join(told, on="user", how="left")
+    table = pl.concat([people, simhash(people["name"])], how="horizontal").join(labelled, on="user", how="left")
     table = renamed(table, numbers, "user").sort("user")
     table.select(
         "user",
@@ -198,8 +198,8 @@ def _follows(path: Path, users: pl.Series, where: str) -> pl.DataFrame:
         why = " ".join(str(error).split())[:SHOWN]
         raise DataError(f"{path}: not a NumPy array of numbers ({why}); run the download stage again") from error
     if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        found = f"{pairs.dtype} of shape {pairs.shape}" if isinstance(pairs, np.ndarray) else "several arrays"
-        raise DataError(f"{path}: holds {found}, not whole numbers of shape (m, 2); is it the right file?")
+        content = f"{pairs.dtype} of shape {pairs.shape}" if isinstance(pairs, np.ndarray) else "several arrays"
+        raise DataError(f"{path}: holds {content}, not whole numbers of shape (m, 2); is it the right file?")
     if not len(pairs):
         raise DataError(f"{path}: is empty; run the download stage again")
     table = pl.DataFrame({"source": pairs[:, 0].astype(np.int64), "target": pairs[:, 1].astype(np.int64)})

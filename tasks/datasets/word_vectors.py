@@ -46,7 +46,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Found:
+class WordVector:
     """The vector of a word and where it is from."""
 
     how: Literal["vocabulary", "sub-words", "hashed"]
@@ -84,7 +84,7 @@ def vocabulary(words: Sequence[str], vectors: NDArray[np.float64], dimension: in
     return Vocabulary({word: row for row, word in enumerate(words)}, (coordinates - low) / (high - low), kept)
 
 
-def look_up(words: Iterable[str], known: Vocabulary | None, dimension: int, seed: int) -> dict[str, Found]:
+def look_up(words: Iterable[str], known: Vocabulary | None, dimension: int, seed: int) -> dict[str, WordVector]:
     """The vector of every word.
 
     Args:
@@ -92,18 +92,18 @@ def look_up(words: Iterable[str], known: Vocabulary | None, dimension: int, seed
         dimension: K.
         seed: of hashed vectors.
     """
-    return {word: _one(word, known, dimension, seed) for word in words}
+    return {word: _word_vector(word, known, dimension, seed) for word in words}
 
 
-def _one(word: str, known: Vocabulary | None, dimension: int, seed: int) -> Found:
+def _word_vector(word: str, known: Vocabulary | None, dimension: int, seed: int) -> WordVector:
     if known is None:
-        return Found("hashed", (), ndtr(gaussian(word, dimension, seed)))
+        return WordVector("hashed", (), ndtr(gaussian(word, dimension, seed)))
     if word in known.rows:
-        return Found("vocabulary", (word,), known.vectors[known.rows[word]])
+        return WordVector("vocabulary", (word,), known.vectors[known.rows[word]])
     if parts := sub_words(word, known.rows):
-        return Found("sub-words", parts, known.vectors[[known.rows[part] for part in parts]].mean(axis=0))
-    centre, spread = known.vectors.mean(axis=0), known.vectors.std(axis=0)
-    return Found("hashed", (), np.clip(centre + spread * gaussian(word, dimension, seed), 0, 1))
+        return WordVector("sub-words", parts, known.vectors[[known.rows[part] for part in parts]].mean(axis=0))
+    centre, std = known.vectors.mean(axis=0), known.vectors.std(axis=0)
+    return WordVector("hashed", (), np.clip(centre + std * gaussian(word, dimension, seed), 0, 1))
 
 
 def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
@@ -145,6 +145,6 @@ def _normal(gram: str, dimension: int, seed: int) -> NDArray[np.float64]:
     return ndtri(uniform)
 
 
-def value_vectors(words: Iterable[Iterable[str]], found: Mapping[str, Found]) -> NDArray[np.float32]:
+def value_vectors(words: Iterable[Iterable[str]], vectors: Mapping[str, WordVector]) -> NDArray[np.float32]:
     """(n_values, K) in [0, 1]: of every value of an attribute, the mean of its words' vectors."""
-    return np.array([np.mean([found[word].vector for word in of], axis=0) for of in words], dtype=np.float32)
+    return np.array([np.mean([vectors[word].vector for word in of], axis=0) for of in words], dtype=np.float32)

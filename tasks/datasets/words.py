@@ -94,10 +94,10 @@ def age_words(text: str) -> tuple[str, ...]:
 
     Empty where the text names no ages.
     """
-    found = _AGES.fullmatch(text)
-    if not found:
+    match = _AGES.fullmatch(text)
+    if not match:
         return ()
-    above, below, least, first, last, one = (None if part is None else int(part) for part in found.groups())
+    above, below, least, first, last, age = (None if part is None else int(part) for part in match.groups())
     if above is not None:
         low, high = above + 1, _OLDEST
     elif below is not None:
@@ -107,8 +107,8 @@ def age_words(text: str) -> tuple[str, ...]:
     elif first is not None and last is not None:
         low, high = first, last
     else:
-        assert one is not None
-        low, high = one, one
+        assert age is not None
+        low, high = age, age
     starts = list(AGE_BANDS)
     ends = [start - 1 for start in starts[1:]] + [_OLDEST]
     return tuple(

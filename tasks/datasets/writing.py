@@ -33,7 +33,7 @@ class Sounds:
     """Parts of a word."""
 
 
-LATIN = Sounds(tuple(one + two for one in "bcdfghjklmnprstvwxyz" for two in "aeiou"), 4)
+LATIN = Sounds(tuple(consonant + vowel for consonant in "bcdfghjklmnprstvwxyz" for vowel in "aeiou"), 4)
 HAN = Sounds(
     tuple(
         "安白北本彩草长晨城春大丹岛东多儿方飞枫冬歌光谷果海禾河红湖花华怀欢惠吉家江娇金晶景静菊可兰蓝乐雷林灵玲岭柳"

@@ -244,9 +244,9 @@ def _known(place: Path, column: str, table: str, path: Path, field: str, options
     strange = pl.col(column).is_in(strangers.implode())
     rows = pl.scan_parquet(file).with_row_index("row")
     if options.outsiders == "refuse":
-        found = rows.filter(strange).select("row", column).collect().sort("row")
+        unknown = rows.filter(strange).select("row", column).collect().sort("row")
         known = Path((USER if table == "users" else BUSINESS).name).name
-        raise _outsider(path, found["row"][0] + 1, field, found[column][0], known, found.height, "reviews")
+        raise _outsider(path, unknown["row"][0] + 1, field, unknown[column][0], known, unknown.height, "reviews")
     rest = file.with_suffix(".rest")
     pl.scan_parquet(file).filter(~strange).sink_parquet(rest, compression="zstd")
     left_out = rows.select(pl.len()).collect().item() - pl.scan_parquet(rest).select(pl.len()).collect().item()

@@ -28,18 +28,18 @@ Pairs = NDArray[np.int64]
 class Anchors:
     """Who of the first network is whom in the second.
 
-    judged: (n_judged, 2) source and target; no way is given any of these.
+    test: (n_test, 2) source and target; no way is given any of these.
     known: (n_known, 2) the others, in random order.
-    true: (n, 2) all there are, those included that are neither judged nor known.
+    true: (n, 2) all there are, those included that are neither tested nor known.
     """
 
-    judged: Pairs
+    test: Pairs
     known: Pairs
     true: Pairs
 
     @classmethod
     def split(cls, true: Pairs, test_share: float, seed: int) -> Self:
-        """So large a share of the (n, 2) anchors judges.
+        """So large a share of the (n, 2) anchors is tested.
 
         An anchor of whose users one is in another anchor, too, is left out: one of them is wrong, and nobody knows
         which.
@@ -47,13 +47,13 @@ class Anchors:
         sources, targets = (np.unique(users, return_inverse=True, return_counts=True)[1:] for users in true.T)
         usable = true[(sources[1][sources[0]] == 1) & (targets[1][targets[0]] == 1)]
         order = np.random.default_rng(seed).permutation(len(usable))
-        n_judged = round(test_share * len(usable))
-        return cls(usable[order[:n_judged]], usable[order[n_judged:]], true)
+        n_test = round(test_share * len(usable))
+        return cls(usable[order[:n_test]], usable[order[n_test:]], true)
 
     @property
     def n_usable(self) -> int:
-        """How many judge or are known."""
-        return len(self.judged) + len(self.known)
+        """How many are tested or known."""
+        return len(self.test) + len(self.known)
 
     def given(self, share: float) -> Pairs:
         """The known anchors of a way that is given so large a share of all that can be used."""
@@ -61,7 +61,7 @@ class Anchors:
 
 
 @dataclass(frozen=True)
-class Found:
+class AlignmentResult:
     """What one way of aligning found.
 
     score: of every pair of users, higher is nearer.
@@ -144,7 +144,7 @@ def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int]
     """
     if not len(anchors):
         raise DataError("anchors: none to judge the alignment by")
-    found = dict.fromkeys(ks, 0.0)
+    ranked_within = dict.fromkeys(ks, 0.0)
     n_targets = 0
     for start in range(0, len(anchors), batch):
         sources, targets = anchors[start : start + batch].T.astype(np.int64)
@@ -155,9 +155,9 @@ def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int]
             raise DataError(f"the scores of source user {worst} are not numbers; the map has diverged")
         own = scores[np.arange(len(sources)), targets][:, None]
         above, equal = (scores > own).sum(axis=1), (scores == own).sum(axis=1)
-        for k in found:
-            found[k] += float(np.clip((k - above) / equal, 0.0, 1.0).sum())
+        for k in ranked_within:
+            ranked_within[k] += float(np.clip((k - above) / equal, 0.0, 1.0).sum())
     return Precision(
-        at={k: total / len(anchors) for k, total in found.items()},
-        chance={k: chance(k, n_targets) for k in found},
+        at={k: total / len(anchors) for k, total in ranked_within.items()},
+        chance={k: chance(k, n_targets) for k in ranked_within},
     )

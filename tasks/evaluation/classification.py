@@ -158,10 +158,10 @@ def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int
 
 def scores(name: str, prediction: Prediction) -> list[Record]:
     """Metrics NAME/SCORE and NAME/CONTROL/SCORE: means over the splits."""
-    found = {name: prediction.scores} | {f"{name}/{control}": of for control, of in prediction.controls.items()}
+    score_sets = {name: prediction.scores} | {f"{name}/{control}": of for control, of in prediction.controls.items()}
     return [
-        record(f"{whose}/{score.replace('_', '-')}", np.mean([getattr(split, score) for split in splits]))
-        for whose, splits in found.items()
+        record(f"{metric}/{score.replace('_', '-')}", np.mean([getattr(split, score) for split in splits]))
+        for metric, splits in score_sets.items()
         for score in splits[0]._fields
     ]
 
@@ -191,16 +191,16 @@ def held_out(n: int, test_share: float, repeats: int, seed: int) -> NDArray[np.b
 
 def label_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Scores:
     """Micro averages over (n, n_labels) zeros and ones."""
-    right, guessed, there = (int(np.count_nonzero(one)) for one in (truth * guess, guess, truth))
-    return Scores(_ratio(right, guessed), _ratio(right, there), _ratio(2 * right, guessed + there))
+    right, guessed, actual = (int(np.count_nonzero(mask)) for mask in (truth * guess, guess, truth))
+    return Scores(_ratio(right, guessed), _ratio(right, actual), _ratio(2 * right, guessed + actual))
 
 
 def class_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Scores:
     """Of (n,) classes from 0: macro precision in both orders, and accuracy, which is micro-F1."""
     n = int(max(truth.max(), guess.max())) + 1
-    right, guessed, there = (np.bincount(one, minlength=n) for one in (truth[truth == guess], guess, truth))
-    occurs = (guessed + there) > 0
-    precision, swapped = (float((right / np.maximum(of, 1))[occurs].mean()) for of in (guessed, there))
+    right, guessed, actual = (np.bincount(classes, minlength=n) for classes in (truth[truth == guess], guess, truth))
+    occurs = (guessed + actual) > 0
+    precision, swapped = (float((right / np.maximum(of, 1))[occurs].mean()) for of in (guessed, actual))
     return Scores(precision, swapped, micro_f1(truth, guess))
 
 
@@ -263,15 +263,15 @@ def _predict(
     scores: list[Scores] = []
     controls: dict[str, list[Scores]] = {}
     for repeat, tested in enumerate(held_out(len(truth), test_share, repeats, seed)):
-        taught = truth[~tested]
+        train_labels = truth[~tested]
         rng = np.random.default_rng([seed, repeat, *b"classifier"])
         # Scikit-learn forgets that a single label was a column.
-        guess = classifier(rows[~tested], taught, rows[tested], rng).reshape(truth[tested].shape)
+        guess = classifier(rows[~tested], train_labels, rows[tested], rng).reshape(truth[tested].shape)
         scores.append(score(truth[tested], guess))
-        for name, without in constant(taught, int(tested.sum())).items():
+        for name, without in constant(train_labels, int(tested.sum())).items():
             controls.setdefault(name, []).append(score(truth[tested], without))
-    return Prediction(tuple(scores), {name: tuple(found) for name, found in controls.items()})
+    return Prediction(tuple(scores), {name: tuple(splits) for name, splits in controls.items()})
 
 
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _ratio(part: int, total: int) -> float:
+    return part / total if total else 0.0

@@ -43,14 +43,16 @@ def ranking_metrics(
     discount = 1.0 / np.log2(np.arange(2, length + 2))
     ideal = np.concatenate([[0.0], np.cumsum(discount)])
     gain = np.cumsum(hits * discount, axis=1)
-    found = np.cumsum(hits, axis=1)
+    hits_within = np.cumsum(hits, axis=1)
     first = np.where(hits.any(axis=1), hits.argmax(axis=1), length)
     result: ByCutoff = {"hit": {}, "ndcg": {}, "recall": {}, "mrr": {}}
     for k in ks:
         reachable = np.minimum(n_relevant, k)
-        result["hit"][k] = float((found[:, k - 1] > 0).mean())
+        result["hit"][k] = float((hits_within[:, k - 1] > 0).mean())
         result["ndcg"][k] = float((gain[:, k - 1] / ideal[reachable]).mean())
-        result["recall"][k] = float((found[:, k - 1] / (n_relevant if recall == "relevant" else reachable)).mean())
+        result["recall"][k] = float(
+            (hits_within[:, k - 1] / (n_relevant if recall == "relevant" else reachable)).mean()
+        )
         result["mrr"][k] = float(np.where(first < k, 1.0 / (first + 1), 0.0).mean())
     return result
 
@@ -97,6 +99,6 @@ def record(metric: str, value: float | np.floating, k: int | None = None) -> Rec
     return {"metric": metric, "k": k, "value": float(value)}
 
 
-def records(protocol: str, found: ByCutoff) -> list[Record]:
+def records(protocol: str, by_cutoff: ByCutoff) -> list[Record]:
     """Metrics of one protocol as records of metric (`protocol/metric`), k and value."""
-    return [record(f"{protocol}/{metric}", value, k) for metric, by_k in found.items() for k, value in by_k.items()]
+    return [record(f"{protocol}/{metric}", value, k) for metric, by_k in by_cutoff.items() for k, value in by_k.items()]

@@ -102,5 +102,5 @@ def next_metrics(ranked: NextItems, ks: Sequence[int]) -> ByCutoff:
         raise ValueError(f"cut-offs must lie in 1..{length}, not {list(ks)}")
     hits = ranked.items[ranked.counted] == ranked.targets[ranked.counted, None]
     ranks = np.where(hits.any(axis=1), hits.argmax(axis=1), length)
-    found = sampled_metrics(ranks, ks)
-    return {"recall": found["hit"], "mrr": found["mrr"]}
+    metrics = sampled_metrics(ranks, ks)
+    return {"recall": metrics["hit"], "mrr": metrics["mrr"]}

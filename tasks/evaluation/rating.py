@@ -35,8 +35,8 @@ def errors(
     Raises:
         ValueError: see `mae`.
     """
-    found = {"mae": mae(ratings, predictions, low, high), "mae/uncut": mae(ratings, predictions)}
+    values = {"mae": mae(ratings, predictions, low, high), "mae/uncut": mae(ratings, predictions)}
     for name, which in (("mae/sensitive", sensitive), ("mae/public", ~sensitive)):
         if which.any():
-            found[name] = mae(ratings[which], predictions[which], low, high)
-    return found
+            values[name] = mae(ratings[which], predictions[which], low, high)
+    return values

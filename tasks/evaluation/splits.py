@@ -87,14 +87,14 @@ def within_users(
     first = start = 0
     while first < len(counts):
         last = max(int(np.searchsorted(ends, start + BLOCK, side="right")), first + 1)
-        mine = counts[first:last]
-        of = np.repeat(np.arange(last - first), mine)
+        sizes = counts[first:last]
+        of = np.repeat(np.arange(last - first), sizes)
         # A number in [user, user + 1) sorts by user, then at random: ten times as fast as sorting by two keys.
         shuffled = np.argsort(of + rng.random(len(of)), kind="stable")
-        position = positions(mine)
+        position = positions(sizes)
         held = np.full(len(of), TRAIN, dtype=np.uint8)
-        held[position < np.repeat((n_test + n_valid)[first:last], mine)] = VALID
-        held[position < np.repeat(n_test[first:last], mine)] = TEST
+        held[position < np.repeat((n_test + n_valid)[first:last], sizes)] = VALID
+        held[position < np.repeat(n_test[first:last], sizes)] = TEST
         result[start + shuffled] = held
         first, start = last, start + len(of)
     return result

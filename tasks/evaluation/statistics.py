@@ -213,11 +213,11 @@ def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> flo
     Raises:
         ValueError: the lengths differ, or a value is not finite.
     """
-    theirs, own = _finite(published), _finite(ours)
-    if len(theirs) != len(own):
-        raise ValueError(f"{len(theirs)} published values beside {len(own)} of ours")
-    first, second = np.triu_indices(len(theirs), 1)
-    printed, measured = np.sign(theirs[first] - theirs[second]), np.sign(own[first] - own[second])
+    reference, own = _finite(published), _finite(ours)
+    if len(reference) != len(own):
+        raise ValueError(f"{len(reference)} published values beside {len(own)} of ours")
+    first, second = np.triu_indices(len(reference), 1)
+    printed, measured = np.sign(reference[first] - reference[second]), np.sign(own[first] - own[second])
     ordered = printed != 0
     if not ordered.any():
         return None

@@ -52,7 +52,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """For every node the nodes it hears from: compressed rows (indptr, sources), both int64."""
+    """For every node its in-neighbours (message senders): compressed rows (indptr, sources), both int64."""
 
     indptr: Tensor
     sources: Tensor
@@ -61,7 +61,7 @@ class Neighbourhoods:
     def bipartite(
         cls, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int, *, loops: bool = True
     ) -> Neighbourhoods:
-        """Nodes are users, then items; edges run both ways, and with `loops` every node hears itself (GERAI, Eq. 3)."""
+        """Nodes are users, then items; edges run both ways, `loops` adds self-loops (GERAI, Eq. 3)."""
         n_nodes = n_users + n_items
         item_nodes = items.astype(np.int64) + n_users
         selves = np.arange(n_nodes if loops else 0)

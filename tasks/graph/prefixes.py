@@ -83,7 +83,7 @@ def prefix_graphs(sequences: Sequences, n_steps: int, *, share: bool = True) -> 
             changed = visits.touched(start)
         else:
             assert versions is not None
-            changed = visits.spread(versions.nodes, versions.since, start)
+            changed = visits.with_neighbours(versions.nodes, versions.since, start)
         current = _Versions.of(*changed, visits.n_events)
         steps.append(_step(current, versions, visits, start))
         versions = current
@@ -158,14 +158,14 @@ class _Visits:
         after = events[events > start]
         return np.concatenate([self.node, self.node[after - 1]]), np.concatenate([events, after])
 
-    def spread(self, nodes: Ids, since: Ids, start: Ids) -> tuple[Ids, Ids]:
+    def with_neighbours(self, nodes: Ids, since: Ids, start: Ids) -> tuple[Ids, Ids]:
         """(node, event): the given ones, and their neighbours in the graph of the prefix that the event ends."""
         row, event = self.so_far(nodes, since)
         time = since[row]
-        back, forth = event > start[event], event < time
+        preceding, following = event > start[event], event < time
         return (
-            np.concatenate([nodes, self.node[event[back] - 1], self.node[event[forth] + 1]]),
-            np.concatenate([since, time[back], time[forth]]),
+            np.concatenate([nodes, self.node[event[preceding] - 1], self.node[event[following] + 1]]),
+            np.concatenate([since, time[preceding], time[following]]),
         )
 
     def so_far(self, nodes: Ids, since: Ids) -> tuple[Ids, Ids]:
@@ -203,15 +203,19 @@ def _step(current: _Versions, before: _Versions | None, visits: _Visits, start: 
     n_sources = visits.n_nodes if before is None else len(before.nodes)
     row, event = visits.so_far(current.nodes, current.since)
     time = current.since[row]
-    forth, back = event < time, event > start[event]
+    following, preceding = event < time, event > start[event]
     n_versions = len(current.nodes)
     return Step(
         owners=torch.from_numpy(visits.node_owners[current.nodes]),
         previous=torch.from_numpy(source(current.nodes, current.since)),
-        successors=_block(row[forth], source(visits.node[event[forth] + 1], time[forth]), n_versions, n_sources),
-        predecessors=_block(row[back], source(visits.node[event[back] - 1], time[back]), n_versions, n_sources),
+        successors=_block(
+            row[following], source(visits.node[event[following] + 1], time[following]), n_versions, n_sources
+        ),
+        predecessors=_block(
+            row[preceding], source(visits.node[event[preceding] - 1], time[preceding]), n_versions, n_sources
+        ),
         visits=_block(row, event, n_versions, visits.n_events),
-        ends=torch.from_numpy(~forth),
+        ends=torch.from_numpy(~following),
     )
 
 

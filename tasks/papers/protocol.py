@@ -133,10 +133,10 @@ def coded(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
     rows = kept(published, keep)
     for name, ids in (("user", user_ids), ("item", item_ids)):
         rows = rows.join(ids.lazy().rename({"original": name, "id": f"_{name}"}), on=name)
-    found = rows.select(*columns, user="_user", item="_item").collect(engine="streaming")
+    coded_rows = rows.select(*columns, user="_user", item="_item").collect(engine="streaming")
     n_rows = published.select(pl.len()).collect().item()
-    require_some(found, f"of {n_rows} rows, with keep = {keep}")
-    return Coded(found, user_ids, item_ids, Count("published", len(user_ids), len(item_ids), n_rows))
+    require_some(coded_rows, f"of {n_rows} rows, with keep = {keep}")
+    return Coded(coded_rows, user_ids, item_ids, Count("published", len(user_ids), len(item_ids), n_rows))
 
 
 def require_some(rows: pl.DataFrame, what: str) -> None:

@@ -38,8 +38,8 @@ def count(table: Table) -> Counts:
         for number, rule in enumerate(table.rules)
         if rule.kind not in ("unique", "row_count")
     }
-    found = frame.select(pl.len().alias("rows"), **sums).collect(engine="streaming").row(0, named=True)
-    rows = found["rows"]
+    totals = frame.select(pl.len().alias("rows"), **sums).collect(engine="streaming").row(0, named=True)
+    rows = totals["rows"]
 
     def broken(number: int, rule: Rule) -> int:
         match rule.kind:
@@ -47,7 +47,7 @@ def count(table: Table) -> Counts:
                 return misfit(rule, rows)
             case "unique":
                 return int(repeated(frame, rule.columns, rows)["rows"].sum())
-        return found[str(number)]
+        return totals[str(number)]
 
     return Counts(rows, tuple(broken(number, rule) for number, rule in enumerate(table.rules)))
 
@@ -122,19 +122,19 @@ def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
     texts = []
     for row in rows.iter_rows(named=True):
         which = ", ".join(f"{column}={row[column]}" for column in table.ids)
-        what = ", ".join(f"{column} is {_short(row[column])}" for column in shown)
-        texts.append(f"row {row['row']}" + (f" ({which})" if which else "") + (f": {what}" if what else ""))
+        cells = ", ".join(f"{column} is {_short(row[column])}" for column in shown)
+        texts.append(f"row {row['row']}" + (f" ({which})" if which else "") + (f": {cells}" if cells else ""))
     return rows["row"].to_list(), texts
 
 
 def rows_of(frame: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
     """For each row of `frame`, how many of `rows` have the same `keys`: (n_rows,) uint32."""
     counts = rows.group_by(keys).len("rows")
-    found = frame.select(keys).join(counts, on=keys, how="left", maintain_order="left", nulls_equal=True)
-    return found["rows"].fill_null(0)
+    joined = frame.select(keys).join(counts, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    return joined["rows"].fill_null(0)
 
 
-def everyone(n_users: int) -> pl.DataFrame:
+def all_users(n_users: int) -> pl.DataFrame:
     """One row per user, by id."""
     return pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
 

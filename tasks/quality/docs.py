@@ -24,7 +24,7 @@ SECTIONS = "{% for section in sections %}{% set section_loop = loop %}{% include
 
 
 def write_docs(
-    verdict: dict[str, Any], judged: Sequence[tuple[str, int, ExpectationSuiteValidationResult]], folder: Path
+    verdict: dict[str, Any], outcomes: Sequence[tuple[str, int, ExpectationSuiteValidationResult]], folder: Path
 ) -> None:
     """Write index.html (the verdict, the failing rows, the files that were read) and one page per table.
 
@@ -32,7 +32,7 @@ def write_docs(
 
     Args:
         verdict: as `tasks.quality.runner.run` returns it.
-        judged: name, number of rows and outcome of each table.
+        outcomes: name, number of rows and outcome of each table.
         folder: an existing, empty one.
     """
     from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
@@ -43,7 +43,7 @@ def write_docs(
     layout = DefaultJinjaPageView().env.from_string(SECTIONS)
     title = f"{verdict['contract']}/{verdict['name']}"
     pages = []
-    for table, rows, outcome in judged:
+    for table, rows, outcome in outcomes:
         sections = ValidationResultsPageRenderer().render(outcome).to_json_dict()["sections"]
         sections = [_escaped(section) for section in sections if section["section_name"] not in OWN_SECTIONS]
         results = [result for result in verdict["results"] if result["table"] == table]

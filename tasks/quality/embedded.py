@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.quality.counting import everyone, rows_of
+from tasks.quality.counting import all_users, rows_of
 from tasks.quality.rules import Table, between, not_null
 
 
@@ -19,7 +19,7 @@ def embedded(frame: pl.DataFrame, schema: Schema) -> list[Table]:
         schema: of the processed data.
     """
     numbers = [column for column in frame.columns if column != "user"]
-    per_user = everyone(schema.n_users)
+    per_user = all_users(schema.n_users)
     per_user = per_user.with_columns(rows=rows_of(per_user, frame, ["user"]))
     return [
         Table(

@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks.contracts import Schema
 from tasks.errors import DataError
-from tasks.quality.counting import everyone, rows_of
+from tasks.quality.counting import all_users, rows_of
 from tasks.quality.rules import Table, between, holds, not_null, row_count, unique
 
 KEYS = ("setting", "seed")
@@ -35,7 +35,7 @@ def embedding_releases(
     widths = frame.group_by("setting").agg(pl.col("width").first().alias("first_width"))
     frame = frame.join(widths, on="setting", how="left", maintain_order="left")
     runs = pl.DataFrame(list(released), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    per_user = runs.join(everyone(schema.n_users), how="cross").rename({"user": "node"})
+    per_user = runs.join(all_users(schema.n_users), how="cross").rename({"user": "node"})
     per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*KEYS, "node"]))
     name = f"{prefix}embeddings"
     return [

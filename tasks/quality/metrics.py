@@ -124,14 +124,14 @@ def embedding_attack_metrics(
         ks: lengths of the lists of accounts.
         joint: whether the system embeds the users of both networks in one space.
     """
-    found: list[tuple[str, int | None]] = []
+    keys: list[tuple[str, int | None]] = []
     for network, schema in networks.items():
         names = [f"{feature.name}/{name}" for feature in schema.sensitive for name in _with_controls("majority")]
         names += [f"links/{attacker}/{kind}" for attacker in ("cosine", "dot", "hadamard") for kind in ("auc", "tpr")]
-        found += [(f"{network}/{name}", None) for name in names]
+        keys += [(f"{network}/{name}", None) for name in names]
     if joint and len(networks) == 2:
-        found += [*(("anchors/precision", k) for k in ks), ("anchors/confident/share", None)]
-    return found
+        keys += [*(("anchors/precision", k) for k in ks), ("anchors/confident/share", None)]
+    return keys
 
 
 def _with_controls(*controls: str) -> list[str]:

@@ -44,23 +44,23 @@ def perturbed_network(
     for tables in releases.values():
         if tables.schema != first or first.n_users != before.schema.n_users:
             raise DataError(f"{tables.folder}/schema.json: not of the users and tables of others; run perturb again")
-    judged = _features(releases, features_epsilon, first, prefix) if first.features else []
+    checked = _features(releases, features_epsilon, first, prefix) if first.features else []
     if "social" in first.tables:
-        judged.append(_social(_scanned(releases, "social"), first, f"{prefix}social"))
+        checked.append(_social(_scanned(releases, "social"), first, f"{prefix}social"))
     if "posts" in first.tables:
-        judged.append(_vocabulary(_scanned(releases, "vocabulary"), first, len(releases), f"{prefix}vocabulary"))
+        checked.append(_vocabulary(_scanned(releases, "vocabulary"), first, len(releases), f"{prefix}vocabulary"))
         posts = _scanned(releases, "posts")
         if words_per_user is None:
-            judged.append(_replaced(posts, first, before, len(releases), f"{prefix}posts"))
+            checked.append(_replaced(posts, first, before, len(releases), f"{prefix}posts"))
         else:
-            judged += _shortened(posts, first, before, words_per_user, f"{prefix}posts")
-    return judged
+            checked += _shortened(posts, first, before, words_per_user, f"{prefix}posts")
+    return checked
 
 
 def _features(
     releases: Mapping[Release, ProcessedTables], features_epsilon: Mapping[str, float], schema: Schema, prefix: str
 ) -> list[Table]:
-    judged = []
+    checked = []
     for epsilon in dict.fromkeys(features_epsilon.values()):
         chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
         contract = contracts.features_schema(schema.columns)
@@ -70,8 +70,8 @@ def _features(
         )
         keys = pl.DataFrame(list(chosen), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
         name = f"{prefix}features epsilon={epsilon:g}"
-        judged += perturbed_features(name, epsilon, frame.collect(), keys, schema)
-    return judged
+        checked += perturbed_features(name, epsilon, frame.collect(), keys, schema)
+    return checked
 
 
 def _social(frame: pl.LazyFrame, schema: Schema, name: str) -> Table:
@@ -104,13 +104,13 @@ def _words(schema: Schema) -> tuple[Rule, ...]:
     """Rules that posts keep whatever was dropped."""
     tokens = pl.col("tokens")
     inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
-    whole = tokens.list.drop_nulls().list.len() == tokens.list.len()
+    complete = tokens.list.drop_nulls().list.len() == tokens.list.len()
     return (
         *not_null("user"),
         between("user", 0, schema.n_users - 1),
         holds("tokens", tokens.is_not_null(), "must not be missing"),
         holds("tokens", tokens.list.len() > 0, "must have one word or more"),
-        holds("tokens", inside & whole, f"must be ids of words, from 0 to {schema.n_words - 1}"),
+        holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
     )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from tasks.contracts import SPLITS, Feature, ProcessedTables, Schema
 from tasks.errors import DataError
-from tasks.quality.counting import everyone, rows_of
+from tasks.quality.counting import all_users, rows_of
 from tasks.quality.rules import (
     Table,
     between,
@@ -36,15 +36,15 @@ def processed(tables: ProcessedTables, prefix: str = "") -> list[Table]:
         tables: of a data set under a protocol, or of one network of a pair.
         prefix: what the names of its tables begin with.
     """
-    judged = []
+    checked = []
     for name in tables.schema.tables:
         if name != "anchors":
-            judged += TABLES[name](tables, prefix + name)
+            checked += TABLES[name](tables, prefix + name)
     for network in tables.schema.networks:
-        judged += processed(tables.network(network), f"{prefix}{network}/")
+        checked += processed(tables.network(network), f"{prefix}{network}/")
     if "anchors" in tables.schema.tables:
-        judged.append(_anchors(tables, prefix))
-    return judged
+        checked.append(_anchors(tables, prefix))
+    return checked
 
 
 def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
@@ -68,14 +68,14 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
         rules.append(known("item", seen, words, where=pl.col("split") == "test"))
     else:
         rules.append(unique("user", "item"))
-    judged = [Table(name, frame, tuple(rules), ids=("user", "item"))]
+    checked = [Table(name, frame, tuple(rules), ids=("user", "item"))]
     if "folds" not in schema.tables:  # where there are folds, it is they that say what is learnt from
         rows = learnt.group_by("user").agg(pl.len().alias("learnt")).collect(engine="streaming")
-        per_user = everyone(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
+        per_user = all_users(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
         per_user = per_user.with_columns(pl.col("learnt").fill_null(0))
         rule = between("learnt", 1, None, "must be 1 or more: every user has something to learn from")
-        judged.append(Table(f"{name} per user", per_user, (rule,), ids=("user",)))
-    return judged
+        checked.append(Table(f"{name} per user", per_user, (rule,), ids=("user",)))
+    return checked
 
 
 def _users(tables: ProcessedTables, name: str) -> list[Table]:
@@ -100,7 +100,7 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
 def _dense(table: str, column: str, size: Callable[[Schema], int]) -> Callable[[ProcessedTables, str], list[Table]]:
     """Ids 0..n-1, each with its own value of `column`."""
 
-    def judged(tables: ProcessedTables, name: str) -> list[Table]:
+    def checked(tables: ProcessedTables, name: str) -> list[Table]:
         n = size(tables.schema)
         rules = (
             row_count(n, n),
@@ -112,7 +112,7 @@ def _dense(table: str, column: str, size: Callable[[Schema], int]) -> Callable[[
         )
         return [Table(name, tables.scan(table), rules, ids=("id",))]
 
-    return judged
+    return checked
 
 
 def _social(tables: ProcessedTables, name: str) -> list[Table]:
@@ -132,14 +132,14 @@ def _social(tables: ProcessedTables, name: str) -> list[Table]:
 def _posts(tables: ProcessedTables, name: str) -> list[Table]:
     schema, tokens = tables.schema, pl.col("tokens")
     inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
-    whole = tokens.list.drop_nulls().list.len() == tokens.list.len()
+    complete = tokens.list.drop_nulls().list.len() == tokens.list.len()
     rules = (
         row_count(1),
         *not_null("user"),
         between("user", 0, schema.n_users - 1),
         holds("tokens", tokens.is_not_null(), "must not be missing"),
         holds("tokens", tokens.list.len() > 0, "must have one word or more"),
-        holds("tokens", inside & whole, f"must be ids of words, from 0 to {schema.n_words - 1}"),
+        holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
     )
     return [Table(name, tables.scan("posts"), rules, ids=("user",))]
 

@@ -71,16 +71,16 @@ def raw(tables: RawTables, prefix: str = "") -> list[Table]:
         for table, column in (("users", "user"), ("items", "item"))
         if table in frames
     }
-    judged = [
+    checked = [
         Table(f"{prefix}{name}", frame, tuple(_rules(name, schema, types[name], listed)), ids=IDS[name])
         for name, frame in frames.items()
         if name in IDS
     ]
     for network in schema.networks:
-        judged += raw(tables.network(network), f"{prefix}{network}/")
+        checked += raw(tables.network(network), f"{prefix}{network}/")
     if "anchors" in frames:
-        judged.append(_anchors(tables, frames["anchors"], types["anchors"], prefix))
-    return judged
+        checked.append(_anchors(tables, frames["anchors"], types["anchors"], prefix))
+    return checked
 
 
 def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.Series]) -> list[Rule]:
@@ -178,15 +178,15 @@ def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str
 
 def _require_one_kind(types: Mapping[str, Types]) -> None:
     for names in (("user", "source", "target"), ("item",)):
-        found = [
+        kinds = [
             (f"{table}: {column}", types[table][column])
             for table in IDS
             if table in types
             for column in RAW_COLUMNS[table]
             if column in names
         ]
-        for where, kind in found[1:]:
-            _require_same(where, kind, *found[0])
+        for where, kind in kinds[1:]:
+            _require_same(where, kind, *kinds[0])
 
 
 def _require_same(where: str, kind: pl.DataType, other: str, expected: pl.DataType) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.contracts import Schema
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
-from tasks.quality.counting import everyone, rows_of
+from tasks.quality.counting import all_users, rows_of
 from tasks.quality.rules import Table, between, finite, holds, in_set, not_null, row_count, unique
 from tasks.quality.values import FLOAT32_SLACK
 
@@ -55,7 +55,7 @@ def perturbed_features(
     bits = [column for feature in schema.features if feature.kind == "categorical" for column in feature.columns]
     released = [pl.any_horizontal(pl.col(feature.columns) != 0) for feature in schema.features]
     frame = frame.with_columns(features_released=pl.sum_horizontal(released))
-    per_user = releases.join(everyone(schema.n_users), how="cross")
+    per_user = releases.join(all_users(schema.n_users), how="cross")
     per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*keys, "user"]))
     return [
         Table(
@@ -94,7 +94,7 @@ def recommendations(
     seen = learnt.collect(engine="streaming")
     frame = frame.with_columns(unseen=rows_of(frame, seen, ["user", "item"]) == 0)
     settings = pl.DataFrame(list(lists), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    per_user = settings.join(everyone(schema.n_users), how="cross")
+    per_user = settings.join(all_users(schema.n_users), how="cross")
     per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*keys, "user"]))
     return [
         Table(

@@ -154,8 +154,8 @@ def finite(column: str) -> Rule:
 
 def known(column: str, values: pl.Series, words: str, where: pl.Expr | None = None) -> Rule:
     """Every value occurs among `values`, which may be many; `where` says in which rows, if not in all."""
-    found = pl.col(column).is_in(values.drop_nulls().unique().implode())
-    return holds(column, found if where is None else pl.when(where).then(found), words)
+    is_known = pl.col(column).is_in(values.drop_nulls().unique().implode())
+    return holds(column, is_known if where is None else pl.when(where).then(is_known), words)
 
 
 def unique(*columns: str) -> Rule:

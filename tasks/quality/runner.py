@@ -44,7 +44,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
     from tasks.quality.docs import write_docs
 
     results: list[dict[str, Any]] = []
-    judged: list[tuple[str, int, ExpectationSuiteValidationResult]] = []
+    outcomes: list[tuple[str, int, ExpectationSuiteValidationResult]] = []
     with _quiet():
         context = _context()
         for table in tables:
@@ -52,7 +52,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
             counts = count(table) if rows > LONG_TABLE else None
             handed = plain(table) if counts is None else counted(table, counts)
             outcome = _validate(context, f"{contract}/{name}", handed)
-            judged.append((table.name, rows, outcome))
+            outcomes.append((table.name, rows, outcome))
             results += _results(table, rows, counts, outcome)
         failed = sum(not result["success"] for result in results)
         verdict = {
@@ -64,7 +64,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
             "checked": dict(checked),
             "results": results,
         }
-        write_docs(verdict, judged, docs)
+        write_docs(verdict, outcomes, docs)
     return verdict
 
 
@@ -134,21 +134,23 @@ def _results(
 ) -> list[dict[str, Any]]:
     """Results of `table`, in the order of its rules, from the outcome of judging it whole, or by `counts`."""
     outcomes = {}
-    for one in outcome.results:
-        assert one.expectation_config is not None
-        outcomes[one.expectation_config.meta["rule"]] = one
+    for result in outcome.results:
+        assert result.expectation_config is not None
+        outcomes[result.expectation_config.meta["rule"]] = result
     results = []
     for number, rule in enumerate(table.rules):
-        one = outcomes[number]
-        if one.exception_info.get("raised_exception", True):
-            raise RuntimeError(f"table {table.name}: {rule.column} {rule.words} was not judged: {one.exception_info}")
+        result = outcomes[number]
+        if result.exception_info.get("raised_exception", True):
+            raise RuntimeError(
+                f"table {table.name}: {rule.column} {rule.words} was not judged: {result.exception_info}"
+            )
         broken, detail = 0, rule.words
         rows: list[int] = []
-        if not one.success:
+        if not result.success:
             if counts is not None:
                 broken = counts.broken[number]
             else:
-                broken = misfit(rule, height) if rule.kind == "row_count" else one.result["unexpected_count"]
+                broken = misfit(rule, height) if rule.kind == "row_count" else result.result["unexpected_count"]
             rows, texts = first_rows(table, rule)
             where = f"{broken} of {height} rows: {'; '.join(texts)}" if rows else f"has {height}"
             detail = f"{rule.words}; {where}"
@@ -157,7 +159,7 @@ def _results(
                 "table": table.name,
                 "expectation": rule.expectation,
                 "column": rule.column,
-                "success": bool(one.success),
+                "success": bool(result.success),
                 "unexpected_count": broken,
                 "rows": rows,
                 "detail": detail,

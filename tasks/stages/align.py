@@ -26,10 +26,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
-from tasks.attacks.embeddings.anchors import guessed, judged
+from tasks.attacks.embeddings.anchors import evaluate, guessed
 from tasks.config.networks import Alignment
 from tasks.config.params import Params, entry, load, options, own_file
-from tasks.evaluation.alignment import Anchors, Found
+from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.models.alignment.ways import by_attributes, finite, from_anchors, from_attributes, from_start
@@ -99,30 +99,30 @@ def plan(name: str, pair: Alignment, inputs: dict[tuple[str, int], Inputs], code
 def complete(unit: Unit, pair: Alignment, config: AlignmentConfig, place: Path, screen: Screen) -> None:
     """Align one setting and seed in every way, judge it, and write the results below `place`."""
     anchors = unit.inputs.anchors(pair)
-    found = attempts(unit, pair, config, anchors, screen)
-    pairs = anchors.known if pair.anchors == "truth" else found[pair.anchors].pairs
+    alignments = attempts(unit, pair, config, anchors, screen)
+    pairs = anchors.known if pair.anchors == "truth" else alignments[pair.anchors].pairs
     sizes = unit.inputs.sizes
     rows = guessed(pair.k, sizes[1])
-    for way, one in found.items():
-        rows += judged(way, one, anchors, sizes, pair.k, unit.seed)
+    for way, alignment in alignments.items():
+        rows += evaluate(way, alignment, anchors, sizes, pair.k, unit.seed)
     table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
     contracts.write(table, place / "anchors.parquet", contracts.ANCHORS)
     write_json(place / "metrics.json", rows)
-    write_json(place / "history.json", {way: one.history for way, one in found.items()})
+    write_json(place / "history.json", {way: alignment.history for way, alignment in alignments.items()})
 
 
 def attempts(
     unit: Unit, pair: Alignment, config: AlignmentConfig, anchors: Anchors, screen: Screen
-) -> dict[str, Found]:
+) -> dict[str, AlignmentResult]:
     """What every way finds: by its name. Of the anchors they are given none that judges."""
-    found: dict[str, Found] = {}
+    alignments: dict[str, AlignmentResult] = {}
     if {"attributes", "attribute-start"} & set(pair.ways):
         by = by_attributes(*unit.inputs.read_attributes(), config.tie_seed)
         if "attributes" in pair.ways:
-            found["attributes"] = by
+            alignments["attributes"] = by
     if not set(pair.all_ways) - {"attributes"}:
         screen.skip()
-        return found
+        return alignments
     source, target = unit.inputs.read_vectors()
     aligner = Aligner(config, source, target)
     if "adversarial" in pair.ways:
@@ -131,14 +131,14 @@ def attempts(
         progress = Progress(unit.progress)
         resume(start, progress)
         start.train(after_epoch(progress, screen))
-        found["adversarial"] = from_start(aligner, source, target, start)
+        alignments["adversarial"] = from_start(aligner, source, target, start)
     else:
         screen.skip()
     if "attribute-start" in pair.ways:
-        found["attribute-start"] = from_attributes(aligner, source, target, by)
+        alignments["attribute-start"] = from_attributes(aligner, source, target, by)
     for way, share in pair.shares.items():
-        found[way] = from_anchors(aligner, source, target, anchors.given(share))
-    return found
+        alignments[way] = from_anchors(aligner, source, target, anchors.given(share))
+    return alignments
 
 
 def resume(start: AdversarialStart, progress: Progress) -> None:
@@ -147,7 +147,7 @@ def resume(start: AdversarialStart, progress: Progress) -> None:
     def read(state: Path) -> None:
         tensors, rest, fresh = load_file(state / "state.safetensors"), read_json(state / "state.json"), start.state()
         for name, diverged in (("criteria", -np.inf), ("losses", np.nan)):
-            rest[name] = [diverged if one is None else one for one in rest[name]]
+            rest[name] = [diverged if value is None else value for value in rest[name]]
         try:
             start.load_state(tensors, rest)
         except Exception:
@@ -211,7 +211,7 @@ def about(anchors: Anchors) -> dict[str, int]:
     """How many anchors there are, judge, may be given to ways, or are left out because a user is in several."""
     return {
         "true": len(anchors.true),
-        "judging": len(anchors.judged),
+        "judging": len(anchors.test),
         "known": len(anchors.known),
         "left_out": len(anchors.true) - anchors.n_usable,
     }

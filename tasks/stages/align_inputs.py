@@ -127,17 +127,17 @@ def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
             )
     networks = params.networks_of(options)
     source = Source.of(options.data, networks)
-    found = {}
+    inputs = {}
     for setting in params.networks_settings(networks):
         for seed in options.seeds:
             tables = folders = None
             if options.embeddings is not None:
                 place = EMBEDDINGS / options.embeddings
-                tables = tuple(embedding_file(place, setting, one, seed) for one in data.schema.networks)
+                tables = tuple(embedding_file(place, setting, name, seed) for name in data.schema.networks)
             if options.reads_attributes:
                 folders = tuple(source.folder(network, setting, seed) for network in data.schema.networks)
-            found[setting, seed] = Inputs(data, tables, folders)
-    return found
+            inputs[setting, seed] = Inputs(data, tables, folders)
+    return inputs
 
 
 def _attributes(place: Path, n_users: int) -> pl.DataFrame:

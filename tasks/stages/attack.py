@@ -168,11 +168,11 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
     alone = unit("ratings alone", known, nothing, (0,), attack.attackers)
     units: Units = {}
     for setting in experiment.settings():
-        who = attack.at(setting)
+        attacker = attack.at(setting)
         for seed in experiment.seeds:
             title = f"{setting} seed {seed}"
             lists = released_lists(name, experiment, setting, seed, known, max(attack.k))
-            units[TRUE, setting, seed] = unit(title, known, lists, who.k, who.attackers)
+            units[TRUE, setting, seed] = unit(title, known, lists, attacker.k, attacker.attackers)
             if setting != BASE:
                 continue
             chance = replace(known, labels=attribute.shuffled(known.labels, seed))
@@ -249,11 +249,11 @@ def as_metrics(kind: str, scores: pl.DataFrame, known: Known) -> pl.DataFrame:
         values["advantage"] = f1 - pl.col("attribute").replace_strict(majority, return_dtype=pl.Float64)
     return pl.concat(
         scores.select(
-            metric=pl.concat_str(pl.lit(kind), "attribute", "attacker", pl.lit(value), separator="/"),
+            metric=pl.concat_str(pl.lit(kind), "attribute", "attacker", pl.lit(name), separator="/"),
             k="k",
-            value=found,
+            value=value,
         )
-        for value, found in values.items()
+        for name, value in values.items()
     )
 
 
@@ -274,10 +274,10 @@ def detection(units: Units, setting: str, seed: int, known: Known, attack: Attri
     """How well one can tell a blurred profile from a true one, as metrics with k = 0."""
     nothing, n_items = np.empty((known.schema.n_users, 0), np.int32), known.schema.n_items
     given = units[BLURRED, setting, seed].known
-    true, blurred = (attribute.profiles(one.users, one.items, nothing, n_items) for one in (known, given))
+    true, blurred = (attribute.profiles(block.users, block.items, nothing, n_items) for block in (known, given))
     differ = (true != blurred).any(axis=1)
-    found = blurring.detect(true[differ], blurred[differ], known.is_target[differ], attack.split_seed)
-    rows = [(f"blurring/detector/{name}", 0, getattr(found, name)) for name in ("auc", "low", "high")]
+    detected = blurring.detect(true[differ], blurred[differ], known.is_target[differ], attack.split_seed)
+    rows = [(f"blurring/detector/{name}", 0, getattr(detected, name)) for name in ("auc", "low", "high")]
     table = pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
     return table.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
 
@@ -295,19 +295,19 @@ def gains(alone: Unit, units: Units, known: Known) -> pl.DataFrame:
     without = right([alone])
     for setting in dict.fromkeys(setting for _, setting, _ in units):
         by_kind = {
-            kind: right([one for (which, where, _), one in units.items() if (which, where) == (kind, setting)])
+            kind: right([part for (which, where, _), part in units.items() if (which, where) == (kind, setting)])
             for kind in (TRUE, RANDOM)
         }
         attacks = by_kind[TRUE]
         if setting == BASE:
             attacks = without | attacks
-        for (name, attacker, k), found in attacks.items():
+        for (name, attacker, k), guesses in attacks.items():
             controls = {"majority": guess[name][None]}
             if k:
                 controls["ratings"] = without[name, attacker, 0]
             if (name, attacker, k) in by_kind[RANDOM]:
                 controls["random"] = by_kind[RANDOM][name, attacker, k]
-            rows += [(setting, name, attacker, k, control, *gain(found, of)) for control, of in controls.items()]
+            rows += [(setting, name, attacker, k, control, *gain(guesses, of)) for control, of in controls.items()]
     return pl.DataFrame(rows, GAINS.names, orient="row").with_columns(pl.col("k").cast(pl.Int32))
 
 

@@ -254,9 +254,9 @@ def other_worlds(world: str, targets: list[Target]) -> list[tuple[Target, NDArra
     return pairs
 
 
-def record(target: str, world: str, found: list[edges.Advantage], attack: EdgeAttack) -> dict[str, Any]:
+def record(target: str, world: str, advantages: list[edges.Advantage], attack: EdgeAttack) -> dict[str, Any]:
     """A record of `edges.EDGES` without system, setting and budget."""
-    mean = edges.mean_advantage(found, seed=attack.seed)
+    mean = edges.mean_advantage(advantages, seed=attack.seed)
     return {
         "target": target,
         "world": world,
@@ -264,7 +264,7 @@ def record(target: str, world: str, found: list[edges.Advantage], attack: EdgeAt
         "low": mean.low,
         "high": mean.high,
         "theory": mean.optimal,
-        "targets": len(found),
+        "targets": len(advantages),
         "trials": attack.trials,
     }
 

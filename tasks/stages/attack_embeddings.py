@@ -94,14 +94,14 @@ class Known:
         if not schema.sensitive:
             return {}
         path = self.network.folder / "users.parquet"
-        found = classes(contracts.read(path, contracts.users_schema(schema.features)), schema.sensitive)
-        for name, of in found.items():
+        labels = classes(contracts.read(path, contracts.users_schema(schema.features)), schema.sensitive)
+        for name, of in labels.items():
             if (known := np.count_nonzero(of != UNKNOWN)) < 2:
                 raise DataError(
                     f"{path}: {name!r} is known of {known} users, and guessing it takes one to learn from and one to "
                     "test; make it no sensitive attribute, or take more users"
                 )
-        return found
+        return labels
 
     @cached_property
     def friends(self) -> NDArray[np.int32]:
@@ -142,8 +142,8 @@ class Released:
     @cached_property
     def truth(self) -> dict[str, str]:
         """Part -> fingerprint of all that its attackers know and are judged on."""
-        found = {name: digest(*known.files) for name, known in self.known.items()}
-        return found | ({BOTH: digest(self.anchors_file)} if BOTH in self.parts else {})
+        digests = {name: digest(*known.files) for name, known in self.known.items()}
+        return digests | ({BOTH: digest(self.anchors_file)} if BOTH in self.parts else {})
 
     def paths(self, setting: str, seed: int, part: str) -> dict[str, Path]:
         """Network -> the embedding that a part is about."""
@@ -152,11 +152,13 @@ class Released:
 
     def counts(self) -> dict[str, int]:
         """How much there is to guess: users of known class, friendships or follows, and anchors."""
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for name, known in self.known.items():
-            found |= {f"{name}/{one}": int(np.count_nonzero(of != UNKNOWN)) for one, of in known.classes.items()}
-            found[f"{name}/links"] = len(known.friends)
-        return found | ({"anchors": len(self.anchors)} if BOTH in self.parts else {})
+            totals |= {
+                f"{name}/{feature}": int(np.count_nonzero(of != UNKNOWN)) for feature, of in known.classes.items()
+            }
+            totals[f"{name}/links"] = len(known.friends)
+        return totals | ({"anchors": len(self.anchors)} if BOTH in self.parts else {})
 
 
 @dataclass(frozen=True)
@@ -193,9 +195,9 @@ def assemble(
     """Put what was found in all parts together as the stage's output."""
     about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.system}
     rows = [
-        about | {"setting": unit.setting, "seed": unit.seed} | found
+        about | {"setting": unit.setting, "seed": unit.seed} | metric
         for unit in units
-        for found in read_json(unit.done / FOUND)
+        for metric in read_json(unit.done / FOUND)
     ]
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
@@ -249,10 +251,10 @@ def attacked(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Re
         first, second = vectors.values()
         return matched(first, second, released.anchors, attack, seed)
     known, rows = released.known[unit.part], vectors[unit.part]
-    found = stolen(unit.part, rows, known.friends, attack, seed)
+    metrics = stolen(unit.part, rows, known.friends, attack, seed)
     for feature in known.network.schema.sensitive:
-        found += guesses(unit.part, rows, feature, known.classes[feature.name], seed)
-    return found
+        metrics += guesses(unit.part, rows, feature, known.classes[feature.name], seed)
+    return metrics
 
 
 def guesses(network: str, vectors: Vectors, feature: Feature, of: NDArray[np.int64], seed: int) -> list[Record]:
@@ -274,10 +276,10 @@ def stolen(
     network: str, vectors: Vectors, friends: NDArray[np.int32], attack: EmbeddingAttack, seed: int
 ) -> list[Record]:
     """How well friends are told from others: metrics NET/links/ATTACKER/{auc, tpr}."""
-    found = steal(vectors, friends, pairs=attack.pairs, known_share=attack.known_share, seed=seed)
+    thefts = steal(vectors, friends, pairs=attack.pairs, known_share=attack.known_share, seed=seed)
     return [
         record(f"{network}/links/{theft.attacker}/{kind}", getattr(theft, kind).value)
-        for theft in found
+        for theft in thefts
         for kind in ("auc", "tpr")
     ]
 
@@ -289,13 +291,13 @@ def matched(
 
     anchors/confident/precision is absent where the confident attacker names nobody.
     """
-    found = reidentify(
+    matches = reidentify(
         similar(first, second), anchors, len(first), seed=seed, ks=attack.k, wanted=attack.wanted_precision
     )
-    metrics = [record("anchors/precision", of.value, k) for k, of in found.at.items()]
-    metrics.append(record("anchors/confident/share", found.confident.share.value))
-    if found.confident.precision is not None:
-        metrics.append(record("anchors/confident/precision", found.confident.precision))
+    metrics = [record("anchors/precision", of.value, k) for k, of in matches.at.items()]
+    metrics.append(record("anchors/confident/share", matches.confident.share.value))
+    if matches.confident.precision is not None:
+        metrics.append(record("anchors/confident/precision", matches.confident.precision))
     return metrics
 
 

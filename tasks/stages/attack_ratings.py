@@ -96,7 +96,7 @@ class Unit(runs.Unit):
     seed: int
 
 
-class Found(BaseModel):
+class AttackErrors(BaseModel):
     """Attacker -> error, and how much there was to attack."""
 
     errors: dict[str, float] = Field(default_factory=dict)
@@ -128,7 +128,7 @@ def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: 
         inputs = read_inputs(experiment, None, config["sensitive_share"])
         released = RUNS / experiment.suite / name / "released" / setting
         for seed in experiment.seeds:
-            seen = {str(one): file_digest(one) for one in sorted(released.rglob(f"seed-{seed}.parquet"))}
+            seen = {str(file): file_digest(file) for file in sorted(released.rglob(f"seed-{seed}.parquet"))}
             decides = [inputs.digest, config["sensitive_share"], seen, attack.model_dump(mode="json"), seed, code]
             label = f"{setting}-seed-{seed}"
             units.append(Unit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed))
@@ -149,19 +149,19 @@ def complete(
 
 def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put what was found at all settings and seeds together as the stage's output."""
-    found = {unit: Found.model_validate(read_json(unit.done / FOUND)) for unit in units}
+    results = {unit: AttackErrors.model_validate(read_json(unit.done / FOUND)) for unit in units}
     rows = [
         (experiment.suite, name, experiment.data, experiment.system, *at, metric_name(attacker), None, value)
-        for at, one in (((unit.setting, unit.seed), one) for unit, one in found.items())
-        for attacker, value in one.errors.items()
+        for at, result in (((unit.setting, unit.seed), result) for unit, result in results.items())
+        for attacker, value in result.errors.items()
     ]
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
         table = pl.DataFrame(rows, contracts.METRICS.names, orient="row")
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-        friends = {f"{unit.setting} seed {unit.seed}": one.known_to_friends for unit, one in found.items()}
-        most = max(one.targets for one in found.values())
+        friends = {f"{unit.setting} seed {unit.seed}": result.known_to_friends for unit, result in results.items()}
+        most = max(result.targets for result in results.values())
         counts = {"targets": most, "known_to_friends": friends}
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
@@ -171,7 +171,7 @@ def metric_name(attacker: str) -> str:
     return f"reconstruction/{attacker}/mae"
 
 
-def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack) -> Found:
+def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack) -> AttackErrors:
     """Every attacker that has something to look at.
 
     Args:
@@ -182,7 +182,7 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
     """
     hidden, shown = learnt.filter("sensitive"), learnt.filter(~pl.col("sensitive"))
     if hidden.is_empty() or shown.is_empty():
-        return Found()
+        return AttackErrors()
     assert schema.scale is not None, "the protocol gives one with the folds"
     low, high = schema.scale.low, schema.scale.high
     ratings = shown["rating"].to_numpy().astype(np.float64)
@@ -195,8 +195,8 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
         items = release.vectors("items", schema.n_items)
         literal = reconstruction.fit(published, items, attack.ridge).vectors
         guesses["published"] = reconstruction.predict(literal, items, targets, published)
-        informed = reconstruction.inform(published, targets, items, attack.damping)
-        guesses["tuned"] = informed.guess(informed.profiles.vectors)
+        tuned = reconstruction.tune(published, targets, items, attack.damping)
+        guesses["tuned"] = tuned.guess(tuned.profiles.vectors)
         if release.has("submissions"):
             submitted = release.received("submissions")
             if not submitted.select(user="sender", item="subject").equals(hidden.select("user", "item")):
@@ -206,14 +206,14 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
                 )
             mean_items = release.vectors("mean-items", schema.n_items)
             for attacker, messages in averages(submitted).items():
-                guesses[attacker] = reconstruction.from_submissions(informed, mean_items, *messages)
+                guesses[attacker] = reconstruction.from_submissions(tuned, mean_items, *messages)
         if release.has("friends"):
-            told = release.received("friends")
-            senders = told["sender"].to_numpy()
-            guesses["friend"], friends = reconstruction.from_friends(informed, senders, *averages(told)["weighted"])
+            received = release.received("friends")
+            senders = received["sender"].to_numpy()
+            guesses["friend"], friends = reconstruction.from_friends(tuned, senders, *averages(received)["weighted"])
     truth = hidden["rating"].to_numpy()
     errors = {attacker: mae(truth, guess, low, high) for attacker, guess in guesses.items()}
-    return Found(errors=errors, targets=len(truth), known_to_friends=friends)
+    return AttackErrors(errors=errors, targets=len(truth), known_to_friends=friends)
 
 
 def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:

@@ -80,8 +80,8 @@ def _features(suite: str, params: Params) -> Iterator[dict[str, Any]]:
             samples = worst_cases.unary_samples(epsilon / sampled, max(widths), SAMPLES, _rng())
             yield _record("feature", "optimised unary encoding", "one category replaced", epsilon / sampled, samples)
         samples = worst_cases.multidimensional_samples(features, epsilon, SAMPLES, _rng())
-        what = f"{sampled} of {len(features)} features, multidimensional"
-        yield _record("feature", what, "all features of one user replaced", epsilon, samples)
+        mechanism = f"{sampled} of {len(features)} features, multidimensional"
+        yield _record("feature", mechanism, "all features of one user replaced", epsilon, samples)
 
 
 def _counts(suite: str, params: Params) -> Iterator[dict[str, Any]]:
@@ -181,11 +181,11 @@ def _published_submissions(suite: str, params: Params) -> Iterator[dict[str, Any
     }
     for claimed, epsilon, iterations, dimension in sorted(budgets):
         noise = SharedNoise("laplace", dimension**0.5 / epsilon)
-        for drew_h, who in ((True, "the recommender, who drew h"), (False, "those who did not draw h")):
+        for drew_h, observer in ((True, "the recommender, who drew h"), (False, "those who did not draw h")):
             samples = worst_cases.submissions_samples(
                 noise, dimension**-0.5, dimension, iterations, SAMPLES, _rng(), drew_h=drew_h
             )
-            neighbouring = f"{VALUE}, in {iterations} iterations, towards {who}"
+            neighbouring = f"{VALUE}, in {iterations} iterations, towards {observer}"
             yield _record("rating", published_mechanism(epsilon), neighbouring, claimed, samples)
 
 

@@ -44,9 +44,9 @@ def audits(suite: str, params: Params, n: int, rng: Callable[[], np.random.Gener
         return
     done: set[tuple[object, ...]] = set()
 
-    def new(*what: object) -> bool:
-        known = what in done
-        done.add(what)
+    def new(*key: object) -> bool:
+        known = key in done
+        done.add(key)
         return not known
 
     for name in releases(suite, params):
@@ -58,18 +58,18 @@ def audits(suite: str, params: Params, n: int, rng: Callable[[], np.random.Gener
         public = release.accounting == "rigorous"
         for budgets in release.settings().values():
             for network, schema in schemas.items():
-                features = tuple(one for one in schema.features if not public or one.bounds == "public")
+                features = tuple(feature for feature in schema.features if not public or feature.bounds == "public")
                 if features and new("feature", features, budgets.features_epsilon):
                     samples = worst_cases.multidimensional_samples(features, budgets.features_epsilon, n, rng())
-                    what = _described(features, budgets.features_epsilon, network)
+                    mechanism = _described(features, budgets.features_epsilon, network)
                     yield record(
-                        "feature", what, "all features of one user replaced", budgets.features_epsilon, samples
+                        "feature", mechanism, "all features of one user replaced", budgets.features_epsilon, samples
                     )
             count = release.count_share * budgets.edges_epsilon
             if new("count", count):
                 samples = worst_cases.counts_samples(count, 1, n, rng())
-                what = "discrete Laplace noise on the number of friendships"
-                yield record("edge", what, "one friendship added or removed", count, samples)
+                mechanism = "discrete Laplace noise on the number of friendships"
+                yield record("edge", mechanism, "one friendship added or removed", count, samples)
             if public and new("cell", budgets.edges_epsilon - count):
                 cell = budgets.edges_epsilon - count
                 samples = worst_cases.cells_samples(cell, n, rng())
@@ -78,8 +78,10 @@ def audits(suite: str, params: Params, n: int, rng: Callable[[], np.random.Gener
                 )
             if budgets.text_epsilon is not None and not public and new("text", budgets.text_epsilon):
                 samples = worst_cases.words_samples(budgets.text_epsilon, n, rng())
-                what = "words replaced by the distance of public vectors"
-                yield record("text", what, "one word replaced by one at a distance of 1", budgets.text_epsilon, samples)
+                mechanism = "words replaced by the distance of public vectors"
+                yield record(
+                    "text", mechanism, "one word replaced by one at a distance of 1", budgets.text_epsilon, samples
+                )
 
 
 def _described(features: tuple[Feature, ...], epsilon: float, network: str) -> str:
@@ -87,4 +89,4 @@ def _described(features: tuple[Feature, ...], epsilon: float, network: str) -> s
 
 
 def _split(read: set[str]) -> list[tuple[str, str, str]]:
-    return [one.partition("/") for one in sorted(read)]
+    return [folder.partition("/") for folder in sorted(read)]

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.attacks.canaries import Canaries, Loses, Watched, Watcher, draw, loss_scores, planted
+from tasks.attacks.canaries import Canaries, Loses, Watched, Watcher, draw, insert, loss_scores
 from tasks.config.attacks import TrainingAudit
 from tasks.config.params import Params, entry, load, options, own_file
 from tasks.errors import ConfigurationError, PrivacyError
@@ -83,7 +83,7 @@ def complete(unit: Unit, name: str, audit: TrainingAudit, params: Params, place:
     records = []
     for record in audited(name, unit.experiment, audit, params):
         records.append(record)
-        screen.step(len({one["setting"] for one in records}))
+        screen.step(len({made["setting"] for made in records}))
     write_json(place / RECORDS, records)
 
 
@@ -130,11 +130,11 @@ def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> Iter
         without_noise = json.dumps(config | control_config, sort_keys=True) + f" {delta}"
         if without_noise not in controls:
             _, of_control = run.scores(config | control_config)
-            controls[without_noise] = {auditor: run.judged(found, delta) for auditor, found in of_control.items()}
-        for auditor, found in scores.items():
+            controls[without_noise] = {auditor: run.evaluate(guesses, delta) for auditor, guesses in of_control.items()}
+        for auditor, guesses in scores.items():
             control = controls[without_noise][auditor]
             about = {"experiment": name, "setting": setting, "model": experiment.system, "auditor": auditor}
-            yield about | _record(run.judged(found, delta), control, entry, delta)
+            yield about | _record(run.evaluate(guesses, delta), control, entry, delta)
 
 
 class Audited:
@@ -168,7 +168,7 @@ class Audited:
         scores = {"network": loss_scores(model, self._reference, self._canaries, self._data.n_items)}
         return model, scores | ({} if watcher is None else {"steps": watcher.scores})
 
-    def judged(self, scores: NDArray[np.float64], delta: float) -> one_run.OneRun:
+    def evaluate(self, scores: NDArray[np.float64], delta: float) -> one_run.OneRun:
         """What scores prove."""
         return one_run.audit(scores, self._canaries.included, self._audit.guesses, delta, self._audit.confidence)
 
@@ -188,34 +188,34 @@ class Audited:
         return self._cls(options(self._cls.Config, config, f"{where}.config, audited", path))
 
     def _fit(self, model: Model, canaries: Canaries, rng: np.random.Generator) -> Model:
-        return model.fit(planted(self._data, canaries, self._rng(3)), rng=rng)
+        return model.fit(insert(self._data, canaries, self._rng(3)), rng=rng)
 
     def _rng(self, use: int) -> np.random.Generator:
         """Canaries and coins, audited training, reference and copied features each have a stream of their own."""
         return np.random.default_rng(self._seeds[use])
 
 
-def _record(found: one_run.OneRun, control: one_run.OneRun, entry: LedgerEntry, delta: float) -> dict[str, Any]:
+def _record(run: one_run.OneRun, control: one_run.OneRun, entry: LedgerEntry, delta: float) -> dict[str, Any]:
     """What is written: the claim is what is accounted for, or what the paper claims where nothing is."""
     claim = entry.claimed_epsilon if entry.accounted_epsilon is None else entry.accounted_epsilon
     p_value = None
     verdict = "no claim"
     if claim is not None:
-        p_value = one_run.p_value(found.canaries, found.guesses, found.correct, claim, delta)
-        verdict = "refuted" if found.epsilon > claim else "consistent" if control.epsilon > claim else "inconclusive"
+        p_value = one_run.p_value(run.canaries, run.guesses, run.correct, claim, delta)
+        verdict = "refuted" if run.epsilon > claim else "consistent" if control.epsilon > claim else "inconclusive"
     return {
         "neighbouring": entry.neighbouring,
         "accounting": entry.accounting,
         "claimed": entry.claimed_epsilon,
         "accounted": entry.accounted_epsilon,
         "delta": delta,
-        "epsilon": found.epsilon,
-        "confidence": found.confidence,
-        "canaries": found.canaries,
-        "guesses": found.guesses,
-        "correct": found.correct,
+        "epsilon": run.epsilon,
+        "confidence": run.confidence,
+        "canaries": run.canaries,
+        "guesses": run.guesses,
+        "correct": run.correct,
         "p_value": p_value,
-        "provable": found.provable,
+        "provable": run.provable,
         "control": control.epsilon,
         "control_correct": control.correct,
         "verdict": verdict,

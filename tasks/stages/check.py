@@ -161,9 +161,9 @@ def processed(key: str, params: Params) -> Subject:
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
 
     def tables() -> list[Table]:
-        found = contracts.read_processed(folder)
-        require_types(found)
-        return suites.processed(found)
+        contents = contracts.read_processed(folder)
+        require_types(contents)
+        return suites.processed(contents)
 
     return Subject(files, tables)
 
@@ -195,12 +195,12 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
     }
     source = PROCESSED / release.data
     expected = [folder / "ledger.json", source / "schema.json", *(place / "schema.json" for place in releases.values())]
-    found = [file for place in (folder, source) for file in sorted(place.rglob("*.parquet"))]
+    files = [file for place in (folder, source) for file in sorted(place.rglob("*.parquet"))]
     budgets = {setting: budget.features_epsilon for setting, budget in release.settings().items()}
     most = release.words_per_user if release.accounting == "rigorous" else None
 
     def tables() -> list[Table]:
-        judged: list[Table] = []
+        checked: list[Table] = []
         before = contracts.read_processed(source)
         read = {which: contracts.read_processed(place) for which, place in releases.items()}
         for which, pair in read.items():
@@ -209,10 +209,10 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
             require_types(pair)
         for network in before.schema.networks:
             of_network = {which: pair.network(network) for which, pair in read.items()}
-            judged += suites.perturbed_network(of_network, budgets, most, before.network(network), f"{network}/")
-        return judged or suites.perturbed_network(read, budgets, most, before, "")
+            checked += suites.perturbed_network(of_network, budgets, most, before.network(network), f"{network}/")
+        return checked or suites.perturbed_network(read, budgets, most, before, "")
 
-    return Subject([*expected, *found], tables)
+    return Subject([*expected, *files], tables)
 
 
 def embedded(key: str, params: Params) -> Subject:
@@ -223,7 +223,7 @@ def embedded(key: str, params: Params) -> Subject:
 
     def tables() -> list[Table]:
         schema = contracts.read_schema(folder / "schema.json")
-        columns = [f"{one.name}.{number}" for one in schema.features for number in range(embedding.dimension)]
+        columns = [f"{feature.name}.{number}" for feature in schema.features for number in range(embedding.dimension)]
         return suites.embedded(contracts.read(file, contracts.features_schema(columns)), schema)
 
     return Subject([folder / "schema.json", folder / "words.json", file], tables)

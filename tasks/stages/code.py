@@ -34,9 +34,9 @@ def main() -> None:
     references.check(params)
     for path in dvc_files.behind(params):
         raise ConfigurationError(f"{path}: behind the parameters or the table of stages; run `dprec pipeline`")
-    found = fingerprints(params)
+    digests = fingerprints(params)
     for file, stages in table.dvc_files(params).items():
-        own = {stage.name: {key: found[stage.name][key] for key in stage.items} for stage in stages}
+        own = {stage.name: {key: digests[stage.name][key] for key in stage.items} for stage in stages}
         with atomic_write(Path(table.code_file(file))) as place:
             place.write_text(json.dumps(own, indent=1) + "\n", encoding="utf-8")
 
@@ -44,12 +44,12 @@ def main() -> None:
 def fingerprints(params: Params, source: Source | None = None) -> dict[str, dict[str, str]]:
     """Stage -> instance -> fingerprint, of every stage that the parameters name, in our tree or in another."""
     source = source or tree()
-    found: dict[str, dict[str, str]] = {}
+    digests: dict[str, dict[str, str]] = {}
     for stages in table.dvc_files(params).values():
         for stage in stages:
-            of_kind = found.setdefault(stage.name, {})
+            of_kind = digests.setdefault(stage.name, {})
             of_kind |= {key: _key(stage, key, source) for key in stage.items}
-    return found
+    return digests
 
 
 def _key(stage: Stage, key: str, source: Source) -> str:
@@ -71,8 +71,8 @@ def fingerprint(stage: str, key: str, params: Params) -> str:
     Raises:
         ConfigurationError: the parameters name no such stage.
     """
-    one = table.named(stage, key, params)
-    return tree().digest(f"{STAGES}.{one.module}", one.plugins(key))
+    node = table.named(stage, key, params)
+    return tree().digest(f"{STAGES}.{node.module}", node.plugins(key))
 
 
 def require_current(module: str, argument: str) -> None:
@@ -84,9 +84,9 @@ def require_current(module: str, argument: str) -> None:
         ConfigurationError: code.json is missing, unreadable, or behind the code.
     """
     params = load()
-    if (found := table.find(module, argument, params)) is None:
+    if (entry := table.find(module, argument, params)) is None:
         return
-    file, stage, key = found
+    file, stage, key = entry
     remedy = "run `dvc repro code` (`dprec run SUITE` does so by itself)"
     try:
         recorded = json.loads(Path(file).read_text(encoding="utf-8"))[stage.name][key]

@@ -97,7 +97,7 @@ def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
     base = [of_unit for label, of_unit in seconds.items() if label.startswith(f"{BASE}-seed-")]
     if not base:
         return {}
-    every = [one for of_seed in base for one in of_seed]
+    every = [record for of_seed in base for record in of_seed]
     return {"epoch_seconds": round(median(every), 3), "training_seconds": round(sum(every) / len(base), 3)}
 
 
@@ -122,9 +122,11 @@ def read_results(suite: str, params: Params) -> Results:
     inputs = {
         (name, stage): read_json(RUNS / suite / name / stage / INPUTS) for name in experiments for stage in stages
     }
-    targets = [one["targets"] for one in inputs.values() if "targets" in one]
-    collects = [one.collects for one in (task, attack) if one is not None and one.collects]
-    more: dict[str, Any] = {name: value for one in collects for name, value in resolve(one)(suite, params).items()}
+    targets = [record["targets"] for record in inputs.values() if "targets" in record]
+    collects = [kind.collects for kind in (task, attack) if kind is not None and kind.collects]
+    more: dict[str, Any] = {
+        name: value for collector in collects for name, value in resolve(collector)(suite, params).items()
+    }
     networks = more.get("networks", ())
     return Results(
         suite=suite,
@@ -142,7 +144,7 @@ def read_results(suite: str, params: Params) -> Results:
         paper=own.paper,
         attack=None if own.attack is None else own.attack.model_dump(mode="json"),
         processed=_processed(data, params),
-        one_run=tuple(_whole(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
+        one_run=tuple(_records(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
         own_noise=True,
@@ -163,15 +165,19 @@ def _words(params: Params, suite: str) -> list[dict[str, Any]]:
             if layer == EMBEDDED.name
         ]
     )
-    return [{"name": name} | one for name in names for one in _whole(EMBEDDED / name / "words.json", embeddings.FIELDS)]
+    return [
+        {"name": name} | record
+        for name in names
+        for record in _records(EMBEDDED / name / "words.json", embeddings.FIELDS)
+    ]
 
 
-def _whole(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
+def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
     """The records of a file, or its only one, each with all fields; empty where there is no such file."""
     if not path.exists():
         return []
-    found = read_json(path)
-    records = found if isinstance(found, list) else [found]
+    content = read_json(path)
+    records = content if isinstance(content, list) else [content]
     for index, record in enumerate(records):
         if lacking := [name for name in fields if name not in record]:
             raise DataError(f"{path}: record {index} has no {lacking[0]!r}; run the stage that writes it again")
@@ -179,7 +185,7 @@ def _whole(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _processed(data: str, params: Params) -> Processed:
-    """What the protocol left of the suite's data, under the name that publications have for it; a twin has its own."""
+    """What the protocol left of the suite's data, under the name of its publication, or that of its replica."""
     schema = read_json(PROCESSED / data / "schema.json")
     published = params.datasets[params.processed[data].dataset].source.replace("_", "-")
     return Processed(published, len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
@@ -223,16 +229,16 @@ def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
 
 
 def _spent(path: Path) -> list[Spent]:
-    found = []
+    entries = []
     for index, record in enumerate(read_json(path)):
         fields: dict[str, Any] = dict(record)
         try:
             setting, seed, network = fields.pop("setting"), fields.pop("seed"), fields.pop("network", "")
-            found.append(Spent(setting, seed, LedgerEntry.model_validate(fields), network))
+            entries.append(Spent(setting, seed, LedgerEntry.model_validate(fields), network))
         except (KeyError, ValidationError) as error:
             problem = " ".join(str(error).split())
             raise DataError(f"{path}: entry {index} is not a ledger entry ({problem}); run train again") from error
-    return found
+    return entries
 
 
 def _synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], source: dict[str, Any]) -> bool:
@@ -251,8 +257,8 @@ def _checks(suite: str, inputs: dict[tuple[str, str], dict[str, Any]]) -> tuple[
     verdict = read_json(QUALITY / "metrics" / f"{suite}.json")
     every = [check for read in inputs.values() for check in read["checks"]]
     every.append({key: verdict[key] for key in SUMMARY})
-    found = {(check["contract"], check["name"]): check for check in every}
-    return tuple(found[key] for key in sorted(found))
+    by_contract = {(check["contract"], check["name"]): check for check in every}
+    return tuple(by_contract[key] for key in sorted(by_contract))
 
 
 if __name__ == "__main__":

@@ -46,16 +46,16 @@ def listing() -> list[Known]:
         ConfigurationError: params.yaml is not valid.
     """
     datasets = load().datasets
-    found: dict[str, tuple[Source, list[str]]] = {}
+    sources: dict[str, tuple[Source, list[str]]] = {}
     for key, target in SOURCES.items():
         module = import_module(target)
-        found[module.SOURCE.name] = (module.SOURCE, [])
+        sources[module.SOURCE.name] = (module.SOURCE, [])
         for name, dataset in datasets.items():
             if dataset.source == key:  # the same data set, or another one that the module can obtain
                 source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
-                found.setdefault(source.name, (source, []))[1].append(name)
+                sources.setdefault(source.name, (source, []))[1].append(name)
     listed = []
-    for source, names in found.values():
+    for source, names in sources.values():
         state = _state(source, names, places())
         listed.append(Known(source, tuple(names), state, _next_step(source, names, state)))
     return sorted(listed, key=lambda known: known.source.synthetic)
@@ -130,22 +130,22 @@ def verified(name: str) -> Iterator[Finding]:
         yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
         format_ = import_module(FORMATS[dataset.format])
         format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
-        found = read_raw(tables)
-        yield from _rows(found, "")
-        yield from _judged(suites.raw(found))
+        loaded = read_raw(tables)
+        yield from _rows(loaded, "")
+        yield from _checked(suites.raw(loaded))
     if name not in load().datasets:
         yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
 
 
-def _rows(found: RawTables, prefix: str) -> Iterator[Finding]:
-    for table in found.schema.tables:
-        rows = found.scan(table).select(pl.len()).collect().item()
+def _rows(raw: RawTables, prefix: str) -> Iterator[Finding]:
+    for table in raw.schema.tables:
+        rows = raw.scan(table).select(pl.len()).collect().item()
         yield Finding(f"table {prefix}{table}", f"{rows:,} rows", True)
-    for network in found.schema.networks:
-        yield from _rows(found.network(network), f"{network}/")
+    for network in raw.schema.networks:
+        yield from _rows(raw.network(network), f"{network}/")
 
 
-def _judged(tables: list[Table]) -> Iterator[Finding]:
+def _checked(tables: list[Table]) -> Iterator[Finding]:
     from tasks.quality.runner import run
 
     with _scratch("docs") as docs:

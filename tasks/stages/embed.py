@@ -24,7 +24,7 @@ from tasks import contracts
 from tasks.config.params import Embedded, entry, load
 from tasks.datasets import glove, word_vectors
 from tasks.datasets.fetch import fetched
-from tasks.datasets.word_vectors import Found, Vocabulary
+from tasks.datasets.word_vectors import Vocabulary, WordVector
 from tasks.datasets.words import Attribute, attribute
 from tasks.errors import ByHandError, DataError
 from tasks.stages.command import run_stage
@@ -54,10 +54,12 @@ def main(name: str) -> None:
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
     attributes = [attribute(feature, users) for feature in schema.features]
     vocabulary, origin = read_vocabulary(name, options) if options.vectors == "glove" else (None, None)
-    words = dict.fromkeys(word for one in attributes for of_value in one.words for word in of_value)
-    found = word_vectors.look_up(words, vocabulary, options.dimension, options.seed)
-    matrix = np.hstack([word_vectors.value_vectors(one.words, found)[one.codes] for one in attributes])
-    columns = [f"{one.name}.{number}" for one in attributes for number in range(options.dimension)]
+    words = dict.fromkeys(word for attribute in attributes for of_value in attribute.words for word in of_value)
+    vectors = word_vectors.look_up(words, vocabulary, options.dimension, options.seed)
+    matrix = np.hstack(
+        [word_vectors.value_vectors(attribute.words, vectors)[attribute.codes] for attribute in attributes]
+    )
+    columns = [f"{attribute.name}.{number}" for attribute in attributes for number in range(options.dimension)]
     table = pl.DataFrame(matrix, schema=columns)
     table = table.insert_column(0, pl.Series("user", np.arange(len(matrix), dtype=np.int32)))
     with atomic_write(EMBEDDED / name) as place:
@@ -65,7 +67,7 @@ def main(name: str) -> None:
         contracts.write(table, place / "features.parquet", contracts.features_schema(columns))
         write_json(place / "schema.json", schema.model_dump(mode="json"))
         about = options.model_dump(mode="json") | {"columns": columns, "vocabulary": origin}
-        write_json(place / "words.json", about | report(attributes, found))
+        write_json(place / "words.json", about | report(attributes, vectors))
 
 
 def read_vocabulary(name: str, options: Embedded) -> tuple[Vocabulary, dict[str, Any]]:
@@ -91,23 +93,26 @@ def read_vocabulary(name: str, options: Embedded) -> tuple[Vocabulary, dict[str,
     return vocabulary, origin
 
 
-def report(attributes: Sequence[Attribute], found: Mapping[str, Found]) -> dict[str, Any]:
+def report(attributes: Sequence[Attribute], vectors: Mapping[str, WordVector]) -> dict[str, Any]:
     """The words of every attribute's values, where the vector of each word is from, and how many users that touches.
 
     `users` counts those with a word of that origin in some attribute.
     """
     n_users = len(attributes[0].codes)
-    affected = {word: np.any([one.affected(word) for one in attributes], axis=0) for word in found}
+    affected = {word: np.any([attribute.affected(word) for attribute in attributes], axis=0) for word in vectors}
     origins = {}
     for how in ("vocabulary", "sub-words", "hashed"):
-        members = [affected[word] for word, one in found.items() if one.how == how]
+        members = [affected[word] for word, vector in vectors.items() if vector.how == how]
         origins[how] = {"words": len(members), "users": int(np.any(members, axis=0).sum()) if members else 0}
     return {
         "n_users": n_users,
-        "attributes": {one.name: dict(zip(one.values, map(list, one.words), strict=True)) for one in attributes},
+        "attributes": {
+            attribute.name: dict(zip(attribute.values, map(list, attribute.words), strict=True))
+            for attribute in attributes
+        },
         "words": {
-            word: {"how": one.how, "parts": list(one.parts), "users": int(affected[word].sum())}
-            for word, one in found.items()
+            word: {"how": vector.how, "parts": list(vector.parts), "users": int(affected[word].sum())}
+            for word, vector in vectors.items()
         },
         "origins": origins,
     }

@@ -103,7 +103,7 @@ def complete(unit: Unit, options: NetworkEmbeddings, source: Source, place: Path
     write_vectors(place / "users.parquet", model.embed())
     write_json(place / "history.json", history)
     write_json(place / runs.SECONDS, seconds)
-    write_json(place / "ledger.json", [one.model_dump(mode="json") for one in model.ledger()])
+    write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
 
 
 def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]]) -> None:
@@ -123,7 +123,7 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
             shutil.copy(unit.done / "users.parquet", file)
             about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
             before = [
-                one.model_dump(mode="json") for one in spent(source, unit.network, unit.setting, unit.seed, kinds)
+                known.model_dump(mode="json") for known in spent(source, unit.network, unit.setting, unit.seed, kinds)
             ]
             entries += [about | entry for entry in [*before, *read_json(unit.done / "ledger.json")]]
             histories.append(about | {"epochs": read_json(unit.done / "history.json")})

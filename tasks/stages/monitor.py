@@ -80,8 +80,8 @@ class Monitor:
             self._best, self._best_epoch = model.weights(), model.epochs_done
         self._write(model)
         left = model.config.epochs - model.epochs_done
-        told = "" if valid is None else f"{self._metric} {valid:.4f}"
-        self._screen.epoch(model.epochs_done, loss, told, left * seconds)
+        validation = "" if valid is None else f"{self._metric} {valid:.4f}"
+        self._screen.epoch(model.epochs_done, loss, validation, left * seconds)
         return self._going(model)
 
     def finish(self, model: Resumable) -> None:

@@ -54,10 +54,10 @@ def embedded(pair: ProcessedTables) -> dict[str, ProcessedTables]:
         DataError: there is none, or a table is not what its contract says.
     """
     networks = {name: pair.network(name) for name in pair.schema.networks}
-    found = {name: network for name, network in networks.items() if "social" in network.schema.tables}
-    if not found:
+    with_friends = {name: network for name, network in networks.items() if "social" in network.schema.tables}
+    if not with_friends:
         raise DataError(f"{pair.folder}/schema.json: has no network with friendships, so there is nobody to embed")
-    return found
+    return with_friends
 
 
 def embeddable(data: str) -> dict[str, int]:
@@ -66,8 +66,8 @@ def embeddable(data: str) -> dict[str, int]:
     Raises:
         DataError: as `embedded`.
     """
-    found = embedded(contracts.read_processed(PROCESSED / data))
-    return {name: network.schema.n_users for name, network in found.items()}
+    tables = embedded(contracts.read_processed(PROCESSED / data))
+    return {name: network.schema.n_users for name, network in tables.items()}
 
 
 def write_vectors(path: Path, vectors: NDArray[np.float32]) -> None:

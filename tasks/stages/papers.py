@@ -15,6 +15,6 @@ def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
     Raises:
         KeyError: there is no such paper.
     """
-    found = import_module(papers.PUBLISHED[paper or papers.DEFAULT]).describe(networks)
-    assert isinstance(found, Paper)
-    return found
+    description = import_module(papers.PUBLISHED[paper or papers.DEFAULT]).describe(networks)
+    assert isinstance(description, Paper)
+    return description

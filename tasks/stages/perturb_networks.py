@@ -80,13 +80,13 @@ def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict
         DataError: there is nothing to perturb, or no word of the posts is public.
         ValueError: a mechanism refuses what it is given.
     """
-    whole = contracts.read_processed(source).schema
+    schema = contracts.read_processed(source).schema
     public = None
     place.mkdir(parents=True)
     if isinstance(options, RigorousNetworks) and options.text_epsilon is not None:
         public, origin = public_words(options)
         write_json(place / "words.json", origin)
-    networks = [read(source / one, one, options, public) for one in whole.networks or ("",)]
+    networks = [read(source / network, network, options, public) for network in schema.networks or ("",)]
     records = []
     for setting, budgets in options.settings().items():
         for seed in options.seeds:
@@ -96,8 +96,8 @@ def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict
                 entries = release(network, options, budgets, (name, setting), seed, folder / network.name)
                 of = {"setting": setting, "seed": seed, "network": network.name}
                 records += [of | entry.model_dump(mode="json") for entry in entries]
-            if whole.networks:
-                pair = whole.model_copy(update={"tables": ()})
+            if schema.networks:
+                pair = schema.model_copy(update={"tables": ()})
                 write_json(folder / "schema.json", pair.model_dump(mode="json"))
     return records
 
@@ -110,8 +110,8 @@ def read(folder: Path, name: str, options: Options, public: Vocabulary | None) -
     """
     tables = contracts.read_processed(folder)
     schema, rigorous, unreleased = tables.schema, isinstance(options, RigorousNetworks), {}
-    features = tuple(one for one in schema.features if not rigorous or one.bounds == "public")
-    if fitted := [one.name for one in schema.features if one not in features]:
+    features = tuple(feature for feature in schema.features if not rigorous or feature.bounds == "public")
+    if fitted := [feature.name for feature in schema.features if feature not in features]:
         unreleased["feature"] = (
             f"Left out, since nothing but the data's own minimum and maximum scales them: {', '.join(fitted)}."
         )
@@ -174,8 +174,8 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
         raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
     names, vectors = names[: options.public_words], vectors[: options.public_words]
     about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
-    found = Vocabulary.of(names, vectors)
-    return found, about | {"words": len(names), "diameter": found.diameter}
+    vocabulary = Vocabulary.of(names, vectors)
+    return vocabulary, about | {"words": len(names), "diameter": vocabulary.diameter}
 
 
 def release(

@@ -29,9 +29,9 @@ DOCS = "../../quality"
 
 def main(name: str) -> None:
     """Write the report of suite `name` and the tables beside its results."""
-    results, report, judged = read(name)
-    page = render(results, report, judged, docs=DOCS)
-    for table, frame in tables(results, judged).items():
+    results, report, tested = read(name)
+    page = render(results, report, tested, docs=DOCS)
+    for table, frame in tables(results, tested).items():
         with atomic_write(RESULTS / name / f"{table}.csv") as place:
             frame.write_csv(place, float_precision=6)
     write(name, page)
@@ -39,8 +39,8 @@ def main(name: str) -> None:
 
 def draw(name: str) -> None:
     """Write the report of suite `name` alone."""
-    results, report, judged = read(name)
-    write(name, render(results, report, judged, docs=DOCS))
+    results, report, tested = read(name)
+    write(name, render(results, report, tested, docs=DOCS))
 
 
 def read(name: str) -> tuple[Results, PaperReport, list[Claim]]:
@@ -64,10 +64,10 @@ def report_of(paper: str | None) -> PaperReport:
     return report
 
 
-def tables(results: Results, judged: list[Claim]) -> dict[str, pl.DataFrame]:
+def tables(results: Results, tested: list[Claim]) -> dict[str, pl.DataFrame]:
     """Name -> what follows from the results, as a table; an empty text is no value."""
-    found = {"comparison": comparison.frame(results), "ledger": ledger.frame(results), "claims": claims.frame(judged)}
-    return {name: table.with_columns(pl.col(pl.String).replace("", None)) for name, table in found.items()}
+    frames = {"comparison": comparison.frame(results), "ledger": ledger.frame(results), "claims": claims.frame(tested)}
+    return {name: table.with_columns(pl.col(pl.String).replace("", None)) for name, table in frames.items()}
 
 
 def write(name: str, page: str) -> None:

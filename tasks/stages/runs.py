@@ -102,21 +102,23 @@ def perform(work: Work[Any], unit: str | None = None, force: bool = False) -> di
     Raises:
         ConfigurationError: there is no such unit.
     """
-    chosen = [one for one in work.units if unit in (None, one.label)]
+    chosen = [candidate for candidate in work.units if unit in (None, candidate.label)]
     if not chosen:
-        labels = ", ".join(one.label for one in work.units)
+        labels = ", ".join(candidate.label for candidate in work.units)
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
     with Screen(work.title, len(chosen) * work.fits) as screen:
         for patient in (False, True):  # what another process works on is waited for once nothing else is left
-            chosen = [one for one in chosen if not _finish(one, work, screen, patient=patient, force=force)]
+            chosen = [
+                candidate for candidate in chosen if not _finish(candidate, work, screen, patient=patient, force=force)
+            ]
     if unit is not None:
         return {}
     work.assemble()
     if work.kept is not None:
         for folder in work.kept.iterdir():
-            if folder not in {one.folder for one in work.units}:
+            if folder not in {candidate.folder for candidate in work.units}:
                 remove(folder)
-    return {"epoch_seconds": {one.label: seconds for one in work.units if (seconds := _seconds(one))}}
+    return {"epoch_seconds": {candidate.label: seconds for candidate in work.units if (seconds := _seconds(candidate))}}
 
 
 def _finish(unit: Unit, work: Work[Any], screen: Screen, *, patient: bool, force: bool) -> bool:
@@ -170,10 +172,10 @@ def verify(folder: Path, owner: str) -> None:
     manifest = read_json(folder / MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("unit") != owner:
         raise DataError(f"{folder}: its manifest is another unit's")
-    expected, found = manifest.get("files"), _files(folder)
-    if expected != found:
-        wrong = sorted({*found, *expected} if isinstance(expected, dict) else found)
-        name = next(name for name in wrong if not isinstance(expected, dict) or expected.get(name) != found.get(name))
+    expected, files = manifest.get("files"), _files(folder)
+    if expected != files:
+        wrong = sorted({*files, *expected} if isinstance(expected, dict) else files)
+        name = next(name for name in wrong if not isinstance(expected, dict) or expected.get(name) != files.get(name))
         raise DataError(f"{folder / name}: not the file that was written")
 
 

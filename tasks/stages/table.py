@@ -58,9 +58,9 @@ def named(stage: str, key: str, params: Params) -> Stage:
     Raises:
         ConfigurationError: there is none.
     """
-    for one in _all(params):
-        if one.name == stage and key in one.items:
-            return one
+    for candidate in _all(params):
+        if candidate.name == stage and key in candidate.items:
+            return candidate
     raise ConfigurationError(f"{stage}@{key}: the parameters name no such stage; `dprec check` shows what there is")
 
 
@@ -103,7 +103,7 @@ def _data(params: Params) -> Iterator[Stage]:
         plugins=lambda key: [Plugin("tasks.datasets", "FORMATS", params.datasets[key].format)],
     )
     yield _check("raw", datasets, deps=("data/interim/${key}",))
-    processed = {name: {"dataset": one.dataset} for name, one in params.processed.items()}
+    processed = {name: {"dataset": protocol.dataset} for name, protocol in params.processed.items()}
     yield Stage(
         "preprocess",
         "preprocess",
@@ -114,7 +114,7 @@ def _data(params: Params) -> Iterator[Stage]:
         plugins=lambda key: [Plugin("tasks.papers", "PROTOCOLS", params.processed[key].protocol)],
     )
     yield _check("processed", {name: {} for name in processed}, deps=("data/processed/${key}",))
-    perturbed = {name: {"data": one.data} for name, one in params.perturbed.items()}
+    perturbed = {name: {"data": perturbation.data} for name, perturbation in params.perturbed.items()}
     checked = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
     yield Stage(
         "perturb",
@@ -127,7 +127,7 @@ def _data(params: Params) -> Iterator[Stage]:
     )
     yield _check("perturbed", perturbed, deps=("data/perturbed/${key}", "data/processed/${item.data}"))
     if params.embedded:
-        embedded = {name: {"data": one.data} for name, one in params.embedded.items()}
+        embedded = {name: {"data": embedding.data} for name, embedding in params.embedded.items()}
         of = {root: ("embedded.${key}",)}
         yield Stage("embed", "embed", embedded, deps=checked, outs=("data/embedded/${key}",), params=of)
         yield _check("embedded", {name: {} for name in embedded}, deps=("data/embedded/${key}",))
@@ -159,7 +159,7 @@ def _check(
 
 def _all_names(suite: Suite) -> list[Any]:
     """Of everything that a suite runs."""
-    own = [[key, *names(one)] for key, one in suite.experiments.items()]
+    own = [[key, *names(experiment)] for key, experiment in suite.experiments.items()]
     return [own, list(suite.embeddings), list(suite.aligned)]
 
 
@@ -182,16 +182,16 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
     if networks:
         yield from _networks(name, suite)
-    data: Items = {key: {"data": one.data} for key, one in suite.experiments.items()}
+    data: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
     against = tuple(f"data/processed/${{item.data}}{file}" for file in task.checked_against)
     learnt = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
     yield Stage(
         "train",
         task.trained_by,
         {
-            key: {"data": one.data, "features": one.features}
-            | (_under(one.features, suite, params) if networks else {})
-            for key, one in suite.experiments.items()
+            key: {"data": experiment.data, "features": experiment.features}
+            | (_under(experiment.features, suite, params) if networks else {})
+            for key, experiment in suite.experiments.items()
         },
         deps=(
             *learnt,
@@ -231,7 +231,9 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
 def _under(features: str, suite: Suite, params: Params) -> dict[str, str]:
     """What the features of an experiment on networks were made from: the embeddings of each alone, and the networks."""
     layer, _, name = features.partition("/")
-    alone = f"embeddings/{found}" if layer == "aligned" and (found := suite.aligned[name].embeddings) else features
+    alone = (
+        f"embeddings/{upstream}" if layer == "aligned" and (upstream := suite.aligned[name].embeddings) else features
+    )
     if layer == "aligned":
         return {"alone": alone, "networks": params.networks_of(suite.aligned[name])}
     return {"alone": alone, "networks": suite.embeddings[name].networks if layer == "embeddings" else features}
@@ -245,15 +247,15 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     yield Stage(
         "embed-networks",
         "embed_networks",
-        {key: {"data": one.data, "networks": one.networks} for key, one in suite.embeddings.items()},
+        {key: {"data": embedding.data, "networks": embedding.networks} for key, embedding in suite.embeddings.items()},
         deps=("data/${item.networks}", f"{data}/schema.json", "data/quality/${item.networks}.json"),
         outs=("data/embeddings/${key}",),
         params=of,
         plugins=lambda key: [model(suite.embeddings[key].model)],
     )
-    embedded: Items = {key: {"data": one.data} for key, one in suite.embeddings.items()}
+    embedded: Items = {key: {"data": embedding.data} for key, embedding in suite.embeddings.items()}
     yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data))
-    aligned: Items = {key: {"data": one.data, "of": one.of} for key, one in suite.aligned.items()}
+    aligned: Items = {key: {"data": alignment.data, "of": alignment.of} for key, alignment in suite.aligned.items()}
     of = {own: (*inherited(suite, "aligned"), "aligned.${key}")}
     yield Stage(
         "align",
@@ -275,7 +277,7 @@ def _audit_training(name: str, suite: Suite) -> Stage:
     """One training run with canaries of each audited setting."""
     assert suite.training_audit is not None
     audited = {key: suite.experiments[key] for key in suite.training_audit.experiments}
-    layers = sorted({one.features for one in audited.values()} | {f"processed/{suite.data}"})
+    layers = sorted({experiment.features for experiment in audited.values()} | {f"processed/{suite.data}"})
     return Stage(
         "audit-training",
         "audit_training",
@@ -294,7 +296,7 @@ def _audit_training(name: str, suite: Suite) -> Stage:
                 *(f"experiments.{key}" for key in audited),
             ),
         },
-        plugins=lambda _: [model(one.model) for one in audited.values()],
+        plugins=lambda _: [model(experiment.model) for experiment in audited.values()],
     )
 
 
@@ -305,8 +307,8 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     experiments = (*inherited(suite, "experiments"), "experiments")
     pairs = (*inherited(suite, "embeddings"), "embeddings", *inherited(suite, "aligned"), "aligned") if networks else ()
-    read = [one.features for one in suite.experiments.values()]
-    read += [one.networks for one in suite.embeddings.values()] + [one.of for one in suite.aligned.values()]
+    read = [experiment.features for experiment in suite.experiments.values()]
+    read += [entry.networks for entry in suite.embeddings.values()] + [entry.of for entry in suite.aligned.values()]
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
     yield Stage(
         "audit",

@@ -15,17 +15,17 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
     """On attributes of everybody who was chosen once, from each experiment's lists."""
     attack = suite.attack
     assert isinstance(attack, AttributeAttack)
-    of, who = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
+    of, targets = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
     yield Stage(
         "targets",
         "targets",
         {name: {}},
         deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
-        outs=(who,),
+        outs=(targets,),
         params={_file(name): ("attack.split_seed", "attack.target_share")},
     )
     attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-    yield _each("attack", name, suite, deps=(who,), plugins=attackers, order=_named)
+    yield _each("attack", name, suite, deps=(targets,), plugins=attackers, order=_named)
 
 
 def edges(name: str, suite: Suite) -> Iterator[Stage]:

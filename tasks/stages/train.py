@@ -76,7 +76,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     """Every setting and seed of experiment `name`."""
     experiment = params.experiments[name]
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
-    judged = [suite.evaluation.model_dump(), suite.training.model_dump()]
+    evaluation = [suite.evaluation.model_dump(), suite.training.model_dump()]
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
@@ -84,7 +84,7 @@ def plan(name: str, params: Params) -> list[Unit]:
         own = model_config(config)
         for seed in experiment.seeds:
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
-            folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, experiment.model, code, judged)
+            folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, experiment.model, code, evaluation)
             units.append(Unit(label, folder, setting, seed, own, inputs))
     return units
 
@@ -113,33 +113,33 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     metrics, recommendations = evaluator.evaluate(model)
     contracts.write(recommendations, place / "recommendations.parquet", evaluator.contract)
     (place / BESIDE).mkdir()
-    for kind, (table, contract) in beside(model).items():
+    for kind, (table, contract) in released_tables(model).items():
         contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
     write_json(place / "metrics.json", metrics)
     write_json(place / "history.json", history)
     write_json(place / runs.SECONDS, seconds)
     entries = ledger(model, experiment, unit, params, evaluator.protects)
-    write_json(place / "ledger.json", [one.model_dump(mode="json") for one in entries])
+    write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
 
 
-def beside(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
+def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
     """What others than the users hold of a fitted model beside what it recommends: kind -> table and its contract."""
-    found: dict[str, tuple[pl.DataFrame, pa.Schema]] = {}
+    tables: dict[str, tuple[pl.DataFrame, pa.Schema]] = {}
     if profiles := model.profiles():
-        found["profiles"] = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True))), contracts.PROFILES
+        tables["profiles"] = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True))), contracts.PROFILES
     observed = model.observed() if isinstance(model, RatingPredictor) else None
     if observed is None:
-        return found
+        return tables
     size = observed.items.shape[1]
     for kind, vectors in (("items", observed.items), ("mean-items", observed.mean_items)):
         table = pl.DataFrame({"node": np.arange(len(vectors), dtype=np.int32), "vector": vectors})
-        found[kind] = table, contracts.embeddings_schema(size)
+        tables[kind] = table, contracts.embeddings_schema(size)
     for kind, received in (("submissions", observed.submissions), ("friends", observed.friends)):
         if received is not None:
             columns = vars(received)
             table = pl.DataFrame({"sender": columns.pop("senders"), "subject": columns.pop("subjects")} | columns)
-            found[kind] = table, contracts.received_schema(size)
-    return found
+            tables[kind] = table, contracts.received_schema(size)
+    return tables
 
 
 def ledger(
@@ -160,8 +160,8 @@ def ledger(
     if learnt not in protected:
         entries.append(unprotected(learnt, f"The model is trained on the true {learnt}s without noise."))
     if (model.reads_features() or model.uses_attributes) and "feature" not in protected:
-        what = "features" if model.reads_features() else "sensitive attributes"
-        entries.append(unprotected("feature", f"The model reads the users' true {what}."))
+        kind = "features" if model.reads_features() else "sensitive attributes"
+        entries.append(unprotected("feature", f"The model reads the users' true {kind}."))
     return entries
 
 

@@ -79,7 +79,7 @@ class Unit(runs.Unit):
 
 
 @dataclass
-class Found:
+class TrainingResult:
     """What one unit came to.
 
     entries: of the ledger what the models themselves spent, each with the network that it is about.
@@ -132,9 +132,9 @@ def plan(name: str, params: Params) -> list[Unit]:
         own = model_config(config)
         for seed in experiment.seeds:
             inputs = digest(*reads(experiment, params, setting, seed))
-            judged = params.suites[experiment.suite].evaluation.seed
+            evaluation_seed = params.suites[experiment.suite].evaluation.seed
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
-            folder = runs.folder_of(kept, label, own, seed, inputs, experiment.model, judged, code)
+            folder = runs.folder_of(kept, label, own, seed, inputs, experiment.model, evaluation_seed, code)
             units.append(Unit(label, folder, setting, seed, own))
     return units
 
@@ -143,23 +143,23 @@ def reads(experiment: Experiment, params: Params, setting: str, seed: int) -> li
     """All files and folders that one setting and seed is made and judged from."""
     networks = embeddable(experiment.data)
     layer, name = experiment.features.split("/")
-    found = [PROCESSED / experiment.data]
+    paths = [PROCESSED / experiment.data]
     if layer == "aligned":
-        found.append(ALIGNED / name / setting / f"seed-{seed}")
+        paths.append(ALIGNED / name / setting / f"seed-{seed}")
         layer, name = "embeddings", _embeddings_of(name, params)
         alone = params.embeddings[name].networks
-        found += [Source.of(experiment.data, alone).folder(network, setting, seed) for network in networks]
+        paths += [Source.of(experiment.data, alone).folder(network, setting, seed) for network in networks]
     if layer == "embeddings":
-        return found + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
+        return paths + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
     source = Source.of(experiment.data, experiment.features)
-    return found + [source.folder(network, setting, seed) for network in networks]
+    return paths + [source.folder(network, setting, seed) for network in networks]
 
 
 def complete(unit: Unit, experiment: Experiment, params: Params, place: Path, screen: Screen) -> None:
     """Embed and judge one unit, and write its results below `place`."""
-    found = learnt(unit, experiment, params, screen)
+    trained = learnt(unit, experiment, params, screen)
     metrics = []
-    for network, vectors in found.vectors.items():
+    for network, vectors in trained.vectors.items():
         write_vectors(place / f"{network}.parquet", vectors)
         tables = contracts.read_processed(PROCESSED / experiment.data / network)
         if tables.schema.labels:
@@ -167,32 +167,32 @@ def complete(unit: Unit, experiment: Experiment, params: Params, place: Path, sc
             seed = split_seed(params.suites[experiment.suite].evaluation.seed, unit.seed)
             metrics += interests(network, vectors, labels, seed=seed)
     write_json(place / "metrics.json", metrics)
-    write_json(place / "history.json", found.histories)
-    write_json(place / runs.SECONDS, found.seconds)
-    write_json(place / "ledger.json", found.entries)
+    write_json(place / "history.json", trained.histories)
+    write_json(place / runs.SECONDS, trained.seconds)
+    write_json(place / "ledger.json", trained.entries)
 
 
-def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
+def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
     """The embeddings of one setting and seed, and what they cost."""
     layer, name = experiment.features.split("/")
     if layer == "embeddings":
         screen.skip()
-        return Found(taken_over(name, experiment.data, unit))
+        return TrainingResult(taken_over(name, experiment.data, unit))
     if layer == "aligned":
         return joined(unit, experiment, params, screen)
     cls = model_class(experiment.model)
     assert issubclass(cls, UserEmbedder), "main lets no other model pass"
-    source, found = Source.of(experiment.data, experiment.features), Found()
+    source, trained = Source.of(experiment.data, experiment.features), TrainingResult()
     for number, network in enumerate(embeddable(experiment.data)):
         model = cls(cls.Config.model_validate(unit.config))
         data = read(source, network, unit.setting, unit.seed)
         label = f"{unit.setting} {network} seed {unit.seed}"
         rng, progress = np.random.default_rng([unit.seed, number]), unit.progress / network
-        found.histories[network], seconds = fit(model, data, rng, progress, screen, label)
-        found.seconds += seconds
-        found.vectors[network] = model.embed()
-        found.entries += records(model.ledger(), network)
-    return found
+        trained.histories[network], seconds = fit(model, data, rng, progress, screen, label)
+        trained.seconds += seconds
+        trained.vectors[network] = model.embed()
+        trained.entries += records(model.ledger(), network)
+    return trained
 
 
 def taken_over(name: str, data: str, unit: Unit) -> Vectors:
@@ -203,25 +203,25 @@ def taken_over(name: str, data: str, unit: Unit) -> Vectors:
     }
 
 
-def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> Found:
+def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
     """Both networks embedded together, from what was learnt of each and the anchors that were found."""
     cls = model_class(experiment.model)
     assert issubclass(cls, PairEmbedder), "main lets no other model pass"
     aligned = experiment.features.split("/")[1]
     alone = _embeddings_of(aligned, params)
-    start, found = taken_over(alone, experiment.data, unit), Found()
+    start, trained = taken_over(alone, experiment.data, unit), TrainingResult()
     source = Source.of(experiment.data, params.embeddings[alone].networks)
     first, second = embeddable(experiment.data)
     path = ALIGNED / aligned / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
     anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
-    first_network, second_network = (read(source, one, unit.setting, unit.seed) for one in (first, second))
+    first_network, second_network = (read(source, network, unit.setting, unit.seed) for network in (first, second))
     pair = PairData((first_network, second_network), anchors, (start[first], start[second]))
     model = cls(cls.Config.model_validate(unit.config))
     label = f"{unit.setting} seed {unit.seed}"
     rng = np.random.default_rng(unit.seed)
-    found.histories["both"], found.seconds = fit(model, pair, rng, unit.progress, screen, label)
-    found.vectors = dict(zip((first, second), model.embed(), strict=True))
-    return found
+    trained.histories["both"], trained.seconds = fit(model, pair, rng, unit.progress, screen, label)
+    trained.vectors = dict(zip((first, second), model.embed(), strict=True))
+    return trained
 
 
 def inherited(unit: Unit, experiment: Experiment, params: Params) -> list[dict[str, Any]]:
@@ -240,14 +240,14 @@ def inherited(unit: Unit, experiment: Experiment, params: Params) -> list[dict[s
             for record in records(spent(source, network, unit.setting, unit.seed, cls.reads), network)
         ]
     known = anchors_entry(params.aligned[name]) if layer == "aligned" else None
-    found, of = [], {"setting": unit.setting, "seed": unit.seed}
+    entries, of = [], {"setting": unit.setting, "seed": unit.seed}
     for record in read_json(
         EMBEDDINGS / (_embeddings_of(name, params) if layer == "aligned" else name) / "ledger.json"
     ):
         if {key: record.pop(key) for key in of} == of:
             network = record.pop("network")
-            found += records([LedgerEntry.model_validate(record)], network)
-    return found + records([known] if known else [], "")
+            entries += records([LedgerEntry.model_validate(record)], network)
+    return entries + records([known] if known else [], "")
 
 
 def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]]:

@@ -70,8 +70,8 @@ def main(name: str) -> None:
     with atomic_write(path) as place:
         table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
     best = max(trials, key=lambda row: row["valid"])
-    found = f"{best['metric']} {best['valid']:.4f}"
-    print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({found})")
+    validation = f"{best['metric']} {best['valid']:.4f}"
+    print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({validation})")
 
 
 def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import stats
 
-from tasks.attacks.canaries import Canaries, Watcher, draw, loss_scores, planted
+from tasks.attacks.canaries import Canaries, Watcher, draw, insert, loss_scores
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.privacy.audits import one_run
@@ -37,9 +37,9 @@ def audited(seed: int = 0, **override: float) -> tuple[one_run.OneRun, one_run.O
     made_up = draw(data, M, EACH, of_canaries)
     model = DPAE(DPAEConfig.model_validate(CONFIG | override))
     model.watch = watcher = Watcher(model, made_up, data)
-    model.fit(planted(data, made_up, of_others), rng=of_training)
+    model.fit(insert(data, made_up, of_others), rng=of_training)
     plain = DPAE(model.config.model_copy(update={"epsilon": math.inf}))
-    reference = plain.fit(planted(data, made_up.all_out(), of_others), rng=of_others)
+    reference = plain.fit(insert(data, made_up.all_out(), of_others), rng=of_others)
     scores = loss_scores(model, reference, made_up, N_ITEMS), watcher.scores
     network, steps = (one_run.audit(score, made_up.included, M // 2, 1e-4, 0.95) for score in scores)
     return network, steps
@@ -80,7 +80,7 @@ def test_only_those_who_are_in_have_interactions_and_real_users_keep_theirs() ->
         attributes={"gender": np.ones(N_USERS, np.int64)},
     )
     made_up = draw(data, M, EACH, np.random.default_rng(0))
-    both = planted(data, made_up, np.random.default_rng(2))
+    both = insert(data, made_up, np.random.default_rng(2))
     assert both.n_users == N_USERS + M
     assert np.array_equal(both.users[: len(data.users)], data.users)
     assert np.array_equal(both.items[: len(data.items)], data.items)
@@ -92,7 +92,7 @@ def test_only_those_who_are_in_have_interactions_and_real_users_keep_theirs() ->
     turned = Canaries(made_up.items, ~made_up.included)
     assert both.features is not None
     assert data.features is not None
-    assert np.array_equal(both.features, planted(data, turned, np.random.default_rng(2)).features)
+    assert np.array_equal(both.features, insert(data, turned, np.random.default_rng(2)).features)
     assert set(map(tuple, both.features[N_USERS:].tolist())) <= set(map(tuple, data.features.tolist()))
 
 
@@ -106,7 +106,7 @@ def test_a_canary_that_is_out_leaves_no_trace() -> None:
     for items in (made_up.items, others):
         model = DPAE(DPAEConfig.model_validate(CONFIG | {"epochs": 2}))
         model.fit(
-            planted(data, Canaries(items, made_up.included), np.random.default_rng(1)), rng=np.random.default_rng(2)
+            insert(data, Canaries(items, made_up.included), np.random.default_rng(1)), rng=np.random.default_rng(2)
         )
         weights.append(model.network.items)
     assert torch.equal(*weights)
@@ -146,14 +146,14 @@ def test_what_cannot_be_audited_is_refused() -> None:
     made_up = draw(data, 5, 2, rng)
     order = Sequences.from_events(data.users, data.items)
     with pytest.raises(DataError, match="no order"):
-        planted(replace(data, sequences=order), made_up, rng)
+        insert(replace(data, sequences=order), made_up, rng)
 
 
 def test_canaries_rate_as_high_as_anybody() -> None:
     data = popular()
     rated = replace(data, ratings=np.random.default_rng(0).integers(1, 6, len(data.items)).astype(np.float32))
     made_up = draw(rated, 6, 2, np.random.default_rng(0))
-    whole = planted(rated, made_up, np.random.default_rng(1))
+    whole = insert(rated, made_up, np.random.default_rng(1))
     assert whole.ratings is not None
     assert set(whole.ratings[whole.users >= data.n_users]) == {5.0}
     assert set(made_up.rows(N_ITEMS).unique().tolist()) == {0.0, 5.0}

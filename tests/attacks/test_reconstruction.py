@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.attacks import reconstruction
-from tasks.attacks.reconstruction import Informed, Published, Targets
+from tasks.attacks.reconstruction import Published, Targets, TunedAttacker
 from tasks.evaluation.rating import mae
 
 N_USERS, N_ITEMS, SIZE = 80, 60, 3
@@ -38,8 +38,8 @@ class World:
         """What is submitted about the targets, without noise."""
         return 2 * self.errors[:, None] * self.users[self.targets.users]
 
-    def informed(self) -> Informed:
-        return reconstruction.inform(self.published, self.targets, self.items, 5.0)
+    def informed(self) -> TunedAttacker:
+        return reconstruction.tune(self.published, self.targets, self.items, 5.0)
 
 
 def world(seed: int = 0, n_items: int = N_ITEMS) -> World:
@@ -156,7 +156,7 @@ def test_ridge_and_share_are_those_that_predict_published_ratings_best(scale: fl
     its, grid = world(), np.linspace(0, 1, 101)
     known, truth = its.published, its.published.ratings
     items = its.items + scale * np.random.default_rng(7).normal(0, 0.3, its.items.shape)
-    informed = reconstruction.inform(known, its.targets, items, 5.0)
+    informed = reconstruction.tune(known, its.targets, items, 5.0)
     control = reconstruction.public_left_out(known, 5.0)
     left_out = [
         reconstruction.left_out(known, items, reconstruction.fit(known, items, ridge))
@@ -298,7 +298,7 @@ def test_item_vectors_of_pure_noise_leave_the_control() -> None:
     its = world()
     junk = np.random.default_rng(4).normal(0, 50, its.items.shape)
     control = reconstruction.public(its.published, its.targets, 5.0)
-    informed = reconstruction.inform(its.published, its.targets, junk, 5.0)
+    informed = reconstruction.tune(its.published, its.targets, junk, 5.0)
     literal = reconstruction.fit(its.published, junk, 1e-6).vectors
     assert informed.share > 0.8
     assert error(informed.guess(informed.profiles.vectors), its) == pytest.approx(error(control, its), abs=0.03)

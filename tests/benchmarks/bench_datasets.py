@@ -1,7 +1,7 @@
-"""From raw files to checked contracts: seconds and peak memory of every stage, on synthetic twins.
+"""From raw files to checked contracts: seconds and peak memory of every stage, on synthetic replicas.
 
 `python -m tests.benchmarks.bench_datasets` runs all at 5 % of the official sizes; `--scale 1 tmall` one at its official
-size (tens of millions of rows, gigabytes of disk). Making the twin is shown and not counted: it stands in for a file
+size (tens of millions of rows, gigabytes of disk). Making the replica is shown and not counted: it stands in for a file
 that a user has.
 """
 
@@ -61,7 +61,7 @@ def measure(name: str, scale: float, folder: Path) -> None:
         kind, _, layer = stage.partition(" ")
         seconds, gigabytes = timed([sys.executable, "-m", f"tasks.stages.{kind}", f"{layer}{name}"], folder)
         total += seconds if kind != "download" else 0
-        note = " (making the twin: not counted)" if kind == "download" else ""
+        note = " (making the replica: not counted)" if kind == "download" else ""
         print(f"{name:<10}{scale:>7g}  {stage.rstrip('/'):<18}{seconds:>9.1f}{gigabytes:>9.2f}{note}", flush=True)
     print(f"{name:<10}{scale:>7g}  {'raw to contracts':<18}{total:>9.1f}", flush=True)
 

@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from tasks.datasets import fetch
-from tasks.datasets.fetch import FormFile, Patience, Places, RemoteFile, fetched
+from tasks.datasets.fetch import FormFile, Places, RemoteFile, RetryPolicy, fetched
 from tasks.errors import ByHandError, DataError
 from tests.datasets.server import serve
 
 CONTENT = random.Random(0).randbytes(300_000)
-QUICK = Patience(attempts=4, first_wait=0.001, timeout=5)
+QUICK = RetryPolicy(attempts=4, first_wait=0.001, timeout=5)
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from tasks.datasets.synthetic.homophily import (
-    Crowd,
     People,
+    Population,
     by_taste,
     follow,
     follow_twice,
@@ -169,28 +169,30 @@ def test_attributes_have_their_shares_and_depend_on_taste_as_strongly_as_asked(p
 
 
 @pytest.fixture(scope="module")
-def crowd() -> Crowd:
+def population() -> Population:
     rng = np.random.default_rng(9)
     sizes = {"interests": (0.5, 0.3, 0.2), "occupations": (4, 3, 2, 1), "topics": (3, 2, 2, 1, 1, 1)}
     return gather(rng, (3000, 2500), 1500, **sizes, community_size=60)  # type: ignore[arg-type]
 
 
-def test_two_networks_share_as_many_people_as_asked_for_and_a_persons_place_tells_nothing(crowd: Crowd) -> None:
-    first, second = crowd.members
-    assert (len(np.unique(first)), len(np.unique(second)), len(crowd.people)) == (3000, 2500, 4000)
+def test_two_networks_share_as_many_people_as_asked_for_and_a_persons_place_tells_nothing(
+    population: Population,
+) -> None:
+    first, second = population.members
+    assert (len(np.unique(first)), len(np.unique(second)), len(population.people)) == (3000, 2500, 4000)
     _, one, two = np.intersect1d(first, second, return_indices=True)
     assert len(one) == 1500
     assert abs(np.corrcoef(one, two)[0, 1]) < 0.1
 
 
-def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gender(crowd: Crowd) -> None:
-    number = crowd.interests.sum(axis=1)
+def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gender(population: Population) -> None:
+    number = population.interests.sum(axis=1)
     np.testing.assert_allclose(np.bincount(number)[1:] / 4000, (0.5, 0.3, 0.2), atol=0.03)
-    favourite = crowd.people.taste.argmax(axis=1)
-    assert crowd.interests[np.arange(4000), favourite].mean() > 0.75
-    assert crowd.occupations[np.arange(4000), crowd.occupation].all()
-    assert set(crowd.occupations.sum(axis=1)) == {1, 2}
-    assert 0.47 < crowd.gender.mean() < 0.53
+    favourite = population.people.taste.argmax(axis=1)
+    assert population.interests[np.arange(4000), favourite].mean() > 0.75
+    assert population.occupations[np.arange(4000), population.occupation].all()
+    assert set(population.occupations.sum(axis=1)) == {1, 2}
+    assert 0.47 < population.gender.mean() < 0.53
 
 
 def test_labels_are_known_of_so_many_users_and_are_whole_where_they_are() -> None:

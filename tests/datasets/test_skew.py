@@ -6,7 +6,7 @@ from tasks.datasets.synthetic import skew
 from tasks.datasets.synthetic.skew import (
     Deal,
     Grades,
-    Shelves,
+    Strata,
     activity,
     allot,
     blocks,
@@ -14,10 +14,10 @@ from tasks.datasets.synthetic.skew import (
     draw_pairs,
     everything_once,
     ids,
+    integer_weights,
     long_tail,
     phases,
     sittings,
-    whole,
 )
 
 FALSE_ALARM = 1e-4
@@ -28,9 +28,9 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(11)
 
 
-def shelves(rng: np.random.Generator, n_items: int, n_shelves: int) -> Shelves:
-    shelf = rng.permutation(np.arange(n_items) % n_shelves)
-    return Shelves(shelf, long_tail(rng, n_items, 6.0, 0.4), n_shelves)
+def strata(rng: np.random.Generator, n_items: int, n_strata: int) -> Strata:
+    stratum = rng.permutation(np.arange(n_items) % n_strata)
+    return Strata(stratum, long_tail(rng, n_items, 6.0, 0.4), n_strata)
 
 
 def test_popularity_falls_by_the_factor_asked_for_and_is_exact_to_add(rng: np.random.Generator) -> None:
@@ -43,21 +43,21 @@ def test_popularity_falls_by_the_factor_asked_for_and_is_exact_to_add(rng: np.ra
 
 @pytest.mark.parametrize(("total", "most"), [(2_000, 2), (40_000, 900), (899_000, 900), (900_000, 900), (1_000, 900)])
 def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, most: int) -> None:
-    found = activity(rng, 1_000, total, least=1, most=most, spread=1.2)
+    found = activity(rng, 1_000, total, least=1, most=most, sigma=1.2)
     assert found.sum() == total
     assert found.min() >= 1
     assert found.max() <= most
 
 
 def test_activity_has_a_log_normal_tail(rng: np.random.Generator) -> None:
-    surplus = activity(rng, 100_000, 10_000_000, least=20, most=100_000, spread=1.25) - 20
+    surplus = activity(rng, 100_000, 10_000_000, least=20, most=100_000, sigma=1.25) - 20
     assert np.mean(surplus) / np.median(surplus) == pytest.approx(np.exp(1.25**2 / 2), rel=0.03)
 
 
 def test_activity_that_cannot_be_is_refused(rng: np.random.Generator) -> None:
     for total in (19, 31):  # 2 to 3 each
         with pytest.raises(ValueError, match="10 with at most 1 each cannot have"):
-            activity(rng, 10, total, least=2, most=3, spread=1)
+            activity(rng, 10, total, least=2, most=3, sigma=1)
 
 
 def test_what_is_allotted_is_in_proportion_up_to_the_most(rng: np.random.Generator) -> None:
@@ -82,7 +82,7 @@ def test_ids_have_gaps_and_end_with_the_last(rng: np.random.Generator) -> None:
 def test_choices_follow_the_weights_of_their_row(rng: np.random.Generator) -> None:
     weights = np.array([[1.0, 0.0, 3.0], [5.0, 4.0, 1.0]])
     rows = np.repeat([1, 0], [30_000, 20_000])
-    found = choose(rng, whole(weights), rows)
+    found = choose(rng, integer_weights(weights), rows)
     for row, number in ((0, 20_000), (1, 30_000)):
         counts = np.bincount(found[rows == row], minlength=3)
         assert (counts[weights[row] == 0] == 0).all()
@@ -91,8 +91,8 @@ def test_choices_follow_the_weights_of_their_row(rng: np.random.Generator) -> No
         assert chisquare(counts[some], expected[some]).pvalue > FALSE_ALARM
 
 
-def test_a_shelf_gives_its_own_items_by_popularity(rng: np.random.Generator) -> None:
-    items = Shelves(np.array([1, 0, 1, 1, 3]), np.array([2.0, 7.0, 5.0, 1.0, 9.0]), 4)
+def test_a_stratum_gives_its_own_items_by_popularity(rng: np.random.Generator) -> None:
+    items = Strata(np.array([1, 0, 1, 1, 3]), np.array([2.0, 7.0, 5.0, 1.0, 9.0]), 4)
     assert items.sizes.tolist() == [1, 3, 0, 1]
     assert items.mass.tolist() == [7, 8, 0, 9]
     counts = np.bincount(items.pick(rng, np.ones(40_000, dtype=np.int64)), minlength=5)
@@ -102,7 +102,7 @@ def test_a_shelf_gives_its_own_items_by_popularity(rng: np.random.Generator) -> 
 
 
 def test_pairs_are_distinct_and_as_many_as_asked_for(rng: np.random.Generator) -> None:
-    items = shelves(rng, 200, 5)
+    items = strata(rng, 200, 5)
     quota = np.concatenate([rng.integers(0, 60, 500), [200, 199, 1, 0]])
     sure = everything_once(rng, 200, quota)
     users, found = draw_pairs(rng, np.exp(rng.standard_normal((len(quota), 5))), items, quota, sure)
@@ -119,9 +119,9 @@ def test_pairs_are_drawn_as_without_replacement(
 ) -> None:
     """Against the slow way: one draw after the other, by taste times popularity of what is left."""
     monkeypatch.setattr(skew, "TOO_MANY", 100 if raced else 1)
-    items = Shelves(np.array([0, 0, 0, 1, 1, 1]), np.array([9.0, 3.0, 1.0, 8.0, 4.0, 1.0]), 2)
+    items = Strata(np.array([0, 0, 0, 1, 1, 1]), np.array([9.0, 3.0, 1.0, 8.0, 4.0, 1.0]), 2)
     taste = np.array([1.0, 3.0])
-    chance = taste[items.shelf] * items.weight
+    chance = taste[items.stratum] * items.weight
     n, none = 20_000, (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     _, found = draw_pairs(rng, np.tile(taste, (n, 1)), items, np.full(n, 2), none)
     slow = [rng.choice(6, 2, replace=False, p=chance / chance.sum()) for _ in range(n)]
@@ -139,11 +139,11 @@ def test_what_everybody_must_have_fits_exactly(rng: np.random.Generator) -> None
 
 
 def test_every_item_is_dealt_its_due_however_the_rows_come(rng: np.random.Generator) -> None:
-    items = shelves(rng, 300, 7)
+    items = strata(rng, 300, 7)
     rows = rng.permutation(np.concatenate([np.repeat(np.arange(7), 3 * items.sizes), rng.integers(0, 7, 600)]))
     deal = Deal(items, np.bincount(rows, minlength=7), least=3)
     found = np.concatenate([deal(rng, part) for part in np.split(rows, [1, 40, 41, 900])])
-    assert (items.shelf[found] == rows).all()
+    assert (items.stratum[found] == rows).all()
     counts = np.bincount(found, minlength=300)
     assert counts.min() >= 3
     assert np.corrcoef(counts - 3, items.weight)[0, 1] > 0.5
@@ -172,14 +172,14 @@ def test_grades_have_the_shares_asked_for_in_the_order_of_scores(rng: np.random.
     assert set(grades(scores + 100).tolist()) == {4}
 
 
-def test_what_follows_is_more_often_of_the_same_shelf(rng: np.random.Generator) -> None:
+def test_what_follows_is_more_often_of_the_same_stratum(rng: np.random.Generator) -> None:
     users = np.repeat(np.arange(200), 50)
-    shelf = rng.integers(0, 10, len(users))
-    phase = phases(rng, users, shelf, 200, 10)
+    stratum = rng.integers(0, 10, len(users))
+    phase = phases(rng, users, stratum, 200, 10)
     assert phase.min() >= 0
     assert phase.max() < 1
-    ordered = shelf[np.lexsort((phase, users))]
-    assert np.mean(ordered[1:] == ordered[:-1]) > 0.3 > 2 * np.mean(shelf[1:] == shelf[:-1])
+    ordered = stratum[np.lexsort((phase, users))]
+    assert np.mean(ordered[1:] == ordered[:-1]) > 0.3 > 2 * np.mean(stratum[1:] == stratum[:-1])
 
 
 def test_rows_come_in_sittings_within_their_users_span(rng: np.random.Generator) -> None:

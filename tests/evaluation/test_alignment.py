@@ -71,8 +71,8 @@ def test_anchors_are_split_by_the_share_that_judges_and_users_in_several_are_lef
     """Pairs 0 and 1 share a source, 1 and 2 a target: each of the three may be wrong."""
     true = np.array([[5, 1], [5, 2], [6, 2], *([n, n] for n in range(10, 20))])
     anchors = Anchors.split(true, 0.4, seed=3)
-    assert (len(anchors.judged), len(anchors.known), len(anchors.true)) == (4, 6, 13)
-    assert sorted(np.concatenate([anchors.judged, anchors.known]).tolist()) == true[3:].tolist()
+    assert (len(anchors.test), len(anchors.known), len(anchors.true)) == (4, 6, 13)
+    assert sorted(np.concatenate([anchors.test, anchors.known]).tolist()) == true[3:].tolist()
     assert anchors.given(0.25).tolist() == anchors.known[:2].tolist()
-    assert Anchors.split(true, 0.4, seed=4).judged.tolist() != anchors.judged.tolist()
+    assert Anchors.split(true, 0.4, seed=4).test.tolist() != anchors.test.tolist()
     assert Anchors.split(true[:3], 0.4, seed=3).n_usable == 0

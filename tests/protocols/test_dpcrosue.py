@@ -106,12 +106,12 @@ def network() -> dict[str, pl.DataFrame]:
     }
 
 
-def one(folder: Path, tables: dict[str, pl.DataFrame]) -> RawTables:
+def single_network(folder: Path, tables: dict[str, pl.DataFrame]) -> RawTables:
     return stored(folder, tables, features=(GENDER,), labels=LABELS)
 
 
 def test_a_network_has_all_its_users_and_what_they_say(tmp_path: Path) -> None:
-    prepared = prepare(one(tmp_path / "raw", network()), WORDS.model_copy(update={"min_count": 2}))
+    prepared = prepare(single_network(tmp_path / "raw", network()), WORDS.model_copy(update={"min_count": 2}))
     tables = as_published(prepared, tmp_path / "processed")
     assert tables["user_ids"]["original"].to_list() == ["a", "b", "c", "d"]
     assert tables["users"]["gender"].to_list() == ["M", "F", "?", "F"]
@@ -166,7 +166,7 @@ def pair(folder: Path, seed: int | None = None) -> RawTables:
     if seed is not None:
         first, second = shuffled(first, seed), shuffled(second, seed)
         anchors = shuffled({"anchors": anchors}, seed)["anchors"]
-    one(folder / "one", first)
+    single_network(folder / "one", first)
     stored(folder / "two", second)
     anchors.write_parquet(folder / "anchors.parquet")
     write_raw_schema(RawSchema(tables=("anchors",), networks=("one", "two")), folder)

@@ -119,7 +119,7 @@ def results(
     return shown.results(given | changes)
 
 
-def twin() -> Results:
+def replica() -> Results:
     """Everything, on generated Foursquare and Twitter."""
     aligned = (Aligned("ft-twin-rgcn", "vectors by rgcn and true attributes", 656),)
     suite, pair = "dpcrosue-foursquare-twitter-twin", (FOURSQUARE, TWITTER)

@@ -128,7 +128,7 @@ def results(
     return shown.results(given | changes)
 
 
-def twin(**changes: Any) -> Results:
+def replica(**changes: Any) -> Results:
     """The same systems on generated data without metadata."""
     made: dict[str, Any] = {"dataset": "ml-20m-twin", "origin": "twin-movielens", "synthetic": True, "words": (HASHED,)}
     made["metadata"] = False

@@ -74,7 +74,7 @@ def results(suite: str = "privsr", *, origin: str = "ciao", **changes: Any) -> R
     return shown.results(given | changes)
 
 
-def twin() -> Results:
+def replica() -> Results:
     """The same systems on generated data."""
     return results("privsr-ciao-twin", origin="twin-trust", synthetic=True)
 

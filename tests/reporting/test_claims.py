@@ -35,7 +35,7 @@ def with_values(results: Results, levels: Mapping[tuple[str, str, int], float], 
     return replace(results, metrics=pl.DataFrame(rows, schema=columns, orient="row"))
 
 
-def one(results: Results, spec: Order | Trend) -> Claim:
+def claim_of(results: Results, spec: Order | Trend) -> Claim:
     (found,) = claims.judge(results, [spec])
     return found
 
@@ -56,58 +56,58 @@ def test_best_of_a_set_of_methods(every: Results, gerai: float, spread: float, v
     results = with_values(
         every, {("gerai", "base", 5): gerai, ("bpr", "base", 5): 0.4, ("gcn", "base", 5): 0.2}, spread
     )
-    found = one(results, above("BPR", "GCN"))
+    found = claim_of(results, above("BPR", "GCN"))
     assert (found.verdict, found.artefact) == (verdict, "table3")
 
 
 def test_lower_is_better_where_the_measure_says_so(every: Results) -> None:
     lower = replace(HIT, better="lower")
     results = with_values(every, {("gerai", "base", 5): 0.2, ("bpr", "base", 5): 0.4})
-    assert one(results, above("BPR", measure=lower)).verdict == "supported"
-    assert one(results, above("BPR")).verdict == "contradicted"
+    assert claim_of(results, above("BPR", measure=lower)).verdict == "supported"
+    assert claim_of(results, above("BPR")).verdict == "contradicted"
 
 
 def test_numbers_stand_in_the_evidence(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.2, ("bpr", "base", 5): 0.4}, 1e-5)
-    assert one(results, above("BPR")).evidence == "Hit@5: GERAI 0.200, BPR 0.400; significant the other way."
+    assert claim_of(results, above("BPR")).evidence == "Hit@5: GERAI 0.200, BPR 0.400; significant the other way."
 
 
 def test_cut_offs_are_averaged(every: Results) -> None:
     both = replace(HIT, ks=(5, 10))
     levels = {("gerai", "base", 5): 0.5, ("gerai", "base", 10): 0.2, ("bpr", "base", 5): 0.3, ("bpr", "base", 10): 0.3}
     results = with_values(every, levels)
-    assert one(results, above("BPR", measure=both)).verdict == "supported"
+    assert claim_of(results, above("BPR", measure=both)).verdict == "supported"
     del levels["gerai", "base", 10]
-    assert one(with_values(every, levels), above("BPR", measure=both)).verdict == "not run"
+    assert claim_of(with_values(every, levels), above("BPR", measure=both)).verdict == "not run"
 
 
 def test_a_margin_scales_the_other_side(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.38, ("gcn", "base", 5): 0.4})
     for factor, verdict in ((0.9, "supported"), (1.0, "contradicted"), (0.97, "contradicted")):
-        assert one(results, above("GCN", measure=replace(HIT, factor=factor))).verdict == verdict
+        assert claim_of(results, above("GCN", measure=replace(HIT, factor=factor))).verdict == verdict
 
 
 def test_what_was_not_run_is_said_and_leaves_nothing_supported(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4})
-    found = one(results, above("BPR", "RAP"))
+    found = claim_of(results, above("BPR", "RAP"))
     assert found.verdict == "not decided"
     assert found.evidence.endswith("Not run: RAP.")
-    found = one(results, above("RAP"))
+    found = claim_of(results, above("RAP"))
     assert (found.verdict, found.evidence) == ("not run", "Not run: RAP.")
     worse = with_values(every, {("gerai", "base", 5): 0.3, ("bpr", "base", 5): 0.4})
-    assert one(worse, above("BPR", "RAP")).verdict == "contradicted"
+    assert claim_of(worse, above("BPR", "RAP")).verdict == "contradicted"
 
 
 def test_a_single_seed_decides_nothing(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4})
-    found = one(replace(results, metrics=results.metrics.filter(pl.col("seed") == 0)), above("BPR"))
+    found = claim_of(replace(results, metrics=results.metrics.filter(pl.col("seed") == 0)), above("BPR"))
     assert found.verdict == "not decided"
     assert "A single seed decides nothing." in found.evidence
 
 
 def test_systems_without_randomness_decide_nothing(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4}, spread=0.0)
-    assert one(results, above("BPR")).verdict == "not decided"
+    assert claim_of(results, above("BPR")).verdict == "not decided"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_most_cases_are_more_than_half(every: Results, better: int, verdict: str
     levels = {("gerai", "base", k): 0.5 if place < better else 0.3 for place, k in enumerate((5, 10, 15))}
     results = with_values(every, levels | {("bpr", "base", k): 0.4 for k in (5, 10, 15)}, 1e-5)
     spec = Order("table5", "in most cases", ((Side("GERAI"), Side("BPR")),), cases, most=True)
-    assert one(results, spec).verdict == verdict
+    assert claim_of(results, spec).verdict == verdict
 
 
 def swept(levels: dict[float, float], key: str = "epsilon", base: float = 0.4) -> dict[tuple[str, str, int], float]:
@@ -128,25 +128,25 @@ def swept(levels: dict[float, float], key: str = "epsilon", base: float = 0.4) -
 def test_a_trend_follows_the_swept_key(every: Results) -> None:
     trend = Trend("figure2", "rises", "epsilon", ("GERAI",), (HIT,), rises=True)
     rising = with_values(every, swept({0.1: 0.2, 0.2: 0.25, 0.4: 0.3, 0.8: 0.35}))
-    found = one(rising, trend)
+    found = claim_of(rising, trend)
     assert found.verdict == "supported"
     assert "at ε = 0.1" in found.evidence
     assert "at 0.8" in found.evidence
-    assert one(rising, replace(trend, rises=False)).verdict == "contradicted"
+    assert claim_of(rising, replace(trend, rises=False)).verdict == "contradicted"
     flat = with_values(every, swept(dict.fromkeys((0.1, 0.2, 0.4, 0.8), 0.3)), spread=0.05)
-    assert one(flat, trend).verdict == "not decided"
+    assert claim_of(flat, trend).verdict == "not decided"
     few = with_values(every, swept({0.1: 0.2, 0.4: 0.3}))
-    assert one(few, trend).verdict == "not run"
+    assert claim_of(few, trend).verdict == "not run"
 
 
 def test_a_trend_over_the_cut_off_and_of_a_gap(every: Results) -> None:
     measure = replace(HIT, ks=(5, 10, 15))
     levels = {("gerai", "base", k): 0.3 + k / 100 for k in measure.ks}
     results = with_values(every, levels | {("gcn", "base", k): 0.6 for k in measure.ks})
-    assert one(results, Trend("table2", "", "K", ("GERAI",), (measure,), rises=True)).verdict == "supported"
+    assert claim_of(results, Trend("table2", "", "K", ("GERAI",), (measure,), rises=True)).verdict == "supported"
     gap = Trend("table3", "", "K", ("GERAI",), (measure,), rises=False, below="GCN")
-    assert one(results, gap).verdict == "supported"
-    assert one(results, replace(gap, rises=True)).verdict == "contradicted"
+    assert claim_of(results, gap).verdict == "supported"
+    assert claim_of(results, replace(gap, rises=True)).verdict == "contradicted"
 
 
 def test_trends_of_one_figure_are_corrected_together(every: Results) -> None:

@@ -29,8 +29,8 @@ def whole() -> Results:
 
 
 @pytest.fixture(scope="module")
-def twin() -> Results:
-    return example_dpcrosue.twin()
+def replica() -> Results:
+    return example_dpcrosue.replica()
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +89,10 @@ def test_each_network_stands_beside_its_own_printed_numbers(whole: Results) -> N
     assert float(found["twitter", swapped]["ours_mean"]) == pytest.approx(ours, abs=1e-6)
 
 
-def test_generated_networks_are_never_compared(twin: Results) -> None:
-    assert set(comparison.frame(twin)["published"]) == {""}
-    assert shown.claims(twin, 0) == []
-    assert networks.lacking(twin) == {}
+def test_generated_networks_are_never_compared(replica: Results) -> None:
+    assert set(comparison.frame(replica)["published"]) == {""}
+    assert shown.claims(replica, 0) == []
+    assert networks.lacking(replica) == {}
 
 
 def test_tmr_is_interests_over_the_sum_of_the_attacks(whole: Results) -> None:
@@ -159,11 +159,11 @@ def test_differences_from_controls_are_paired_by_seed(whole: Results) -> None:
     assert (random.experiment, "random") not in found
 
 
-def test_every_interest_for_everybody_stands_beside_the_best_printed_number(whole: Results, twin: Results) -> None:
+def test_every_interest_for_everybody_stands_beside_the_best_printed_number(whole: Results, replica: Results) -> None:
     foursquare, twitter = controls.sentences(whole)[:2]
     assert foursquare.endswith("Its micro-F1 is 0.560, above every method's that the paper prints (at most 0.551).")
     assert twitter.endswith("Its micro-F1 is 0.560, not above every method's that the paper prints (at most 0.569).")
-    assert not any("prints" in one for one in controls.sentences(twin))
+    assert not any("prints" in one for one in controls.sentences(replica))
 
 
 def test_one_seed_decides_nothing(whole: Results) -> None:
@@ -238,8 +238,8 @@ def test_a_name_hash_is_told_by_how_often_it_beats_chance(published: Results) ->
     assert "62.0 % of the accounts of one person are matched" in alignment.lead(published)
 
 
-def test_re_identification_says_who_is_named_and_whether_rightly(twin: Results) -> None:
-    found = rows(alignment.risk(twin))
+def test_re_identification_says_who_is_named_and_whether_rightly(replica: Results) -> None:
+    found = rows(alignment.risk(replica))
     assert [cell.text for cell in found["nearest by attributes (ft-twin-rgcn)"].cells] == ["0.620", "0.500", "0.930"]
     assert found["vectors released by dp-crosue"].cells[2].text == "nobody named"
     assert found["unsupervised: adversarial start (ft-twin-rgcn)"].cells[2].lines == ("– – 0.930 – –",)
@@ -247,8 +247,8 @@ def test_re_identification_says_who_is_named_and_whether_rightly(twin: Results) 
     assert "vectors released by rgcn" not in found
 
 
-def test_attacks_are_listed_whole_with_their_controls(twin: Results) -> None:
-    frame = leaks.frame(twin)
+def test_attacks_are_listed_whole_with_their_controls(replica: Results) -> None:
+    frame = leaks.frame(replica)
     assert frame.select("experiment", "setting", "attack", "k", "control").is_unique().all()
     known = frame.filter(pl.col("level").is_not_null())
     assert np.allclose(known["difference"], known["value"] - known["level"], rtol=0, atol=1e-12)
@@ -261,7 +261,7 @@ def test_attacks_are_listed_whole_with_their_controls(twin: Results) -> None:
         ).iter_rows(named=True)
     }
     assert set(of) == {"majority", "random", "rgcn-attribute-free"}
-    assert of["random"]["value"] == pytest.approx(values(twin, "rgcn", "twitter/gender/precision").mean())
+    assert of["random"]["value"] == pytest.approx(values(replica, "rgcn", "twitter/gender/precision").mean())
     stolen = frame.filter(pl.col("attack") == "twitter/links/dot/auc")
     assert set(stolen.filter(pl.col("control") == "chance")["level"]) == {0.5}
     matched = frame.filter((pl.col("attack") == "alignment/attributes/precision") & (pl.col("k") == 10))
@@ -270,17 +270,17 @@ def test_attacks_are_listed_whole_with_their_controls(twin: Results) -> None:
     assert "edges_epsilon=1.0" in set(frame["setting"])
 
 
-def test_networks_have_budgets_of_their_own(twin: Results) -> None:
-    rigorous = system(twin, "dp-rgcn-rigorous")
-    lines = [line for line in ledger.base_lines(twin, rigorous) if line.entry.protects != "text"]
+def test_networks_have_budgets_of_their_own(replica: Results) -> None:
+    rigorous = system(replica, "dp-rgcn-rigorous")
+    lines = [line for line in ledger.base_lines(replica, rigorous) if line.entry.protects != "text"]
     assert [line.protects for line in lines] == [
         "foursquare: edge", "foursquare: feature", "twitter: edge", "twitter: feature"
     ]  # fmt: skip
     bounded = replace(rigorous, spent=tuple(one for one in rigorous.spent if one.entry.protects != "text"))
-    assert ledger.total_epsilon(twin, bounded) == pytest.approx(2 * (5 + 11))  # somebody may be in both
-    assert ledger.total_epsilon(twin, rigorous) is None  # words have no finite guarantee
-    assert "foursquare: features, ε = 5" in summary.budgets(twin)[0]
-    frame = ledger.frame(twin)
+    assert ledger.total_epsilon(replica, bounded) == pytest.approx(2 * (5 + 11))  # somebody may be in both
+    assert ledger.total_epsilon(replica, rigorous) is None  # words have no finite guarantee
+    assert "foursquare: features, ε = 5" in summary.budgets(replica)[0]
+    frame = ledger.frame(replica)
     assert set(frame["network"]) == {"foursquare", "twitter"}
     mine = frame.filter((pl.col("experiment") == rigorous.experiment) & (pl.col("protects") == "text"))
     assert set(mine["accounted_epsilon"]) == {"∞"}
@@ -288,31 +288,31 @@ def test_networks_have_budgets_of_their_own(twin: Results) -> None:
     assert "network" not in ledger.frame(example_privsr.results()).columns
 
 
-def test_the_claimed_relation_is_told_and_the_ledger_has_all(twin: Results) -> None:
-    private = system(twin, "dp-rgcn")
-    told = [one for one in ledger.budgets(ledger.base_lines(twin, private)) if one.what.endswith("text")]
+def test_the_claimed_relation_is_told_and_the_ledger_has_all(replica: Results) -> None:
+    private = system(replica, "dp-rgcn")
+    told = [one for one in ledger.budgets(ledger.base_lines(replica, private)) if one.what.endswith("text")]
     assert [(one.what, one.claimed, one.accounted) for one in told] == [
         ("foursquare: text", "7.5", "∞"), ("twitter: text", "7.5", "∞")
     ]  # fmt: skip
-    listed = [row for row in details.ledger_table(twin).rows if row.name == "dp-rgcn"]
+    listed = [row for row in details.ledger_table(replica).rows if row.name == "dp-rgcn"]
     assert sum(row.cells[0].text == "twitter: text" for row in listed) == 2
-    headings = [heading for heading, _ in details.gaps(twin)]
+    headings = [heading for heading, _ in details.gaps(replica)]
     assert any("on foursquare and twitter: features" in heading for heading in headings)
 
 
-def test_figure_3_has_each_budget_with_the_one_of_all_other_results(twin: Results, published: Results) -> None:
-    panels = report_of(twin.paper).charts(twin, 0)["figure3"].panels
+def test_figure_3_has_each_budget_with_the_one_of_all_other_results(replica: Results, published: Results) -> None:
+    panels = report_of(replica.paper).charts(replica, 0)["figure3"].panels
     assert len(panels) == 2 * 3 * 3  # networks, budgets, what is seen
     first = panels[0]
     assert [one.name for one in first.series] == ["dp-crosue", "dp-rgcn"]
     at = [point.x for point in first.series[0].points]
     assert at == pytest.approx([math.log10(value) for value in VALUES["features_epsilon"]])
-    base = values(twin, "dp-crosue", "foursquare/interests/precision").mean()
+    base = values(replica, "dp-crosue", "foursquare/interests/precision").mean()
     assert first.series[0].points[1].y == pytest.approx(base)  # ε_a = 5
     assert [level.name for level in first.levels] == ["level of rgcn", "every interest for everybody"]
     assert [level.name for level in panels[1].levels] == ["level of rgcn", "majority guess"]
     for key, known in VALUES.items():
-        assert tuple(sweeps.swept(twin, system(twin, "dp-crosue"))[key]) == known
+        assert tuple(sweeps.swept(replica, system(replica, "dp-crosue"))[key]) == known
     alone = report_of(published.paper).charts(published, 0)["figure3"].panels
     assert {one.name for panel in alone for one in panel.series} == {"dp-rgcn"}
     assert len(alone) == 2 * 3  # no words to replace
@@ -353,8 +353,8 @@ def test_what_holds_on_most_data_sets_counts_scores_and_networks(whole: Results)
         assert claim.verdict == verdict
 
 
-def test_the_table_of_all_systems_has_the_columns_that_were_measured(twin: Results, bare: Results) -> None:
-    groups = [name for name, _ in tables.headline(twin, 0).groups]
+def test_the_table_of_all_systems_has_the_columns_that_were_measured(replica: Results, bare: Results) -> None:
+    groups = [name for name, _ in tables.headline(replica, 0).groups]
     assert groups == ["Interests", "Precision of the attack on gender", "Precision of the attack on occupation",
                       "Link stealing, AUC", "Accounts matched", "ε of one run"]  # fmt: skip
     found = tables.headline(bare, 0)
@@ -362,8 +362,8 @@ def test_the_table_of_all_systems_has_the_columns_that_were_measured(twin: Resul
     assert "K =" not in found.caption
 
 
-def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, twin: Results) -> None:
-    for results in (published, bare, twin, example_dpcrosue.weibo()):
+def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, replica: Results) -> None:
+    for results in (published, bare, replica, example_dpcrosue.weibo()):
         text = shown.page(results, shown.claims(results, 0))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
@@ -377,7 +377,7 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
     generated = shown.page(example_dpcrosue.weibo(), [])
     assert "Interests on Weibo2" in generated
     assert "Foursquare" not in generated
-    assert shown.page(twin, []) == shown.page(example_dpcrosue.twin(), [])
+    assert shown.page(replica, []) == shown.page(example_dpcrosue.replica(), [])
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:

@@ -42,8 +42,8 @@ def large() -> Results:
 
 
 @pytest.fixture(scope="module")
-def twin() -> Results:
-    return example_dpvae.twin()
+def replica() -> Results:
+    return example_dpvae.replica()
 
 
 def mean(results: Results, label: str, setting: str, metric: str, k: int) -> float:
@@ -78,11 +78,13 @@ def test_every_number_printed_of_the_data_stands_once_beside_the_setting_that_an
     assert float(row["ours_mean"]) == pytest.approx(mean(known, "dpvae", CONSTANT, RECALL, 50), abs=1e-6)
 
 
-def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(known: Results, twin: Results) -> None:
+def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(
+    known: Results, replica: Results
+) -> None:
     """Without metadata `base` has the standard prior: it answers to NUP, and nothing does to ULP or OV."""
     found = {
         (entry.table.key, entry.method.printed_as(entry.column)): entry.method.setting
-        for entry in comparison.entries(twin)
+        for entry in comparison.entries(replica)
         if entry.method.version is not None and entry.method.system is not None
     }
     plain, swept = {"dpvae": CONSTANT, "vae": "base"}, ("epsilon_max=0.3", "epsilon_max=1.5")
@@ -100,7 +102,7 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(k
     assert of_table["table9"] == {("DP-VAE", "version=plain"): plain["dpvae"]}
     assert of_table["table10"]["DP-VAE", "epsilon_max=1"] == "base"
     assert {of_table["table10"]["DP-VAE", one] for one in swept} == set(swept)
-    priors = {claim: one.verdict for claim, one in _judged(replace(twin, synthetic=False)).items()}
+    priors = {claim: one.verdict for claim, one in _tested(replace(replica, synthetic=False)).items()}
     assert priors["User-level priors improve VAE"] == "not run"
     assert priors["Priors and optimal clip together (OV) improve plain DP-VAE (NV)"] == "not run"
     assert priors["The optimal clipping bound improves DP-VAE"] == "supported"
@@ -110,7 +112,7 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(k
     assert [known.resolved(vae, name) for name in names] == ["base", STANDARD, STANDARD, None]
 
 
-def _judged(results: Results) -> dict[str, Claim]:
+def _tested(results: Results) -> dict[str, Claim]:
     real = replace(results, processed=Processed("ml-20m", 0, example_dpvae.STEPS))
     return {one.claim: one for one in shown.claims(real, K)}
 
@@ -132,8 +134,8 @@ def test_the_paper_prints_one_number_for_whatever_is_read_as_one_run() -> None:
         assert all(len(set(values)) == 1 for values in repeated)
 
 
-def test_popularity_lists_have_a_row_in_every_table(known: Results, large: Results, twin: Results) -> None:
-    for results in (known, large, twin):
+def test_popularity_lists_have_a_row_in_every_table(known: Results, large: Results, replica: Results) -> None:
+    for results in (known, large, replica):
         for table, parts in tables.published_tables(results):
             for part in parts:
                 assert {"popularity", "dp-popularity"} <= {row.name for row in part.rows}, table.key
@@ -153,9 +155,9 @@ def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large
     assert "Not for these data" in shown.page(known, [])
 
 
-def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(large: Results, twin: Results) -> None:
+def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(large: Results, replica: Results) -> None:
     """Ranking on other data is no better or worse: such systems are in Table 5 and, with their data named, in lists."""
-    for suite in (large, twin):
+    for suite in (large, replica):
         results = example_dpvae.with_original(suite)
         original = {"knn-original", "svd-original"}
         assert {system.label for system in results.elsewhere} == original
@@ -223,13 +225,13 @@ def test_the_printed_numbers_of_parameters_are_those_of_the_network() -> None:
     assert {name: preparation.n_parameters(*size) for name, size in sizes.items()} == counts
 
 
-def test_settings_stand_beside_the_printed_ones(known: Results, twin: Results) -> None:
+def test_settings_stand_beside_the_printed_ones(known: Results, replica: Results) -> None:
     table = preparation.settings(known)
     assert table is not None
     cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
     assert cells["Number of parameters"] == ["275,802", "275,802", "0", "not told", "not told"]
     assert cells["Batch size, users"] == ["10", "10", "0", "not told", "40"]
-    alone = preparation.settings(twin)
+    alone = preparation.settings(replica)
     assert alone is not None
     assert [heading.text for heading in alone.headings] == ["", "dpvae", "dpvae-rigorous", "dpvae-compact"]
 
@@ -270,7 +272,7 @@ def test_figure_3_has_every_system_at_every_length(known: Results) -> None:
     assert recall.series[0].points[0].y == pytest.approx(mean(known, "popularity", "base", RECALL, 5))
 
 
-def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, twin: Results) -> None:
+def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, replica: Results) -> None:
     drawn = report_of(known.paper).charts(known, K)
     assert set(drawn) == {"table6", "table7", "table8", "table9", "table10", "table11", "figure3"}
     priors = drawn["table6"].panels[0]
@@ -280,7 +282,7 @@ def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, t
     ours, theirs = drawn["table10"].panels[0].series
     assert [point.x for point in ours.points] == pytest.approx([math.log10(x) for x in (0.3, 0.5, 1, 1.5)])
     assert [point.y for point in theirs.points] == [0.28, 0.38, 0.41, 0.42]
-    apart = report_of(twin.paper).charts(twin, K)
+    apart = report_of(replica.paper).charts(replica, K)
     assert not any(one.name.endswith("paper") for chart in apart.values() for one in chart.legend)
 
 
@@ -298,12 +300,12 @@ def test_claims_follow_the_numbers(known: Results) -> None:
     assert {one.artefact for one in found.values()} == {*tables_, "figure3"}
 
 
-def test_claims_of_ml_100k_are_not_tested_elsewhere(known: Results, large: Results, twin: Results) -> None:
+def test_claims_of_ml_100k_are_not_tested_elsewhere(known: Results, large: Results, replica: Results) -> None:
     there = {one.claim: one for one in shown.claims(large, K)}
     assert not any(one.artefact == "table10" for one in there.values())
     assert there["The network has 5,384,804 parameters"].verdict == "contradicted"  # made up: ours has fewer items
     assert len(there) < len(shown.claims(known, K))
-    assert shown.claims(twin, K) == []
+    assert shown.claims(replica, K) == []
 
 
 def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) -> None:
@@ -343,33 +345,33 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results)
     assert 'id="one-run"' not in shown.page(replace(known, one_run=()), [])
 
 
-def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, twin: Results) -> None:
+def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, replica: Results) -> None:
     (sentence,) = embeddings.sentences(known)
     assert "made-up.zip (400,000 words), reduced to 20 numbers per word, which keep 51 % of their variance" in sentence
     assert sentence.endswith("1 word not in it.")
     table = embeddings.table(known)
     assert table is not None
     assert [cell.text for cell in table.rows[1].cells] == ["1", "20 of 943", ""]
-    (sentence,) = embeddings.sentences(twin)
+    (sentence,) = embeddings.sentences(replica)
     assert "no GloVe, but hashed vectors" in sentence
     assert 'id="embeddings"' not in shown.page(replace(known, words=()), [])
 
 
-def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, large: Results, twin: Results) -> None:
-    for results in (known, large, twin):
+def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, large: Results, replica: Results) -> None:
+    for results in (known, large, replica):
         text = shown.page(results, shown.claims(results, K))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
         assert "<healthcare>" not in text
         assert {"ladder", "accounting", "table2", "table3", "table6", "figure3", "embeddings"} <= set(ids)
-    assert text == shown.page(twin, [])
+    assert text == shown.page(replica, [])
     assert page.headline_cutoff(known) == DPVAE.headline_k
 
 
-def test_nothing_printed_stands_beside_generated_data(twin: Results) -> None:
-    assert set(comparison.frame(twin)["published"]) == {""}
-    text = shown.page(twin, [])
+def test_nothing_printed_stands_beside_generated_data(replica: Results) -> None:
+    assert set(comparison.frame(replica)["published"]) == {""}
+    text = shown.page(replica, [])
     assert "SYNTHETIC" in text
     assert not re.search(r"paper 0\.|>paper<", text)
 

@@ -15,13 +15,13 @@ from tests.reporting import example_next
 
 
 @pytest.fixture(scope="module")
-def found() -> Results:
+def attack_results() -> Results:
     """Attacks on two systems, with and without noise."""
     return example_next.results()
 
 
-def test_every_attack_stands_beside_its_control_and_chance(found: Results) -> None:
-    table = edges.table(found)
+def test_every_attack_stands_beside_its_control_and_chance(attack_results: Results) -> None:
+    table = edges.table(attack_results)
     assert table is not None
     assert len(table.rows) == 16  # two systems, two things seen, two worlds, two budgets; no noise is a column
     for row in table.rows:
@@ -29,18 +29,18 @@ def test_every_attack_stands_beside_its_control_and_chance(found: Results) -> No
         assert row.cells[3].kind.endswith("found") == (row.cells[2].text == "5")  # 0.1 ± 0.04, and 0.02 ± 0.04
 
 
-def test_an_attack_without_a_control_says_so(found: Results) -> None:
-    assert found.edges is not None
-    table = edges.table(replace(found, edges=found.edges.filter(pl.col("epsilon").is_not_null())))
+def test_an_attack_without_a_control_says_so(attack_results: Results) -> None:
+    assert attack_results.edges is not None
+    table = edges.table(replace(attack_results, edges=attack_results.edges.filter(pl.col("epsilon").is_not_null())))
     assert table is not None
     assert {row.cells[4].text for row in table.rows} == {"not run"}
-    table = edges.table(replace(found, edges=found.edges.filter(pl.col("epsilon").is_null())))
+    table = edges.table(replace(attack_results, edges=attack_results.edges.filter(pl.col("epsilon").is_null())))
     assert table is not None
     assert {row.cells[2].text for row in table.rows} == {"no noise"}
 
 
-def test_the_chart_has_chance_budgets_and_no_noise(found: Results) -> None:
-    panels = edges.chart(found).panels
+def test_the_chart_has_chance_budgets_and_no_noise(attack_results: Results) -> None:
+    panels = edges.chart(attack_results).panels
     assert len(panels) == 4
     for panel in panels:
         assert [level.y for level in panel.levels] == [0.0]
@@ -50,20 +50,20 @@ def test_the_chart_has_chance_budgets_and_no_noise(found: Results) -> None:
         assert [point.x for point in line.points] == sorted(point.x for point in line.points)
 
 
-def test_a_budget_is_not_told_twice(found: Results) -> None:
-    assert found.edges is not None
+def test_a_budget_is_not_told_twice(attack_results: Results) -> None:
+    assert attack_results.edges is not None
     name = pl.when(pl.col("epsilon") == 3.0).then(pl.lit("epsilon=3.0")).otherwise(pl.col("setting"))
-    swept = replace(found, edges=found.edges.with_columns(setting=name))
-    assert edges.table(swept) == edges.table(found)
-    assert edges.chart(swept) == edges.chart(found)
-    cached = replace(found, edges=found.edges.with_columns(setting=pl.lit("steps=2")))
+    swept = replace(attack_results, edges=attack_results.edges.with_columns(setting=name))
+    assert edges.table(swept) == edges.table(attack_results)
+    assert edges.chart(swept) == edges.chart(attack_results)
+    cached = replace(attack_results, edges=attack_results.edges.with_columns(setting=pl.lit("steps=2")))
     table = edges.table(cached)
     assert table is not None
     assert {row.name for row in table.rows} == {"dipsgnn, steps=2", "edgerand, steps=2"}
 
 
-def test_without_the_attack_there_is_nothing(found: Results) -> None:
-    without = replace(found, edges=None)
+def test_without_the_attack_there_is_nothing(attack_results: Results) -> None:
+    without = replace(attack_results, edges=None)
     assert edges.table(without) is None
     assert not edges.chart(without).panels
 
@@ -82,8 +82,8 @@ def test_without_the_attack_there_is_nothing(found: Results) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    found: Results, change: Callable[[pl.DataFrame], pl.DataFrame], message: str
+    attack_results: Results, change: Callable[[pl.DataFrame], pl.DataFrame], message: str
 ) -> None:
-    assert found.edges is not None
+    assert attack_results.edges is not None
     with pytest.raises(DataError, match=message):
-        edges.table(replace(found, edges=change(found.edges)))
+        edges.table(replace(attack_results, edges=change(attack_results.edges)))

@@ -58,7 +58,7 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
     system = real.called("dp-popularity")
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
 
-    def told(**features: object) -> tuple[str, ...]:
+    def budget_lines(**features: object) -> tuple[str, ...]:
         spent = []
         for one in system.spent:
             common = {"events": (event,), "mechanism": "made up"}
@@ -72,9 +72,9 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
         (row,) = [row for row in tables.headline(results, 10).rows if row.name == changed.label]
         return row.cells[-2].lines
 
-    assert told() == ("feature and interaction together: 1",)
-    assert told(neighbouring="another") == ("feature: 1", "interaction: 1")
-    assert told(accounted_epsilon=None) == ("feature: ∞", "interaction: 1")
+    assert budget_lines() == ("feature and interaction together: 1",)
+    assert budget_lines(neighbouring="another") == ("feature: 1", "interaction: 1")
+    assert budget_lines(accounted_epsilon=None) == ("feature: ∞", "interaction: 1")
 
 
 def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:

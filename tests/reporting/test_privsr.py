@@ -47,8 +47,8 @@ def random() -> Results:
 
 
 @pytest.fixture(scope="module")
-def twin() -> Results:
-    return example_privsr.twin()
+def replica() -> Results:
+    return example_privsr.replica()
 
 
 def system(results: Results, label: str) -> System:
@@ -262,7 +262,7 @@ def test_validation_is_an_error_again(known: Results) -> None:
     assert panel.y_label == "MAE"
 
 
-def test_printed_statistics_stand_beside_ours(known: Results, twin: Results) -> None:
+def test_printed_statistics_stand_beside_ours(known: Results, replica: Results) -> None:
     table = data_statistics.network(known)
     assert table is not None
     cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
@@ -272,12 +272,12 @@ def test_printed_statistics_stand_beside_ours(known: Results, twin: Results) -> 
     steps = data_statistics.steps(known)
     assert steps is not None
     assert [row.cells[-1].text for row in steps.rows] == ["–", "–", "111,527"]
-    alone = data_statistics.network(twin)
+    alone = data_statistics.network(replica)
     assert alone is not None
     assert [heading.text for heading in alone.headings] == ["", "ours"]
 
 
-def test_claims_follow_the_numbers(known: Results, random: Results, twin: Results) -> None:
+def test_claims_follow_the_numbers(known: Results, random: Results, replica: Results) -> None:
     found = {one.claim: one for one in shown.claims(known, 0)}
     verdicts = {claim.partition(" (read as")[0]: one.verdict for claim, one in found.items()}
     assert verdicts["PrivSR (ε = 0.1) outperforms MF at every share of sensitive ratings"] == "contradicted"
@@ -290,7 +290,7 @@ def test_claims_follow_the_numbers(known: Results, random: Results, twin: Result
     assert {one.artefact for one in found.values()} == {"figure3", "figure4", "figure5"}
     assert all("as claimed by" in one.evidence for one in found.values())
     assert len(shown.claims(random, 0)) == len(found)
-    assert shown.claims(twin, 0) == []
+    assert shown.claims(replica, 0) == []
 
 
 def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
@@ -313,8 +313,8 @@ def test_without_sweeps_claims_are_not_run(known: Results) -> None:
     shown.page(base, [])
 
 
-def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: Results, twin: Results) -> None:
-    for results in (known, random, twin):
+def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: Results, replica: Results) -> None:
+    for results in (known, random, replica):
         text = shown.page(results, shown.claims(results, 0))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
@@ -325,4 +325,4 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: 
         assert ("is fed random links" in text) == (results is random)
     assert page.headline_cutoff(known) == PRIVSR.headline_k == 0
     assert "No result can be compared" in shown.page(known, [])
-    assert "No result can be compared" not in shown.page(twin, [])
+    assert "No result can be compared" not in shown.page(replica, [])

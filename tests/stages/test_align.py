@@ -43,7 +43,7 @@ def metrics(name: str, k: int | None = None, setting: str = "base") -> list[floa
     return chosen["value"].to_list()
 
 
-def found(seed: int = 0, setting: str = "base") -> np.ndarray:
+def pairs_of(seed: int = 0, setting: str = "base") -> np.ndarray:
     return contracts.read(OUT / setting / f"seed-{seed}" / "anchors.parquet", contracts.ANCHORS).to_numpy()
 
 
@@ -64,7 +64,7 @@ def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
     assert metrics("alignment/chance", 10) == [10 / tiny.N_RIGHT] * 2
     true = {tuple(pair) for pair in tiny.anchors().tolist()}
     for seed in (0, 1):
-        pairs = [tuple(pair) for pair in found(seed).tolist()]
+        pairs = [tuple(pair) for pair in pairs_of(seed).tolist()]
         right = sum(pair in true for pair in pairs)
         assert metrics("alignment/attribute-start/found")[seed] == len(pairs)
         assert metrics("alignment/attribute-start/found/precision")[seed] == pytest.approx(right / len(pairs))
@@ -86,7 +86,7 @@ def test_judging_anchors_change_no_map_and_no_found_pair() -> None:
     align.main("tiny")
     before = digest(OUT / "base"), digest(SAID / "history.json")
     assert min(metrics("alignment/anchors-50%/precision", 1)) == 1
-    pairs, judging = tiny.anchors(), {tuple(pair) for pair in split().judged.tolist()}
+    pairs, judging = tiny.anchors(), {tuple(pair) for pair in split().test.tolist()}
     rows = np.array([tuple(pair) in judging for pair in pairs.tolist()])
     pairs[rows, 1] = np.roll(pairs[rows, 1], 1)
     tiny.write_anchors(pairs)
@@ -99,9 +99,9 @@ def test_true_anchors_that_are_handed_on_are_those_that_judge_nobody() -> None:
     tiny.parameters(Path(), {"anchors": "truth"})
     align.main("tiny")
     known = split().known
-    assert found().tolist() == known[np.argsort(known[:, 0])].tolist()
+    assert pairs_of().tolist() == known[np.argsort(known[:, 0])].tolist()
     assert len(known) == 36
-    assert not set(known[:, 0]) & set(split().judged[:, 0])
+    assert not set(known[:, 0]) & set(split().test[:, 0])
 
 
 def test_every_seed_starts_from_its_own_random_map() -> None:
@@ -173,7 +173,7 @@ def test_users_in_several_anchors_neither_judge_nor_help() -> None:
     tiny.write_anchors(twice)
     align.main("tiny")
     assert read_json(SAID / "inputs.json")["anchors"] == {"true": 61, "judging": 23, "known": 35, "left_out": 3}
-    used = np.concatenate([split().judged, split().known])
+    used = np.concatenate([split().test, split().known])
     assert not np.isin(used[:, 0], pairs[:2, 0]).any()
     assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
 
@@ -186,9 +186,9 @@ def test_nobody_is_found_for_users_whose_vectors_are_zero() -> None:
         rows[silent[network]] = 0
         tiny.write_vectors(network, 0, rows)
     align.main("tiny")
-    assert len(found()) > 40
-    assert not np.isin(found()[:, 0], silent["left"]).any()
-    assert not np.isin(found()[:, 1], silent["right"]).any()
+    assert len(pairs_of()) > 40
+    assert not np.isin(pairs_of()[:, 0], silent["left"]).any()
+    assert not np.isin(pairs_of()[:, 1], silent["right"]).any()
 
 
 def test_without_mutual_neighbours_nothing_is_found_and_the_start_stays() -> None:
@@ -196,7 +196,7 @@ def test_without_mutual_neighbours_nothing_is_found_and_the_start_stays() -> Non
     for network, n in tiny.SIZES.items():
         tiny.write_users(network, np.full((n, tiny.BITS), 0.5, np.float32))
     align.main("tiny")
-    assert len(found()) == 0
+    assert len(pairs_of()) == 0
     for way in ("attributes", "attribute-start"):
         assert metrics(f"alignment/{way}/found") == [0, 0]
         assert metrics(f"alignment/{way}/found/precision") == []
@@ -230,7 +230,7 @@ def test_perturbed_attributes_alone_are_aligned_at_every_setting() -> None:
     weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
     assert len(weak) == len(strong) == 2
     assert np.mean(strong) > np.mean(weak)
-    assert len(found(1, "features_epsilon=80.0")) > 0
+    assert len(pairs_of(1, "features_epsilon=80.0")) > 0
     table = contracts.read(SAID / "metrics.parquet", contracts.METRICS)
     assert table["model"].unique().to_list() == ["attributes"]
 

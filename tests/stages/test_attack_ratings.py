@@ -123,7 +123,7 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
     rows = learnt()
     published, targets, truth = known(rows)
     items = release().vectors("items", tiny_ratings.N_ITEMS)
-    fitted = reconstruction.inform(published, targets, items, 2.0).profiles.vectors[targets.users]
+    fitted = reconstruction.tune(published, targets, items, 2.0).profiles.vectors[targets.users]
     mean_items = release().vectors("mean-items", tiny_ratings.N_ITEMS)[targets.items]
     errors = (fitted * mean_items).sum(axis=1) - truth
     exact = (2 * errors[:, None] * fitted).astype(np.float32)

@@ -131,10 +131,10 @@ def test_validation_looks_at_published_ratings_alone_where_there_are_any(share: 
     hidden = valid.filter(pl.col("sensitive"))
     assert len(hidden)
     model = Constant(None)
-    judge = Ratings(of_fold, EVALUATION, TRAINING)
-    before = judge.validate(model)
+    evaluator = Ratings(of_fold, EVALUATION, TRAINING)
+    before = evaluator.validate(model)
     model.known = frozenset(hidden.select("user", "item").rows())
-    assert (judge.validate(model) != before) == bool(expected)
+    assert (evaluator.validate(model) != before) == bool(expected)
 
 
 def test_systems_are_trained_on_every_fold_and_pass_their_check(workspace: Path) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tasks.attacks.embeddings.links import Estimate
 from tasks.errors import DataError
-from tasks.evaluation.alignment import Anchors, Found, PairScorer, chance, precision
+from tasks.evaluation.alignment import AlignmentResult, Anchors, PairScorer, chance, precision
 from tasks.evaluation.metrics import Record, record
 from tasks.evaluation.statistics import clopper_pearson
 
@@ -97,16 +97,16 @@ def reidentify(
             raise DataError(f"anchors: {name} user {users[counts > 1][0]} is in several; keep one")
     if len(anchors) and not 0 <= anchors[:, 0].min() <= anchors[:, 0].max() < n_sources:
         raise DataError(f"anchors: a source user is none of the {n_sources} there are")
-    found = precision(score, anchors, ks, batch=BATCH)
+    precisions = precision(score, anchors, ks, batch=BATCH)
     n = len(anchors)
-    at = {k: _interval(share * n, n) for k, share in found.at.items()}
+    at = {k: _interval(share * n, n) for k, share in precisions.at.items()}
     rng = np.random.default_rng(seed)
     named = claims(score, anchors, n_sources, rng)
-    return Reidentified(at, found.chance, confident(named, n, wanted, rng))
+    return Reidentified(at, precisions.chance, confident(named, n, wanted, rng))
 
 
-def judged(
-    way: str, found: Found, anchors: Anchors, sizes: tuple[int, int], ks: Sequence[int], seed: int
+def evaluate(
+    way: str, alignment: AlignmentResult, anchors: Anchors, sizes: tuple[int, int], ks: Sequence[int], seed: int
 ) -> list[Record]:
     """The metrics of a way, `alignment/<way>/...`.
 
@@ -120,21 +120,23 @@ def judged(
         seed: of ties and of halves.
     """
     n_sources, n_targets = sizes
-    others = np.setdiff1d(anchors.true[:, 0], anchors.judged[:, 0])
-    asked = np.setdiff1d(np.arange(n_sources), others)
-    renumbered = np.stack([np.searchsorted(asked, anchors.judged[:, 0]), anchors.judged[:, 1]], axis=1)
-    result = reidentify(lambda users: found.score(asked[users]), renumbered, len(asked), seed=seed, ks=ks)
+    others = np.setdiff1d(anchors.true[:, 0], anchors.test[:, 0])
+    candidates = np.setdiff1d(np.arange(n_sources), others)
+    renumbered = np.stack([np.searchsorted(candidates, anchors.test[:, 0]), anchors.test[:, 1]], axis=1)
+    result = reidentify(lambda users: alignment.score(candidates[users]), renumbered, len(candidates), seed=seed, ks=ks)
     name = f"alignment/{way}"
     rows = [record(f"{name}/precision", share.value, k) for k, share in result.at.items()]
     rows.append(record(f"{name}/confident/share", result.confident.share.value))
     if result.confident.precision is not None:
         rows.append(record(f"{name}/confident/precision", result.confident.precision))
-    new = ~(np.isin(found.pairs[:, 0], found.given[:, 0]) | np.isin(found.pairs[:, 1], found.given[:, 1]))
-    named = found.pairs[new] @ (n_targets, 1)
-    rows.append(record(f"{name}/found", len(found.pairs)))
+    new = ~(
+        np.isin(alignment.pairs[:, 0], alignment.given[:, 0]) | np.isin(alignment.pairs[:, 1], alignment.given[:, 1])
+    )
+    named = alignment.pairs[new] @ (n_targets, 1)
+    rows.append(record(f"{name}/found", len(alignment.pairs)))
     if len(named):
         rows.append(record(f"{name}/found/precision", np.isin(named, anchors.true @ (n_targets, 1)).mean()))
-    return [*rows, record(f"{name}/criterion", found.criterion)]
+    return [*rows, record(f"{name}/criterion", alignment.criterion)]
 
 
 def guessed(ks: Sequence[int], n_targets: int) -> list[Record]:
@@ -174,16 +176,16 @@ def confident(named: Claims, n_anchors: int, wanted: float, rng: np.random.Gener
     """
     half = np.zeros(len(named.right), bool)
     half[rng.permutation(len(half))[: len(half) // 2]] = True
-    says = np.zeros(len(half), bool)
-    for taught in (half, ~half):
+    named_mask = np.zeros(len(half), bool)
+    for calibration in (half, ~half):
         best = 0
         for confidence in named.confidence.values():
-            threshold, right = choose(confidence[taught], named.right[taught], wanted)
+            threshold, right = choose(confidence[calibration], named.right[calibration], wanted)
             if right > best:
                 best = right
-                says[~taught] = confidence[~taught] >= threshold
-    right = int(named.right[says].sum())
-    names = int(says.sum())
+                named_mask[~calibration] = confidence[~calibration] >= threshold
+    right = int(named.right[named_mask].sum())
+    names = int(named_mask.sum())
     return Confident(_interval(right, n_anchors), right / names if names else None, names)
 
 
@@ -195,12 +197,16 @@ def choose(confidence: NDArray[np.floating], right: NDArray[np.bool_], wanted: f
     if not len(confidence):
         return float("inf"), 0
     order = np.argsort(-confidence, kind="stable")
-    sure, found = confidence[order], right[order].cumsum()
-    fine = np.append(sure[1:] != sure[:-1], True) & (found >= wanted * np.arange(1, len(sure) + 1)) & (found > 0)
+    descending, n_right = confidence[order], right[order].cumsum()
+    fine = (
+        np.append(descending[1:] != descending[:-1], True)
+        & (n_right >= wanted * np.arange(1, len(descending) + 1))
+        & (n_right > 0)
+    )
     if not fine.any():
         return float("inf"), 0
     last = int(np.flatnonzero(fine)[-1])
-    return float(sure[last]), int(found[last])
+    return float(descending[last]), int(n_right[last])
 
 
 def _interval(right: float, n: int) -> Estimate:

@@ -107,11 +107,11 @@ def steal(
     return [
         Theft(
             attacker,
-            auc(found),
-            tpr(found, ties),
-            {name: auc_gain(found, control[attacker]) for name, control in seen.items()},
+            auc(similarity),
+            tpr(similarity, ties),
+            {name: auc_gain(similarity, control[attacker]) for name, control in seen.items()},
         )
-        for attacker, found in own.items()
+        for attacker, similarity in own.items()
     ]
 
 
@@ -147,7 +147,7 @@ def draw(links: NDArray[np.integer], n_users: int, pairs: int, known_share: floa
 def similarities(vectors: Vectors, pairs: Pairs) -> dict[str, Similarity]:
     """Attacker -> what it thinks of the tested pairs."""
     rows = vectors.astype(np.float64)
-    found = {
+    scores = {
         "cosine": Similarity(*[_products(normalize(rows), some).sum(axis=1) for some in (pairs.links, pairs.others)]),
         "dot": Similarity(*[_products(rows, some).sum(axis=1) for some in (pairs.links, pairs.others)]),
     }
@@ -156,17 +156,17 @@ def similarities(vectors: Vectors, pairs: Pairs) -> dict[str, Similarity]:
         is_link = np.arange(len(known)) < len(pairs.known_links)
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(known, is_link)
         tested = [model.decision_function(_products(rows, some)) for some in (pairs.links, pairs.others)]
-        found["hadamard"] = Similarity(*tested)
-    return found
+        scores["hadamard"] = Similarity(*tested)
+    return scores
 
 
-def auc(found: Similarity) -> Estimate:
+def auc(similarity: Similarity) -> Estimate:
     """Probability that a link looks more like one than a non-link does, ties counting half.
 
     The interval is DeLong's (Biometrics 1988). Where every link is above every non-link, or below, that has no width;
     it is then of as many independent comparisons as there are pairs of the rarer kind, all with the same outcome.
     """
-    of_links, of_others = _placements(found)
+    of_links, of_others = _placements(similarity)
     value = float(of_links.mean())
     if value in (0.0, 1.0):
         n = min(len(of_links), len(of_others))
@@ -175,15 +175,15 @@ def auc(found: Similarity) -> Estimate:
     return Estimate(value, max(value - Z * error, 0.0), min(value + Z * error, 1.0))
 
 
-def auc_gain(found: Similarity, control: Similarity) -> Gain:
+def auc_gain(similarity: Similarity, control: Similarity) -> Gain:
     """Difference of two AUC on the same pairs, with DeLong's interval, which knows that they go together."""
-    own, other = _placements(found), _placements(control)
+    own, other = _placements(similarity), _placements(control)
     of_links, of_others = own[0] - other[0], own[1] - other[1]
     value, error = float(of_links.mean()), _error(of_links, of_others)
     return Gain(value, max(value - Z * error, -1.0), min(value + Z * error, 1.0))
 
 
-def tpr(found: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVES) -> Estimate:
+def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVES) -> Estimate:
     """Share of links above the threshold that a share `fpr` of the non-links exceeds.
 
     Among equal values the threshold lies at random, so whoever cannot tell anything apart gets `fpr`. The interval
@@ -193,9 +193,9 @@ def tpr(found: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVE
     Args:
         rng: breaks ties, for the interval alone.
     """
-    values = np.concatenate(found)
+    values = np.concatenate(similarity)
     levels, at = np.unique(values, return_inverse=True)
-    n_links, n_others = len(found.links), len(found.others)
+    n_links, n_others = len(similarity.links), len(similarity.others)
     is_link = np.arange(len(values)) < n_links
     rates = []
     for of, n in ((~is_link, n_others), (is_link, n_links)):
@@ -218,9 +218,9 @@ def tpr(found: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVE
     return Estimate(value, min(low, value), max(high, value))
 
 
-def _placements(found: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _placements(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each link the share of non-links below it, of each non-link the share of links above it; ties count half."""
-    return _below(found.links, found.others), 1 - _below(found.others, found.links)
+    return _below(similarity.links, similarity.others), 1 - _below(similarity.others, similarity.links)
 
 
 def _below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:

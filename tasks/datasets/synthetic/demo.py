@@ -113,10 +113,10 @@ def generate(folder: Path, *, seed: int = SEED) -> None:
 
 
 def _people(rng: np.random.Generator) -> People:
-    share, women, age, spread, _ = zip(*OCCUPATIONS.values(), strict=True)
+    share, women, age, std, _ = zip(*OCCUPATIONS.values(), strict=True)
     occupation = rng.choice(len(OCCUPATIONS), size=N_USERS, p=np.array(share) / sum(share))
     woman = rng.random(N_USERS) < np.array(women)[occupation]
-    ages = np.array(age)[occupation] + np.array(spread)[occupation] * rng.standard_normal(N_USERS)
+    ages = np.array(age)[occupation] + np.array(std)[occupation] * rng.standard_normal(N_USERS)
     return People(woman, np.clip(np.round(ages), 13, 80).astype(np.int64), occupation)
 
 

@@ -1,4 +1,4 @@
-"""A synthetic twin of Foursquare-Twitter in the text layout of DP-CroSUE's release, at any scale.
+"""A synthetic replica of Foursquare-Twitter in the text layout of DP-CroSUE's release, at any scale.
 
 The layout is the one that `tasks.datasets.foursquare_twitter_text` reads, with the traps of the published files: bare
 carriage returns inside fields, records that end in one, thousands commas, a line cut short, names with a slash, users
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.synthetic.homophily import Crowd, follow_twice, gather, label_table
-from tasks.datasets.synthetic.skew import Ints, choose, scaled, whole
+from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
+from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scaled
 from tasks.datasets.writing import Words, authors, handles, social_posts, social_vocabulary
 
 SOURCE = Source(
@@ -97,7 +97,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     del places
     rng = np.random.default_rng(options.seed)
     users = scaled(USERS[0], options.scale, least=4), scaled(USERS[1], options.scale, least=4)
-    crowd = gather(
+    population = gather(
         rng,
         users,
         min(scaled(ANCHORS, options.scale), *users),
@@ -107,20 +107,20 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         community_size=COMMUNITY_SIZE,
     )
     sizes = scaled(FOLLOWS[0], options.scale), scaled(FOLLOWS[1], options.scale)
-    networks = follow_twice(rng, crowd.people, crowd.members, sizes, reciprocity=RECIPROCITY)
+    networks = follow_twice(rng, population.people, population.members, sizes, reciprocity=RECIPROCITY)
     words = social_vocabulary(COMMON, list(TOPICS.values()), GENDERED, N_OCCUPATIONS)
     for name in ("foursquare/users", "foursquare/tips", "twitter"):
         (folder / name).mkdir(parents=True)
 
-    names = handles(rng, crowd.members[1])
-    ids = _foursquare(rng, folder / "foursquare", crowd, networks[0], names)
-    _twitter(rng, folder / "twitter", crowd, networks[1], names)
+    names = handles(rng, population.members[1])
+    ids = _foursquare(rng, folder / "foursquare", population, networks[0], names)
+    _twitter(rng, folder / "twitter", population, networks[1], names)
     files = (("foursquare/tips/user_tip", "foursquare/tips/tipcleaned"), ("twitter/userTweet", "twitter/tweetcleaned"))
     for k, user in enumerate((ids, names)):
         links, texts = (folder / file for file in files[k])
-        number = _activity(rng, crowd, k, scaled(POSTS[k], options.scale * options.posts))
-        _posts(rng, links, texts, crowd, crowd.members[k], user, words, number)
-        labels = _labels(rng, crowd, crowd.members[k], user)
+        number = _activity(rng, population, k, scaled(POSTS[k], options.scale * options.posts))
+        _posts(rng, links, texts, population, population.members[k], user, words, number)
+        labels = _labels(rng, population, population.members[k], user)
         labels.write_csv(folder / ("foursquare", "twitter")[k] / "labels.tsv", separator="\t")
     (folder / "NOTE").write_text(
         "SYNTHETIC DATA\n\n"
@@ -152,24 +152,24 @@ def _count(rng: np.random.Generator, median: float | NDArray[np.floating], n: in
 
 
 def _foursquare(
-    rng: np.random.Generator, place: Path, crowd: Crowd, network: tuple[Ints, Ints], twitter: pl.Series
+    rng: np.random.Generator, place: Path, population: Population, network: tuple[Ints, Ints], twitter: pl.Series
 ) -> pl.Series:
     """Write users, whom they follow and what they say of themselves; return the users' ids."""
-    members = crowd.members[0]
+    members = population.members[0]
     n = len(members)
     plain = handles(rng, members, change=0, unrelated=0)
     without = _chosen(rng, n, 0.3)  # users who chose no name for their address
     numbers = pl.Series(10_000 + rng.permutation(10 * n)[:n]).cast(pl.String)
     ids = pl.select(pl.when(without).then("user/" + numbers).otherwise(plain)).to_series()
     name = pl.select(pl.when(_chosen(rng, n, 0.01)).then(plain + "/" + numbers).otherwise(plain)).to_series()
-    known_as = pl.DataFrame({"person": crowd.members[1], "twitter": twitter})
+    known_as = pl.DataFrame({"person": population.members[1], "twitter": twitter})
     other = pl.DataFrame({"person": members}).join(known_as, on="person", how="left", maintain_order="left")["twitter"]
     # Of those who are not in the Twitter data some link to an account all the same.
     absent = handles(rng, members, unrelated=1.0) + "_x"
     other = pl.select(pl.coalesce(other, pl.when(_chosen(rng, n, 0.3)).then(absent))).to_series()
     other = pl.select(pl.when(_chosen(rng, n, 0.3)).then(other.str.to_uppercase()).otherwise(other)).to_series()
     followed, follows = (np.bincount(end, minlength=n) for end in (network[1], network[0]))
-    city = np.array(CITIES)[crowd.people.community[members] % len(CITIES)]
+    city = np.array(CITIES)[population.people.community[members] % len(CITIES)]
     facebook = "http://www.facebook.com/profile.php?id=" + pl.Series(rng.permutation(n)).cast(pl.String)
     counts = [
         _count(rng, 3_000, n, 0.04), _count(rng, 1.0 + follows, n, 0.63), _count(rng, 1.0 + followed, n, 0.56),
@@ -188,19 +188,21 @@ def _foursquare(
     _write(place / "users/user", table[short : short + 1, :11])  # the published file has such a line
     _write(place / "users/user", table[short + 1 :])
     _write(place / "users/user_following", pl.DataFrame([ids.gather(end) for end in network], schema=["a", "b"]))
-    interest = np.array(list(TOPICS))[crowd.people.taste[members].argmax(axis=1)]
+    interest = np.array(list(TOPICS))[population.people.taste[members].argmax(axis=1)]
     bio = "Synthetic person\nwho likes " + pl.Series(interest)
     _write(place / "users/userbio", pl.DataFrame([ids, bio], schema=["user", "bio"]).sample(fraction=0.5, seed=0), "\r")
     return ids
 
 
-def _twitter(rng: np.random.Generator, place: Path, crowd: Crowd, network: tuple[Ints, Ints], names: pl.Series) -> None:
-    members = crowd.members[1]
+def _twitter(
+    rng: np.random.Generator, place: Path, population: Population, network: tuple[Ints, Ints], names: pl.Series
+) -> None:
+    members = population.members[1]
     n = len(members)
     followed, follows = (np.bincount(end, minlength=n) for end in (network[1], network[0]))
     broken = pl.Series(np.where(rng.random(n) < 0.02, "\r", " "))
-    interest = pl.Series(np.array(list(TOPICS))[crowd.people.taste[members].argmax(axis=1)])
-    city = pl.Series(np.array(CITIES)[crowd.people.community[members] % len(CITIES)])
+    interest = pl.Series(np.array(list(TOPICS))[population.people.taste[members].argmax(axis=1)])
+    city = pl.Series(np.array(CITIES)[population.people.community[members] % len(CITIES)])
     name = names.str.replace("_", " ").str.to_titlecase()
     table = pl.DataFrame(
         [
@@ -216,20 +218,20 @@ def _twitter(rng: np.random.Generator, place: Path, crowd: Crowd, network: tuple
     _write(place / "following", pl.DataFrame([names.gather(end) for end in network], schema=["a", "b"]))
 
 
-def _activity(rng: np.random.Generator, crowd: Crowd, k: int, n_posts: int) -> Ints:
+def _activity(rng: np.random.Generator, population: Population, k: int, n_posts: int) -> Ints:
     """(n_users,) posts of each user of network k."""
-    some = crowd.members[k]
-    drive = np.sqrt(crowd.people.activity[some]) * np.round(rng.lognormal(0, 1, len(some)), 6)
-    drive *= rng.random(len(some)) < WRITERS[k]
-    drive += 1e-9
-    return rng.multinomial(n_posts, drive / drive.sum())
+    some = population.members[k]
+    propensity = np.sqrt(population.people.activity[some]) * np.round(rng.lognormal(0, 1, len(some)), 6)
+    propensity *= rng.random(len(some)) < WRITERS[k]
+    propensity += 1e-9
+    return rng.multinomial(n_posts, propensity / propensity.sum())
 
 
 def _posts(
     rng: np.random.Generator,
     links: Path,
     texts: Path,
-    crowd: Crowd,
+    population: Population,
     members: Ints,
     user: pl.Series,
     words: Words,
@@ -237,11 +239,11 @@ def _posts(
 ) -> None:
     """Write who posted what, and the texts in another order, a block at a time."""
     first_id = int(rng.integers(10**6, 10**7))
-    taste = whole(crowd.people.taste)
+    taste = integer_weights(population.people.taste)
     for post, author in authors(number):
         person = members[author]
         topic = choose(rng, taste, person)
-        text = social_posts(rng, words, len(TOPICS), topic, crowd.gender[person], crowd.occupation[person])
+        text = social_posts(rng, words, len(TOPICS), topic, population.gender[person], population.occupation[person])
         text = text.set(_chosen(rng, len(post), 0.002), None)  # cleaning left nothing of these
         ids = pl.Series("post", first_id + 3 * post)
         _write(links, pl.DataFrame([user.gather(author).alias("user"), ids]))
@@ -252,11 +254,11 @@ def _posts(
             _write(links.with_name("tip_loc"), pl.DataFrame([ids, venue]))
 
 
-def _labels(rng: np.random.Generator, crowd: Crowd, members: Ints, user: pl.Series) -> pl.DataFrame:
+def _labels(rng: np.random.Generator, population: Population, members: Ints, user: pl.Series) -> pl.DataFrame:
     n = len(user)
     kinds: dict[str, tuple[NDArray[np.integer], int]] = {
-        "gender": (crowd.gender[members], round(n * GENDER_KNOWN)),
-        "occupation": (crowd.occupations[members], round(n * OCCUPATION_KNOWN)),
-        "interest": (crowd.interests[members], round(n * INTERESTS_KNOWN)),
+        "gender": (population.gender[members], round(n * GENDER_KNOWN)),
+        "occupation": (population.occupations[members], round(n * OCCUPATION_KNOWN)),
+        "interest": (population.interests[members], round(n * INTERESTS_KNOWN)),
     }
     return label_table(rng, user.alias("user"), kinds)

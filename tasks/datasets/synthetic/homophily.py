@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.datasets.synthetic.skew import Floats, Ints, choose, whole
+from tasks.datasets.synthetic.skew import Floats, Ints, choose, integer_weights
 
 ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
 """Spread (sigma of a log-normal) of how many a user follows, and by how many a user is followed: the 99th percentile
@@ -175,10 +175,10 @@ def _triangles(rng: np.random.Generator, keys: Ints, n: int, count: int) -> tupl
     begins = np.flatnonzero(np.diff(low, prepend=-1))
     size = np.diff(begins, append=len(keys))
     group = np.repeat(np.arange(len(begins)), size)  # pairs that share their lower user lie side by side
-    one = rng.integers(0, len(keys), count)
-    group = group[one]
+    edge = rng.integers(0, len(keys), count)
+    group = group[edge]
     other = begins[group] + (rng.random(count) * size[group]).astype(np.int64)
-    return (keys[one] >> 1) % n, (keys[other] >> 1) % n
+    return (keys[edge] >> 1) % n, (keys[other] >> 1) % n
 
 
 def _keys(source: Ints, target: Ints, n: int) -> Ints:
@@ -256,11 +256,11 @@ def by_taste(rng: np.random.Generator, taste: NDArray[np.float32], shares: Seque
     for _ in range(20):  # raking: rows sum to 1, columns to their share
         chance *= goal / chance.mean(axis=0)
         chance /= chance.sum(axis=1, keepdims=True)
-    return choose(rng, whole(chance), np.arange(len(taste)))
+    return choose(rng, integer_weights(chance), np.arange(len(taste)))
 
 
 @dataclass(frozen=True)
-class Crowd:
+class Population:
     """People who are on the first of two networks, on the second, or on both."""
 
     people: People
@@ -291,7 +291,7 @@ def gather(
     occupations: Sequence[float],
     topics: Sequence[float],
     community_size: int,
-) -> Crowd:
+) -> Population:
     """Two networks with so many users, of whom `anchors` are on both.
 
     Args:
@@ -311,9 +311,9 @@ def gather(
     does[more, rng.integers(0, len(occupations), len(more))] = 1
     liking = np.round(TASTE_IN_INTERESTS * np.log(people.taste + 1e-3) + rng.gumbel(size=people.taste.shape), 6)
     rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
-    number = 1 + choose(rng, whole(np.array([interests])), np.zeros(n, dtype=np.int64))
+    number = 1 + choose(rng, integer_weights(np.array([interests])), np.zeros(n, dtype=np.int64))
     likes = (rank < number[:, None]).astype(np.int8)
-    return Crowd(people, (rng.permutation(first), rng.permutation(second)), gender, main, does, likes)
+    return Population(people, (rng.permutation(first), rng.permutation(second)), gender, main, does, likes)
 
 
 def label_table(

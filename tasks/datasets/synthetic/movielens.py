@@ -1,4 +1,4 @@
-"""Synthetic twins of MovieLens 100K, 1M, 20M and Latest (small): their files, formats and sizes, at any scale.
+"""Synthetic replicas of MovieLens 100K, 1M, 20M and Latest (small): their files, formats and sizes, at any scale.
 
 Taste for genres depends on gender, age and occupation, and on the person; what is rated, and how, depends on taste.
 Popularity, activity and shares of ratings are close to the published ones, and everything else is invented.
@@ -22,7 +22,7 @@ from tasks.datasets.synthetic.skew import (
     Floats,
     Ints,
     Opinions,
-    Shelves,
+    Strata,
     activity,
     blocks,
     draw_pairs,
@@ -53,7 +53,7 @@ class Figures:
     ratings: int
     most: int
     """Ratings of the most active user."""
-    spread: float
+    sigma: float
     """Of activity (`skew.activity`)."""
     tail: tuple[float, float]
     """Of popularity (`skew.long_tail`)."""
@@ -71,21 +71,21 @@ WHOLE_STARS = (1, 2, 3, 4, 5)
 HALF_STARS = tuple(np.arange(0.5, 5.5, 0.5).tolist())
 LAYOUTS = {
     "ml-100k": Figures(
-        users=943, rated=1_682, listed=1_682, last_item=1_682, ratings=100_000, most=737, spread=1.14, tail=(6.5, 0.4),
+        users=943, rated=1_682, listed=1_682, last_item=1_682, ratings=100_000, most=737, sigma=1.14, tail=(6.5, 0.4),
         levels=(0.0611, 0.1137, 0.2715, 0.3417, 0.2120), times=(874_724_710, 893_286_638), size=2_200_000,
     ),
     "ml-1m": Figures(
-        users=6_040, rated=3_706, listed=3_883, last_item=3_952, ratings=1_000_209, most=2_314, spread=1.14,
+        users=6_040, rated=3_706, listed=3_883, last_item=3_952, ratings=1_000_209, most=2_314, sigma=1.14,
         tail=(6.8, 0.4), levels=(0.0562, 0.1075, 0.2611, 0.3489, 0.2263), times=(956_703_932, 1_046_454_590),
         size=25_400_000,
     ),
     "ml-20m": Figures(
-        users=138_493, rated=26_744, listed=27_278, last_item=131_262, ratings=20_000_263, most=9_254, spread=1.38,
+        users=138_493, rated=26_744, listed=27_278, last_item=131_262, ratings=20_000_263, most=9_254, sigma=1.38,
         tail=(12.5, 0.4), levels=(0.012, 0.034, 0.014, 0.072, 0.044, 0.215, 0.110, 0.278, 0.076, 0.145),
         times=(789_652_009, 1_427_784_002), size=542_000_000,
     ),
     "ml-latest-small": Figures(
-        users=610, rated=9_724, listed=9_742, last_item=193_609, ratings=100_836, most=2_698, spread=1.45,
+        users=610, rated=9_724, listed=9_742, last_item=193_609, ratings=100_836, most=2_698, sigma=1.45,
         tail=(8.5, 0.3), levels=(0.0136, 0.0279, 0.0178, 0.0749, 0.0550, 0.1988, 0.1303, 0.2660, 0.0848, 0.1310),
         times=(828_124_615, 1_537_799_250), size=3_140_000,
     ),
@@ -103,13 +103,13 @@ SOURCE = Source(
 
 
 class ObtainOptions(Options):
-    """Which data set's twin, and how large."""
+    """Which data set's replica, and how large."""
 
     layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
     scale: float = Field(gt=0, allow_inf_nan=False)
     """1.0: as many users, films and ratings as published. Users and ratings grow with it, films with its fourth root.
 
-    Small twins keep 10 users, 100 films and 20 ratings by each user, and at most a third of all pairs are ratings.
+    Small replicas keep 10 users, 100 films and 20 ratings by each user, and at most a third of all pairs are ratings.
     """
     seed: int = Field(ge=0)
 
@@ -123,7 +123,7 @@ GENRES: dict[str, tuple[float, float, float]] = {
     "Mystery": (0.02, 0.1, 0.3), "Romance": (0.05, 0.8, 0.2), "Sci-Fi": (0.02, -0.6, -0.2),
     "Thriller": (0.02, -0.1, -0.1), "War": (0.01, -0.6, 0.6), "Western": (0.01, -0.5, 0.6),
 }  # fmt: skip
-STYLES = 2  # hidden kinds of films within a genre: a genre and a kind make a shelf
+STYLES = 2  # hidden kinds of films within a genre: a genre and a kind make a stratum
 # Occupation: people per thousand, women in a hundred of them, mean age and its spread. In the order of each format.
 OCCUPATIONS_100K: dict[str, tuple[int, int, int, int]] = {
     "administrator": (84, 46, 39, 11), "artist": (30, 46, 31, 9), "doctor": (7, 5, 44, 12),
@@ -181,12 +181,12 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     listed = ids(rng, n_listed, round(known.last_item * n_listed / known.listed))
     genre, films = _films(rng, n_listed, options.layout)
     rated = np.sort(rng.choice(n_listed, n_items, replace=False))
-    shelf = genre[rated] * STYLES + rng.integers(0, STYLES, n_items)
-    items = Shelves(shelf, long_tail(rng, n_items, *known.tail), len(GENRES) * STYLES)
+    stratum = genre[rated] * STYLES + rng.integers(0, STYLES, n_items)
+    items = Strata(stratum, long_tail(rng, n_items, *known.tail), len(GENRES) * STYLES)
     occupations = OCCUPATIONS_1M if options.layout == "ml-1m" else tuple(OCCUPATIONS_100K.values())
     people = _people(rng, n_users, occupations)
     most = max(LEAST, n_ratings // n_users, round(known.most / known.rated * n_items))
-    quota = activity(rng, n_users, n_ratings, least=LEAST, most=min(most, n_items), spread=known.spread)
+    quota = activity(rng, n_users, n_ratings, least=LEAST, most=min(most, n_items), sigma=known.sigma)
     ratings = _ratings(rng, people, len(occupations), items, quota, known)
     ratings = (table.with_columns(item=listed[rated[table["item"].to_numpy()]]) for table in ratings)
     if options.layout == "ml-100k":
@@ -229,15 +229,15 @@ def _films(rng: np.random.Generator, n: int, layout: str) -> tuple[Ints, pl.Data
 
 
 def _people(rng: np.random.Generator, n: int, occupations: tuple[tuple[int, int, int, int], ...]) -> People:
-    share, women, age, spread = np.array(occupations).T
+    share, women, age, std = np.array(occupations).T
     occupation = rng.choice(len(occupations), n, p=share / share.sum())
     woman = rng.random(n) < women[occupation] / 100
-    ages = np.round(age[occupation] + spread[occupation] * rng.standard_normal(n))
+    ages = np.round(age[occupation] + std[occupation] * rng.standard_normal(n))
     return People(woman, np.clip(ages, 10, 80).astype(np.int64), occupation)
 
 
 def _taste(rng: np.random.Generator, people: People, jobs: Floats) -> Floats:
-    """(n_users, n_shelves) log of taste: what gender, age and occupation make likely, and what is the user's own."""
+    """(n_users, n_strata) log of taste: what gender, age and occupation make likely, and what is the user's own."""
     _, women, old = np.array(list(GENRES.values())).T
     genre = GENDER * np.where(people.woman, 1.0, -0.4)[:, None] * women
     genre += AGE * np.clip((people.age - 34) / 12, -1.5, 1.5)[:, None] * old
@@ -247,7 +247,7 @@ def _taste(rng: np.random.Generator, people: People, jobs: Floats) -> Floats:
 
 
 def _ratings(
-    rng: np.random.Generator, people: People, n_occupations: int, items: Shelves, quota: Ints, known: Figures
+    rng: np.random.Generator, people: People, n_occupations: int, items: Strata, quota: Ints, known: Figures
 ) -> Iterator[pl.DataFrame]:
     """user (from 1), item (from 0), rating, timestamp: some users' at a time, in no order within a user."""
     jobs = rng.standard_normal((n_occupations, len(GENRES)))
@@ -257,17 +257,17 @@ def _ratings(
     first, last = known.times
     for begin, end in blocks(quota, BLOCK):
         some = People(people.woman[begin:end], people.age[begin:end], people.occupation[begin:end])
-        n, mine = end - begin, quota[begin:end]
+        n, n_each = end - begin, quota[begin:end]
         taste = _taste(rng, some, jobs)
         sure = slice(*np.searchsorted(who, [begin, end]))
-        user, item = draw_pairs(rng, np.exp(taste), items, mine, (who[sure] - begin, what[sure]))
-        shelf = items.shelf[item]
-        level = opinions(rng, user, item, taste[user, shelf], n)
+        user, item = draw_pairs(rng, np.exp(taste), items, n_each, (who[sure] - begin, what[sure]))
+        stratum = items.stratum[item]
+        level = opinions(rng, user, item, taste[user, stratum], n)
         joined = first + rng.random(n) * (last - first - 2 * DAY)
         # Most come once, and some for years.
         spans = np.minimum(DAY * np.round(rng.lognormal(-1.5, 3, n), 6), last - DAY - joined)
-        phase = phases(rng, user, shelf, n, items.n_shelves)
-        sitting, place = sittings(rng, mine, user, phase, rows=60, spans=spans)
+        phase = phases(rng, user, stratum, n, items.n_strata)
+        sitting, place = sittings(rng, n_each, user, phase, rows=60, spans=spans)
         time = (joined[user] + sitting + place * 20 * 60).astype(np.int64)
         order = np.argsort(user, kind="stable")
         columns = {"user": begin + 1 + user, "item": item, "rating": stars[level], "timestamp": time}

@@ -1,4 +1,4 @@
-"""A synthetic twin of the Netflix Prize data: its files, formats and sizes, at any scale.
+"""A synthetic replica of the Netflix Prize data: its files, formats and sizes, at any scale.
 
 Popularity, activity and shares of ratings are close to the published ones; taste and everything else is invented.
 """
@@ -20,7 +20,7 @@ from tasks.datasets.synthetic.skew import (
     Floats,
     Ints,
     Opinions,
-    Shelves,
+    Strata,
     activity,
     blocks,
     draw_pairs,
@@ -42,7 +42,7 @@ LEVELS = (0.0460, 0.1008, 0.2867, 0.3359, 0.2306)
 FIRST_DAY, LAST_DAY = date(1999, 11, 11), date(2005, 12, 31)
 LAST_MOVIES = (4_499, 9_210, 13_367, 17_770)
 """The last movie in each of the four files."""
-SPREAD, TAIL = 1.25, (11.0, 0.38)
+SIGMA, TAIL = 1.25, (11.0, 0.38)
 """Of activity and of popularity (`skew.activity`, `skew.long_tail`)."""
 SIZE = 2_069_000_000
 """About how many bytes are written at scale 1."""
@@ -92,9 +92,9 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     del places
     rng = np.random.default_rng(options.seed)
     n_users, n_movies, n_ratings = sizes(options)
-    items = Shelves(rng.integers(0, SHELVES, n_movies), long_tail(rng, n_movies, *TAIL), SHELVES)
+    items = Strata(rng.integers(0, SHELVES, n_movies), long_tail(rng, n_movies, *TAIL), SHELVES)
     most = max(n_ratings // n_users + 1, round(0.9 * MOST / MOVIES * n_movies))
-    quota = activity(rng, n_users, n_ratings, least=1, most=most, spread=SPREAD)
+    quota = activity(rng, n_users, n_ratings, least=1, most=most, sigma=SIGMA)
     customers = rng.permutation(ids(rng, n_users, max(n_users, round(min(1, options.scale) * LAST_CUSTOMER))))
     packed = np.empty(n_ratings, dtype=np.int64)
     end = 0
@@ -126,28 +126,28 @@ def _pack(movie: Ints, user: Ints, level: Ints, day: Ints) -> Ints:
     return packed
 
 
-def _ratings(rng: np.random.Generator, items: Shelves, quota: Ints) -> Iterator[Ints]:
+def _ratings(rng: np.random.Generator, items: Strata, quota: Ints) -> Iterator[Ints]:
     """Packed ratings, some customers' at a time."""
     opinions = Opinions(rng, items.weight, LEVELS)
     loadings = rng.standard_normal((FACTORS, SHELVES))
     who, what = everything_once(rng, len(items), quota)
     days = (LAST_DAY - FIRST_DAY).days
     for begin, end in blocks(quota, BLOCK):
-        n, mine = end - begin, quota[begin:end]
+        n, n_each = end - begin, quota[begin:end]
         taste = _taste(rng, n, loadings)
         sure = slice(*np.searchsorted(who, [begin, end]))
-        user, movie = draw_pairs(rng, np.exp(taste), items, mine, (who[sure] - begin, what[sure]))
-        shelf = items.shelf[movie]
-        level = opinions(rng, user, movie, taste[user, shelf], n)
+        user, movie = draw_pairs(rng, np.exp(taste), items, n_each, (who[sure] - begin, what[sure]))
+        stratum = items.stratum[movie]
+        level = opinions(rng, user, movie, taste[user, stratum], n)
         joined = days * np.sqrt(rng.random(n))  # ever more join
         spans = np.minimum(np.round(rng.exponential(400, n), 6), days - joined)
-        sitting, _ = sittings(rng, mine, user, phases(rng, user, shelf, n, items.n_shelves), rows=12, spans=spans)
+        sitting, _ = sittings(rng, n_each, user, phases(rng, user, stratum, n, items.n_strata), rows=12, spans=spans)
         day = np.minimum((joined[user] + sitting).astype(np.int64), days)
         yield _pack(movie, begin + user, level.astype(np.int64), day)
 
 
 def _taste(rng: np.random.Generator, n: int, loadings: Floats) -> Floats:
-    """(n, n_shelves) log of taste."""
+    """(n, n_strata) log of taste."""
     common = rng.standard_normal((n, FACTORS)) @ loadings / np.sqrt(FACTORS)
     return np.round(COMMON * common + OWN * rng.standard_normal((n, SHELVES)), 6)
 
@@ -192,17 +192,17 @@ def _write_combined(folder: Path, packed: Ints, customers: Ints, n_movies: int) 
     for number, (first, last) in enumerate(zip([0, *lasts], lasts, strict=False), start=1):
         begins, ends = _movies(packed, first, last)
         with (folder / f"combined_data_{number}.txt").open("wb") as file:
-            for one, other in blocks(ends - begins, BLOCK):
-                lines = _lines(packed[begins[one] : ends[other - 1]], customers)
+            for begin, end in blocks(ends - begins, BLOCK):
+                lines = _lines(packed[begins[begin] : ends[end - 1]], customers)
                 lines.write_csv(file, include_header=False, quote_style="never")
 
 
 def _write_movies(folder: Path, packed: Ints, customers: Ints, n_movies: int) -> None:
     folder.mkdir()
     begins, ends = _movies(packed, 0, n_movies)
-    for one, other in blocks(ends - begins, BLOCK):
-        lines = _lines(packed[begins[one] : ends[other - 1]], customers)
-        for movie in range(one, other):
-            mine = lines[begins[movie] - begins[one] : ends[movie] - begins[one]]
+    for begin, end in blocks(ends - begins, BLOCK):
+        lines = _lines(packed[begins[begin] : ends[end - 1]], customers)
+        for movie in range(begin, end):
+            ratings = lines[begins[movie] - begins[begin] : ends[movie] - begins[begin]]
             path = folder / f"mv_{movie + 1:07}.txt"
-            mine.write_csv(path, include_header=False, quote_style="never")
+            ratings.write_csv(path, include_header=False, quote_style="never")

@@ -1,7 +1,7 @@
 """Who has what in synthetic data: long tails, tastes, sittings, drawn in arrays at any scale.
 
-Items lie on shelves (a genre, a department, a town). How much a user likes each shelf is the user's taste; within a
-shelf what is popular is popular with everybody. So users times shelves is a factor model, which recommenders can
+Items lie on strata (a genre, a department, a town). How much a user likes each stratum is the user's taste; within a
+stratum what is popular is popular with everybody. So users times strata is a factor model, which recommenders can
 learn, and where taste depends on attributes, interactions give these away.
 
 Weights are whole numbers held in float64. Their sums are exact, so nothing depends on how a processor adds.
@@ -60,7 +60,7 @@ def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Fl
 
     This stretched exponential is the shape of the popularity of films, shops and goods (Laherrère & Sornette, 1998):
     straighter than a power law at the head, and as long a tail. `bend` is about a half in the data sets that have
-    twins here; exp(decay) is how many times as popular the first item is as the last.
+    replicas here; exp(decay) is how many times as popular the first item is as the last.
     """
     share = (np.arange(n) + 0.5) / n
     return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * WHOLE)
@@ -92,19 +92,19 @@ def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Int
     return result
 
 
-def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: int | Ints, spread: float) -> Ints:
+def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: int | Ints, sigma: float) -> Ints:
     """How often each of n users acts, (n,), with sum `total`: `least` and a log-normal surplus, cut at `most`.
 
-    spread: sigma of the surplus: its mean is exp(spread^2 / 2) times its median.
+    sigma: of the surplus, whose mean is exp(sigma^2 / 2) times its median.
 
     Raises:
         ValueError: `total` is not between what all have at least and at most.
     """
-    surplus = np.round(rng.lognormal(0, spread, n), 6) + 1e-6
+    surplus = np.round(rng.lognormal(0, sigma, n), 6) + 1e-6
     return least + allot(rng, surplus, total - n * least, np.asarray(most) - least)
 
 
-def whole(weights: NDArray[np.floating]) -> Floats:
+def integer_weights(weights: NDArray[np.floating]) -> Floats:
     """Rows of positive weights, (n, k), as whole numbers up to `WHOLE`; only proportions within a row count."""
     return np.ceil(weights / weights.max(axis=1, keepdims=True) * WHOLE)
 
@@ -125,69 +125,69 @@ def _between(rng: np.random.Generator, ends: Floats, low: Floats, high: Floats) 
     return np.searchsorted(ends, point, side="right")
 
 
-class Shelves:
-    """n_items items, each on one of n_shelves shelves; row i of `weight` and `shelf` is item i."""
+class Strata:
+    """n_items items, each in one of n_strata strata; row i of `weight` and `stratum` is item i."""
 
-    def __init__(self, shelf: Ints, weight: Floats, n_shelves: int) -> None:
-        """shelf: (n_items,); weight: (n_items,) popularity, whole numbers from 1."""
-        self.shelf, self.weight, self.n_shelves = shelf, weight, n_shelves
-        self._order = np.argsort(shelf, kind="stable")
+    def __init__(self, stratum: Ints, weight: Floats, n_strata: int) -> None:
+        """stratum: (n_items,); weight: (n_items,) popularity, whole numbers from 1."""
+        self.stratum, self.weight, self.n_strata = stratum, weight, n_strata
+        self._order = np.argsort(stratum, kind="stable")
         self._ends = np.cumsum(weight[self._order])
-        self._begins = np.searchsorted(shelf[self._order], np.arange(n_shelves + 1))
+        self._begins = np.searchsorted(stratum[self._order], np.arange(n_strata + 1))
         self._marks = np.concatenate([[0.0], self._ends])[self._begins]
 
     def __len__(self) -> int:
-        return len(self.shelf)
+        return len(self.stratum)
 
     @property
     def mass(self) -> Floats:
-        """(n_shelves,) popularity of each shelf; 0 where it is empty."""
+        """(n_strata,) popularity of each stratum; 0 where it is empty."""
         return np.diff(self._marks)
 
     @property
     def sizes(self) -> Ints:
-        """(n_shelves,) items on each shelf."""
+        """(n_strata,) items in each stratum."""
         return np.diff(self._begins)
 
-    def pick(self, rng: np.random.Generator, shelves: Ints) -> Ints:
-        """For each of `shelves` (none empty) an item on it, in proportion to popularity."""
-        return self._order[_between(rng, self._ends, self._marks[shelves], self._marks[shelves + 1])]
+    def pick(self, rng: np.random.Generator, strata: Ints) -> Ints:
+        """For each of `strata` (none empty) an item in it, in proportion to popularity."""
+        return self._order[_between(rng, self._ends, self._marks[strata], self._marks[strata + 1])]
 
-    def member(self, shelves: Ints, place: Ints) -> Ints:
-        """The item at a place (from 0) on each of `shelves`."""
-        return self._order[self._begins[shelves] + place]
+    def member(self, strata: Ints, place: Ints) -> Ints:
+        """The item at a place (from 0) in each of `strata`."""
+        return self._order[self._begins[strata] + place]
 
 
 class Deal:
-    """Items for rows whose shelves are known, repeats welcome: every item `least` times, the rest by popularity.
+    """Items for rows whose strata are known, repeats welcome: every item `least` times, the rest by popularity.
 
     Rows come in as many calls as is convenient; what every item must have is spread over all of them.
     """
 
-    def __init__(self, items: Shelves, rows: Ints, least: int) -> None:
-        """rows: (n_shelves,) how many rows each shelf will have in all: `least` times its items or more.
+    def __init__(self, items: Strata, rows: Ints, least: int) -> None:
+        """rows: (n_strata,) how many rows each stratum will have in all: `least` times its items or more.
 
         Raises:
-            ValueError: a shelf has too few rows.
+            ValueError: a stratum has too few rows.
         """
         self.items, self.rows, self.due = items, rows, least * items.sizes
         if (self.due > rows).any():
-            raise ValueError("a shelf has too few rows for each of its items")
-        self._seen = np.zeros(items.n_shelves, dtype=np.int64)
+            raise ValueError("a stratum has too few rows for each of its items")
+        self._seen = np.zeros(items.n_strata, dtype=np.int64)
 
-    def __call__(self, rng: np.random.Generator, shelves: Ints) -> Ints:
+    def __call__(self, rng: np.random.Generator, strata: Ints) -> Ints:
         """The next rows' items."""
-        order = np.argsort(shelves, kind="stable")
-        ordered = shelves[order]
-        counts = np.bincount(shelves, minlength=self.items.n_shelves)
-        turn = np.empty(len(shelves), dtype=np.int64)
-        turn[order] = np.arange(len(shelves)) - (np.cumsum(counts) - counts)[ordered] + self._seen[ordered]
+        order = np.argsort(strata, kind="stable")
+        ordered = strata[order]
+        counts = np.bincount(strata, minlength=self.items.n_strata)
+        turn = np.empty(len(strata), dtype=np.int64)
+        turn[order] = np.arange(len(strata)) - (np.cumsum(counts) - counts)[ordered] + self._seen[ordered]
         self._seen += counts
-        due, rows = self.due[shelves], self.rows[shelves]
+        due, rows = self.due[strata], self.rows[strata]
         done = turn * due // rows
-        item = self.items.pick(rng, shelves)
+        item = self.items.pick(rng, strata)
         must = np.flatnonzero((turn + 1) * due // rows > done)
-        item[must] = self.items.member(shelves[must], done[must] % self.items.sizes[shelves[must]])
+        item[must] = self.items.member(strata[must], done[must] % self.items.sizes[strata[must]])
         return item
 
 
@@ -198,17 +198,17 @@ def everything_once(rng: np.random.Generator, n_items: int, quota: Ints) -> tupl
 
 
 def draw_pairs(
-    rng: np.random.Generator, taste: Floats, items: Shelves, quota: Ints, certain: tuple[Ints, Ints]
+    rng: np.random.Generator, taste: Floats, items: Strata, quota: Ints, certain: tuple[Ints, Ints]
 ) -> tuple[Ints, Ints]:
     """Distinct (user, item), in no order that means anything: `quota[u]` of each user, by taste times popularity.
 
     Args:
-        taste: (n_users, n_shelves) positive; users times items are fewer than 2^37.
+        taste: (n_users, n_strata) positive; users times items are fewer than 2^37.
         quota: (n_users,) at most as many as there are items.
         certain: (users, items) distinct pairs that are among them (`everything_once`).
     """
     n_users, bits = len(quota), len(items).bit_length()
-    weights = whole(taste * items.mass)
+    weights = integer_weights(taste * items.mass)
     chances = weights / weights.sum(axis=1, keepdims=True)
     sure = np.sort(_key(*certain, bits))
     raced = quota > len(items) // TOO_MANY
@@ -220,8 +220,8 @@ def draw_pairs(
             break
         draws = (short[some] * (5 + 3 * attempt) >> 2) + 4
         counts = rng.multinomial(draws, chances[some])
-        shelves = np.repeat(np.tile(np.arange(items.n_shelves), len(some)), counts.ravel())
-        new = _key(np.repeat(some, draws), items.pick(rng, shelves), bits)
+        strata = np.repeat(np.tile(np.arange(items.n_strata), len(some)), counts.ravel())
+        new = _key(np.repeat(some, draws), items.pick(rng, strata), bits)
         pool = _distinct(np.concatenate([pool, new]))
     raced |= np.bincount(pool >> bits, minlength=n_users) < quota
     pool = _cut(rng, pool[~raced[pool >> bits]], quota, sure[~raced[sure >> bits]], bits)
@@ -253,7 +253,7 @@ def _cut(rng: np.random.Generator, pool: Ints, quota: Ints, sure: Ints, bits: in
 
 
 def _races(
-    rng: np.random.Generator, taste: Floats, items: Shelves, quota: Ints, users: Ints, sure: Ints, bits: int
+    rng: np.random.Generator, taste: Floats, items: Strata, quota: Ints, users: Ints, sure: Ints, bits: int
 ) -> Iterator[Ints]:
     """Pairs of users who have so many items that drawing one by one would mostly repeat.
 
@@ -264,9 +264,9 @@ def _races(
     for first in range(0, len(users), at_a_time):
         some = users[first : first + at_a_time]
         arrival = rng.standard_exponential((len(some), len(items)))
-        arrival /= whole(taste[some])[:, items.shelf] * items.weight
-        mine = sure[np.isin(sure >> bits, some)]
-        arrival[np.searchsorted(some, mine >> bits), mine & ((1 << bits) - 1)] = 0
+        arrival /= integer_weights(taste[some])[:, items.stratum] * items.weight
+        sure_in_block = sure[np.isin(sure >> bits, some)]
+        arrival[np.searchsorted(some, sure_in_block >> bits), sure_in_block & ((1 << bits) - 1)] = 0
         last = np.take_along_axis(np.sort(arrival, axis=1), quota[some][:, None] - 1, axis=1)
         row, item = np.nonzero(arrival <= last)
         yield _key(some[row], item, bits)
@@ -319,7 +319,7 @@ class Opinions:
 
         Args:
             users, items: (n_rows,) users from 0 to `n_users` - 1.
-            liking: (n_rows,) of the item's shelf, about standard normal.
+            liking: (n_rows,) of the item's stratum, about standard normal.
         """
         mood = self.MOOD * rng.standard_normal(n_users)
         likes = rng.standard_normal((n_users, self.N_FACTORS), dtype=np.float32) * (
@@ -331,12 +331,12 @@ class Opinions:
         return self._grades(scores)
 
 
-def phases(rng: np.random.Generator, users: Ints, shelves: Ints, n_users: int, n_shelves: int) -> Floats:
-    """When in a user's time each row is, (n_rows,) in 0..1: a user goes through shelves one after another, roughly.
+def phases(rng: np.random.Generator, users: Ints, strata: Ints, n_users: int, n_strata: int) -> Floats:
+    """When in a user's time each row is, (n_rows,) in 0..1: a user goes through strata one after another, roughly.
 
-    So what follows an item is more often of its shelf than chance has it.
+    So what follows an item is more often of its stratum than chance has it.
     """
-    when = rng.random((n_users, n_shelves))[users, shelves] + 0.04 * rng.random(len(users))
+    when = rng.random((n_users, n_strata))[users, strata] + 0.04 * rng.random(len(users))
     return when % 1.0
 
 

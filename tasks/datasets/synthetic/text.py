@@ -114,8 +114,8 @@ def read_table(
     """
     text = content(path, encoding)
     if header is not None:
-        found, _, text = text.partition("\n")
-        _require_header(path, found, header)
+        line, _, text = text.partition("\n")
+        _require_header(path, line, header)
         if not text.strip():
             raise _only_header(path)
     if len(separator) > 1:
@@ -132,9 +132,9 @@ def _single(path: Path, text: str, separator: str) -> str:
     return text.replace(separator, _UNIT)
 
 
-def _require_header(path: Path, found: str, header: str) -> None:
-    if (found := found.removesuffix("\r")) != header:
-        raise DataError(f"{path}:1: the header is {found[:SHOWN]!r}, not {header!r}; is it the right file?")
+def _require_header(path: Path, line: str, header: str) -> None:
+    if (line := line.removesuffix("\r")) != header:
+        raise DataError(f"{path}:1: the header is {line[:SHOWN]!r}, not {header!r}; is it the right file?")
 
 
 def _only_header(path: Path) -> DataError:
@@ -157,10 +157,10 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
     with file:
         line = 1
         if header is not None:
-            found = file.readline(LONGEST_LINE)
-            if not found.strip():
+            first_line = file.readline(LONGEST_LINE)
+            if not first_line.strip():
                 raise _empty(path)
-            _require_header(path, found.removesuffix(b"\n").decode(errors="backslashreplace"), header)
+            _require_header(path, first_line.removesuffix(b"\n").decode(errors="backslashreplace"), header)
             line = 2
         start = line
         while lines := file.read(size):

@@ -1,4 +1,4 @@
-"""A synthetic twin of Tmall's log (IJCAI-15 repeat buyers): its files, formats and sizes, at any scale.
+"""A synthetic replica of Tmall's log (IJCAI-15 repeat buyers): its files, formats and sizes, at any scale.
 
 A user's log is made of visits on a day, a visit of looks into one category each, and a look of actions on a few of its
 goods. What users look into depends on their age, gender and own taste. Numbers of users, goods and actions, shares of
@@ -22,15 +22,15 @@ from tasks.datasets.synthetic.skew import (
     Deal,
     Floats,
     Ints,
-    Shelves,
+    Strata,
     activity,
     allot,
     blocks,
     choose,
     ids,
+    integer_weights,
     long_tail,
     scaled,
-    whole,
 )
 
 USERS, ITEMS, ROWS, CATEGORIES, SELLERS, BRANDS = 424_170, 1_090_390, 54_925_330, 1_658, 4_995, 8_443
@@ -47,7 +47,7 @@ NO_BRAND = 91_015
 SIZE = 1_887_000_000
 """About how many bytes are written at scale 1."""
 FIRST_DAY, LAST_DAY = date(2014, 5, 11), date(2014, 11, 11)
-SPREAD, LEAST, MOST = 1.2, 3, 5_000
+SIGMA, LEAST, MOST = 1.2, 3, 5_000
 """Of activity: sigma of its tail, fewest and most rows of a user."""
 DEPARTMENTS, FACTORS = 40, 6  # of categories, and what taste for them is made of
 NEW_LOOK, NEW_VISIT, NEW_CATEGORY, NEW_ITEM = 0.2, 0.4, 0.7, 0.75
@@ -71,7 +71,7 @@ class ObtainOptions(Options):
 
     scale: float = Field(gt=0, allow_inf_nan=False)
     """1.0: as many users, items and rows as published. Users and rows grow with it, items with its power of 3/4,
-    categories, sellers and brands with its square root. Small twins keep 10 users, 100 items and 80 categories."""
+    categories, sellers and brands with its square root. Small replicas keep 10 users, 100 items and 80 categories."""
     seed: int = Field(ge=0)
 
 
@@ -106,17 +106,17 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     n_users, n_items, n_rows = sizes(options)
     n_categories = scaled(CATEGORIES, options.scale, 0.5, least=2 * DEPARTMENTS)
     department = rng.permutation(np.arange(n_categories) % DEPARTMENTS)
-    categories = Shelves(department, long_tail(rng, n_categories, 6.0, 0.5), DEPARTMENTS)
+    categories = Strata(department, long_tail(rng, n_categories, 6.0, 0.5), DEPARTMENTS)
     users = rng.permutation(np.arange(1, n_users + 1))
     age, woman = _write_users(rng, folder / "user_info_format1.csv", users)
     most = max(MOST, 2 * n_rows // n_users)
-    quota = activity(rng, n_users, n_rows, least=LEAST, most=most, spread=SPREAD)
+    quota = activity(rng, n_users, n_rows, least=LEAST, most=most, sigma=SIGMA)
     rows = _rows(rng, quota, categories, age, woman)
 
     drawn = np.bincount(rows.category[rows.fresh], minlength=n_categories)
     some = np.minimum(drawn, 1)
     stock = some + allot(rng, drawn.astype(float), n_items - int(some.sum()), drawn - some)
-    items = Shelves(np.repeat(np.arange(n_categories), stock), long_tail(rng, n_items, 8.0, 0.4), n_categories)
+    items = Strata(np.repeat(np.arange(n_categories), stock), long_tail(rng, n_items, 8.0, 0.4), n_categories)
     goods = _goods(rng, items, department, options.scale)
     deal = Deal(items, drawn, least=1)
     with (folder / "user_log_format1.csv").open("wb") as file:
@@ -147,18 +147,18 @@ def _write_users(rng: np.random.Generator, path: Path, users: Ints) -> tuple[Int
     return age, woman
 
 
-def _rows(rng: np.random.Generator, quota: Ints, categories: Shelves, age: Ints, woman: NDArray[np.bool_]) -> Rows:
+def _rows(rng: np.random.Generator, quota: Ints, categories: Strata, age: Ints, woman: NDArray[np.bool_]) -> Rows:
     n, n_rows = DEPARTMENTS, int(quota.sum())
     by_gender = BY_GENDER * rng.standard_normal(n)
     by_age = BY_AGE * np.cumsum(rng.standard_normal((len(AGES), n)), axis=0) / 2  # neighbours in age are alike
     loadings = COMMON * rng.standard_normal((FACTORS, n)) / np.sqrt(FACTORS)
-    found = Rows(np.empty(n_rows, np.int32), np.empty(n_rows, np.bool_), np.empty(n_rows, np.int16))
-    days = whole(_days()[None, :])
+    rows = Rows(np.empty(n_rows, np.int32), np.empty(n_rows, np.bool_), np.empty(n_rows, np.int16))
+    days = integer_weights(_days()[None, :])
     at = 0
     for begin, end in blocks(quota, BLOCK):
         taste = np.where(woman[begin:end, None], by_gender, -by_gender) + by_age[age[begin:end]]
         taste += rng.standard_normal((end - begin, FACTORS)) @ loadings + OWN * rng.standard_normal((end - begin, n))
-        chance = whole(np.exp(np.round(taste, 6)) * categories.mass)
+        chance = integer_weights(np.exp(np.round(taste, 6)) * categories.mass)
         user = np.repeat(np.arange(end - begin), quota[begin:end])
         first = np.diff(user, prepend=-1) > 0
         look = first | (rng.random(len(user)) < NEW_LOOK)
@@ -169,9 +169,9 @@ def _rows(rng: np.random.Generator, quota: Ints, categories: Shelves, age: Ints,
         day = choose(rng, days, np.zeros(int(visit.sum()), dtype=np.int64))[np.cumsum(visit) - 1]
         which = np.cumsum(look) - 1
         here = slice(at, at := at + len(user))
-        found.category[here], found.day[here] = category[which], day[which]
-        found.fresh[here] = look | (rng.random(len(user)) < NEW_ITEM)
-    return found
+        rows.category[here], rows.day[here] = category[which], day[which]
+        rows.fresh[here] = look | (rng.random(len(user)) < NEW_ITEM)
+    return rows
 
 
 def _days() -> Floats:
@@ -183,19 +183,19 @@ def _days() -> Floats:
     return weight
 
 
-def _goods(rng: np.random.Generator, items: Shelves, department: Ints, scale: float) -> pl.DataFrame:
+def _goods(rng: np.random.Generator, items: Strata, department: Ints, scale: float) -> pl.DataFrame:
     """item_id, cat_id, seller_id, brand_id of every item; a seller is in one department and mostly has one brand."""
-    n, n_categories = len(items), items.n_shelves
+    n, n_categories = len(items), items.n_strata
     n_sellers = min(n, scaled(SELLERS, scale, 0.5, least=DEPARTMENTS))
     n_brands = min(n, scaled(BRANDS, scale, 0.5, least=DEPARTMENTS))
-    place = department[items.shelf]
+    place = department[items.stratum]
     stock = np.bincount(place, minlength=DEPARTMENTS)
 
     def dealt(number: int) -> Ints:
         """One of so many, each for some items of one department."""
         shares = allot(rng, stock.astype(float), number, stock)
-        shelves = Shelves(np.repeat(np.arange(DEPARTMENTS), shares), long_tail(rng, number, 6.0, 0.4), DEPARTMENTS)
-        return Deal(shelves, stock, least=1)(rng, place)
+        strata = Strata(np.repeat(np.arange(DEPARTMENTS), shares), long_tail(rng, number, 6.0, 0.4), DEPARTMENTS)
+        return Deal(strata, stock, least=1)(rng, place)
 
     seller, brand = dealt(n_sellers), dealt(n_brands)
     _, first = np.unique(seller, return_index=True)
@@ -205,7 +205,7 @@ def _goods(rng: np.random.Generator, items: Shelves, department: Ints, scale: fl
     columns = {
         "item_id": rng.permutation(ids(rng, n, round(LAST_ITEM / ITEMS * n))),
         "cat_id": rng.permutation(ids(rng, n_categories, round(LAST_CATEGORY / CATEGORIES * n_categories)))[
-            items.shelf
+            items.stratum
         ],
         "seller_id": rng.permutation(np.arange(1, n_sellers + 1))[seller],
         "brand_id": rng.permutation(ids(rng, n_brands, round(LAST_BRAND / BRANDS * n_brands)))[brand],
@@ -222,7 +222,7 @@ def _log(
     n_days = (LAST_DAY - FIRST_DAY).days + 1
     calendar = [FIRST_DAY + timedelta(days=number) for number in range(n_days)]
     stamps = np.array([100 * day.month + day.day for day in calendar])
-    kinds = whole(np.array([ACTIONS], dtype=float))
+    kinds = integer_weights(np.array([ACTIONS], dtype=float))
     at = 0
     for begin, end in blocks(quota, BLOCK):
         user = np.repeat(users[begin:end], quota[begin:end])

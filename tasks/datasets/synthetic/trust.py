@@ -1,8 +1,8 @@
-"""Synthetic twins of Ciao and Epinions (Tang et al., 2012): their files, their sizes, their traps, at any scale.
+"""Synthetic replicas of Ciao and Epinions (Tang et al., 2012): their files, their sizes, their traps, at any scale.
 
 Ratings depend on a user's taste, on the product, and on what those whom the user trusts have rated and how, so that
 social recommendation has something to find. Three things are not as published. Users agree far more with those whom
-they trust than Ciao's do once product and user are accounted for. In the twin of Epinions with time slots trust and
+they trust than Ciao's do once product and user are accounted for. In the replica of Epinions with time slots trust and
 ratings name the same users, while in the published release they are numbered apart. And everything that is not a size
 or a trap (tails, shares of categories, dates) is of the same kind as published, not equal to it.
 """
@@ -20,7 +20,7 @@ from scipy import io
 
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import People, follow, populate
-from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Shelves, choose, scaled, whole
+from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scaled
 
 SOURCE = Source(
     name="twin-trust",
@@ -39,7 +39,7 @@ _HEADER_SIZE = 116
 
 
 class ObtainOptions(Options):
-    """Which data set's twin, and how large."""
+    """Which data set's replica, and how large."""
 
     layout: Literal["ciao", "epinions"]
     release: Literal["plain", "timestamps"]
@@ -231,7 +231,7 @@ def _ratings(
     noise[follows] = AGREEMENT * noise[copied[follows]] + np.sqrt(1 - AGREEMENT**2) * noise[follows]
     score = QUALITY * quality[product] + MOOD * mood[user] + LIKING * liking + noise
     rating = 1 + Grades(known.levels)(score)
-    helpfulness = 1 + choose(rng, whole(np.array([known.helpful])), np.zeros(n_distinct, dtype=np.int64))
+    helpfulness = 1 + choose(rng, integer_weights(np.array([known.helpful])), np.zeros(n_distinct, dtype=np.int64))
     when = since[user] + (1 - since[user]) * np.round(rng.beta(0.7, 1.6, n_distinct), 6)
     time = 1 + Grades(known.slots)(when).astype(np.int64) if known.slots else _days(when)
 
@@ -258,16 +258,16 @@ def _pairs(
     The fourth array is, where a user rated what somebody trusted had rated, the row of that rating, else -1.
     """
     n = len(people)
-    drive = 0.7 * np.log(people.activity) + 1.1 * rng.standard_normal(n)  # those who follow many rate much
-    drive = np.exp(np.round(drive, 6))
+    propensity = 0.7 * np.log(people.activity) + 1.1 * rng.standard_normal(n)  # those who follow many rate much
+    propensity = np.exp(np.round(propensity, 6))
     least = min(least, n_pairs // n)
-    user = np.repeat(np.arange(n), least + rng.multinomial(n_pairs - n * least, drive / drive.sum()))
+    user = np.repeat(np.arange(n), least + rng.multinomial(n_pairs - n * least, propensity / propensity.sum()))
     user = rng.permutation(user)
-    category = choose(rng, whole(people.taste), user)
+    category = choose(rng, integer_weights(people.taste), user)
     # Every product is first rated by somebody, and is in the category that this user looked into.
     popularity = np.ceil(1024 * rng.lognormal(0, POPULARITY_TAIL, n_products))
-    shelves = Shelves(category[:n_products], popularity, people.taste.shape[1])
-    nothing = np.flatnonzero(shelves.mass[category] == 0)
+    strata = Strata(category[:n_products], popularity, people.taste.shape[1])
+    nothing = np.flatnonzero(strata.mass[category] == 0)
     category[nothing] = category[rng.integers(0, n_products, len(nothing))]
     product = np.concatenate([np.arange(n_products), np.full(n_pairs - n_products, -1)])
     copied = np.full(n_pairs, -1)
@@ -277,7 +277,7 @@ def _pairs(
         friends = _Friends(network, user[: rows[0]], n) if len(rows) and rows[0] == own else None
         attempt = 0
         while len(rows):
-            product[rows] = shelves.pick(rng, category[rows])
+            product[rows] = strata.pick(rng, category[rows])
             copied[rows] = -1
             if friends is not None and attempt < 4:
                 source = friends.draw(rng, user[rows])

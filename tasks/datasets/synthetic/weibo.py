@@ -1,4 +1,4 @@
-"""A synthetic twin of the two Weibo networks of DP-CroSUE, in the layout that `tasks.datasets.weibo` reads.
+"""A synthetic replica of the two Weibo networks of DP-CroSUE, in the layout that `tasks.datasets.weibo` reads.
 
 Nothing of the original but two files of users was ever published, so sizes are those of the paper (Table 1) and the
 rest is invented: of how many users labels are known, what profiles look like, which words are used. Two traps of tables
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.synthetic.homophily import Crowd, follow_twice, gather, label_table
-from tasks.datasets.synthetic.skew import Ints, choose, scaled, whole
+from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
+from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scaled
 from tasks.datasets.writing import HAN, Words, authors, handles, social_posts, social_vocabulary
 
 SOURCE = Source(
@@ -86,7 +86,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     del places
     rng = np.random.default_rng(options.seed)
     users = scaled(USERS[0], options.scale, least=4), scaled(USERS[1], options.scale, least=4)
-    crowd = gather(
+    population = gather(
         rng,
         users,
         min(scaled(ANCHORS, options.scale), *users),
@@ -96,19 +96,19 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         community_size=COMMUNITY_SIZE,
     )
     sizes = scaled(FRIENDSHIPS[0], options.scale), scaled(FRIENDSHIPS[1], options.scale)
-    networks = follow_twice(rng, crowd.people, crowd.members, sizes, reciprocity=RECIPROCITY)
+    networks = follow_twice(rng, population.people, population.members, sizes, reciprocity=RECIPROCITY)
     words = social_vocabulary(COMMON, list(TOPICS.values()), GENDERED, len(OCCUPATIONS), HAN)
-    account = 1_000_000_000 + 7 * rng.permutation(len(crowd.people))
+    account = 1_000_000_000 + 7 * rng.permutation(len(population.people))
     for k, network in enumerate(networks):
-        members = crowd.members[k]
+        members = population.members[k]
         ids = pl.Series("user", account[members])
         np.save(folder / f"newrel{k + 1}.npy", np.stack([ids.gather(end).to_numpy() for end in network], axis=1))
-        number = _activity(rng, crowd, members, scaled(POSTS[k], options.scale * options.posts))
-        _profiles(rng, crowd, members, ids, network, number).write_csv(folder / f"user_info{k + 1}.csv")
-        _posts(rng, folder / f"cleaned_blog{k + 1}.csv", crowd, members, ids, words, number)
+        number = _activity(rng, population, members, scaled(POSTS[k], options.scale * options.posts))
+        _profiles(rng, population, members, ids, network, number).write_csv(folder / f"user_info{k + 1}.csv")
+        _posts(rng, folder / f"cleaned_blog{k + 1}.csv", population, members, ids, words, number)
         kinds: dict[str, tuple[NDArray[np.integer], int]] = {
-            "occupation": (crowd.occupations[members], round(len(ids) * OCCUPATION_KNOWN)),
-            "interest": (crowd.interests[members], round(len(ids) * INTERESTS_KNOWN)),
+            "occupation": (population.occupations[members], round(len(ids) * OCCUPATION_KNOWN)),
+            "interest": (population.interests[members], round(len(ids) * INTERESTS_KNOWN)),
         }
         label_table(rng, ids, kinds).write_csv(folder / f"labels{k + 1}.tsv", separator="\t")
     (folder / "NOTE").write_text(
@@ -124,14 +124,19 @@ def _chosen(rng: np.random.Generator, n: int, share: float) -> pl.Series:
     return pl.Series(rng.random(n) < share)
 
 
-def _activity(rng: np.random.Generator, crowd: Crowd, members: Ints, n_posts: int) -> Ints:
+def _activity(rng: np.random.Generator, population: Population, members: Ints, n_posts: int) -> Ints:
     """(n_users,) posts of each user."""
-    drive = np.sqrt(crowd.people.activity[members]) * np.round(rng.lognormal(0, 0.7, len(members)), 6)
-    return rng.multinomial(n_posts, drive / drive.sum())
+    propensity = np.sqrt(population.people.activity[members]) * np.round(rng.lognormal(0, 0.7, len(members)), 6)
+    return rng.multinomial(n_posts, propensity / propensity.sum())
 
 
 def _profiles(
-    rng: np.random.Generator, crowd: Crowd, members: Ints, ids: pl.Series, network: tuple[Ints, Ints], number: Ints
+    rng: np.random.Generator,
+    population: Population,
+    members: Ints,
+    ids: pl.Series,
+    network: tuple[Ints, Ints],
+    number: Ints,
 ) -> pl.DataFrame:
     """The table of users, as text."""
     n = len(members)
@@ -143,11 +148,13 @@ def _profiles(
         # A column with gaps that went through pandas has 12.0 for 12.
         return (text + pl.Series(np.where(rng.random(n) < 0.05, ".0", ""))).set(_chosen(rng, n, COUNTLESS), None)
 
-    place = crowd.people.community[members] % len(PROVINCES)
+    place = population.people.community[members] % len(PROVINCES)
     city = np.array(list(PROVINCES.values()))[place, rng.integers(0, 2, n)]
-    interest = pl.Series(np.array([words[0] for words in TOPICS.values()])[crowd.people.taste[members].argmax(axis=1)])
+    interest = pl.Series(
+        np.array([words[0] for words in TOPICS.values()])[population.people.taste[members].argmax(axis=1)]
+    )
     end = pl.Series(np.array([",合成用户", '"合成"用户', "\n合成用户"])[rng.integers(0, 3, n)])
-    gender = pl.Series(np.array(GENDERS)[crowd.gender[members]])
+    gender = pl.Series(np.array(GENDERS)[population.gender[members]])
     day = pl.Series(rng.integers(365 * 5, 365 * 35, n)).cast(pl.Int32).cast(pl.Date).cast(pl.String)
     columns = {
         "": pl.Series(np.arange(n)),
@@ -172,15 +179,23 @@ def _profiles(
 
 
 def _posts(
-    rng: np.random.Generator, path: Path, crowd: Crowd, members: Ints, ids: pl.Series, words: Words, number: Ints
+    rng: np.random.Generator,
+    path: Path,
+    population: Population,
+    members: Ints,
+    ids: pl.Series,
+    words: Words,
+    number: Ints,
 ) -> None:
     """Write who posted what, a block at a time; Chinese words are separated by blanks."""
-    taste = whole(crowd.people.taste)
+    taste = integer_weights(population.people.taste)
     with path.open("wb") as out:
         for post, author in authors(number):
             person = members[author]
             topic = choose(rng, taste, person)
-            text = social_posts(rng, words, len(TOPICS), topic, crowd.gender[person], crowd.occupation[person])
+            text = social_posts(
+                rng, words, len(TOPICS), topic, population.gender[person], population.occupation[person]
+            )
             text = text + pl.Series(np.where(rng.random(len(post)) < 0.05, ', ”转“ "发"\n', ""))
             table = pl.DataFrame({"": post, "user_id": ids.gather(author), "con": text})
             table[rng.permutation(len(post))].write_csv(out, include_header=bool(post[0] == 0))

@@ -1,4 +1,4 @@
-"""Synthetic twins of Yelp's open dataset and of HERec's subset of it: their files, formats and sizes, at any scale.
+"""Synthetic replicas of Yelp's open dataset and of HERec's subset of it: their files, formats and sizes, at any scale.
 
 Users review what is near and to their taste; friends live near one another and like the same. Who reviews much has
 more votes, fans and friends, too. Numbers are as published; tails and shares of ratings are of the same kind.
@@ -26,7 +26,7 @@ from tasks.datasets.synthetic.neighbours import (
     TOPICS,
     People,
     both_ways,
-    by_drive,
+    by_activity,
     friendships,
     some_people,
     stars_of,
@@ -35,19 +35,19 @@ from tasks.datasets.synthetic.skew import (
     Deal,
     Floats,
     Ints,
-    Shelves,
+    Strata,
     activity,
     allot,
     blocks,
     choose,
     draw_pairs,
     everything_once,
+    integer_weights,
     long_tail,
     pair_sizes,
     phases,
     scaled,
     sittings,
-    whole,
 )
 
 USERS, BUSINESSES, REVIEWS = 1_987_897, 150_346, 6_990_280
@@ -93,7 +93,7 @@ SOURCE = Source(
 
 
 class ObtainOptions(Options):
-    """Which data set's twin, and how large."""
+    """Which data set's replica, and how large."""
 
     layout: Literal["yelp", "yelp-hin"]
     scale: float = Field(gt=0, allow_inf_nan=False)
@@ -138,20 +138,20 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
 def _write_yelp(folder: Path, rng: np.random.Generator, options: ObtainOptions) -> None:
     n_users, n_items, n_reviews = sizes(options)
     people = some_people(rng, n_users)
-    quota = by_drive(rng, people.drive, n_reviews, max(MOST, n_reviews // n_users + 1), 2.2)
+    quota = by_activity(rng, people.propensity, n_reviews, max(MOST, n_reviews // n_users + 1), 2.2)
     user = np.repeat(np.arange(n_users), quota)
-    shelf = _shelves(rng, people, quota)
-    n_shelves = AREAS * len(TOPICS)
-    rows = np.bincount(shelf, minlength=n_shelves)
-    shelf[rows[shelf] < LEAST] = rows.argmax()  # nobody opens where so few come
-    rows = np.bincount(shelf, minlength=n_shelves)
+    stratum = _strata(rng, people, quota)
+    n_strata = AREAS * len(TOPICS)
+    rows = np.bincount(stratum, minlength=n_strata)
+    stratum[rows[stratum] < LEAST] = rows.argmax()  # nobody opens where so few come
+    rows = np.bincount(stratum, minlength=n_strata)
     some = np.minimum(rows // LEAST, 1)
     stock = some + allot(rng, rows.astype(float), n_items - int(some.sum()), rows // LEAST - some)
-    items = Shelves(np.repeat(np.arange(n_shelves), stock), long_tail(rng, n_items, 8.0, 0.35), n_shelves)
-    item = Deal(items, rows, least=LEAST)(rng, shelf)
+    items = Strata(np.repeat(np.arange(n_strata), stock), long_tail(rng, n_items, 8.0, 0.35), n_strata)
+    item = Deal(items, rows, least=LEAST)(rng, stratum)
     stars = stars_of(rng, items, people, (quota, user, item), LEVELS)
     joined = FIRST + (LAST - FIRST) * 0.95 * np.sqrt(rng.random(n_users))
-    phase = phases(rng, user, shelf % len(TOPICS), n_users, len(TOPICS))
+    phase = phases(rng, user, stratum % len(TOPICS), n_users, len(TOPICS))
     spans = (LAST - joined) * 0.98 * rng.random(n_users)
     begin, place = sittings(rng, quota, user, phase, rows=1.5, spans=spans)
 
@@ -165,23 +165,23 @@ def _write_yelp(folder: Path, rng: np.random.Generator, options: ObtainOptions) 
     _write_reviews(rng, folder / "yelp_academic_dataset_review.json", user_ids, item_ids, reviews)
     average = np.round(np.bincount(user, stars, n_users) / quota, 2)
     friends = friendships(rng, people, round(0.6 * n_users), scaled(FRIENDSHIPS, options.scale))
-    users = _accounts(rng, quota, average, people.drive, joined)
+    users = _accounts(rng, quota, average, people.propensity, joined)
     _write_users(folder / "yelp_academic_dataset_user.json", users, user_ids, both_ways(friends))
     count = np.bincount(item, minlength=n_items)
     average = np.round(2 * np.bincount(item, stars, n_items) / count) / 2
-    _write_businesses(rng, folder / "yelp_academic_dataset_business.json", items.shelf, item_ids, average, count)
+    _write_businesses(rng, folder / "yelp_academic_dataset_business.json", items.stratum, item_ids, average, count)
 
 
-def _shelves(rng: np.random.Generator, people: People, quota: Ints) -> Ints:
+def _strata(rng: np.random.Generator, people: People, quota: Ints) -> Ints:
     """Area and topic of every review, users ascending."""
-    found = []
+    cells = []
     for begin, end in blocks(quota, BLOCK):
         user = np.repeat(np.arange(end - begin), quota[begin:end])
-        topic = choose(rng, whole(TOPIC_SHARES * np.exp(people.taste[begin:end])), user)
+        topic = choose(rng, integer_weights(TOPIC_SHARES * np.exp(people.taste[begin:end])), user)
         home = people.home[begin:end][user]
         area = np.where(rng.random(len(user)) < AT_HOME, home, rng.permutation(home))
-        found.append(area * len(TOPICS) + topic)
-    return np.concatenate(found)
+        cells.append(area * len(TOPICS) + topic)
+    return np.concatenate(cells)
 
 
 _LETTERS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
@@ -221,7 +221,9 @@ def _write_reviews(
             table.select(names).write_ndjson(file)
 
 
-def _accounts(rng: np.random.Generator, quota: Ints, average: Floats, drive: Floats, joined: Floats) -> pl.DataFrame:
+def _accounts(
+    rng: np.random.Generator, quota: Ints, average: Floats, propensity: Floats, joined: Floats
+) -> pl.DataFrame:
     """What is published about users, without ids and friends; what they have elsewhere counts too."""
     n = len(quota)
 
@@ -229,7 +231,7 @@ def _accounts(rng: np.random.Generator, quota: Ints, average: Floats, drive: Flo
         return np.floor(values * factor * np.exp(np.round(rng.standard_normal(n), 6))).astype(np.int64)
 
     reviews = quota + about(quota, 2.0)
-    votes = about(reviews * np.exp(0.5 * drive), 0.8)
+    votes = about(reviews * np.exp(0.5 * propensity), 0.8)
     received = about(votes, 0.15)
     years = np.array(["", "2019", "2018,2019", "2016,2017,2018,2019"])
     return pl.DataFrame(
@@ -264,15 +266,15 @@ def _write_users(path: Path, users: pl.DataFrame, user_ids: pl.Series, friends: 
 
 
 def _write_businesses(
-    rng: np.random.Generator, path: Path, shelf: Ints, item_ids: pl.Series, stars: Floats, count: Ints
+    rng: np.random.Generator, path: Path, stratum: Ints, item_ids: pl.Series, stars: Floats, count: Ints
 ) -> None:
-    n = len(shelf)
+    n = len(stratum)
     number = pl.int_range(1, pl.len() + 1).cast(pl.String)
     area = pl.col("area").cast(pl.String)
     open_hours = pl.struct(Monday=pl.lit("9:0-17:0"), Saturday=pl.lit("10:0-14:0"))
     topics = pl.Series(list(TOPICS))
-    table = pl.DataFrame({"business_id": item_ids, "area": 1 + shelf // len(TOPICS), "odd": rng.random(n)})
-    table.with_columns(topic=topics.gather(shelf % len(TOPICS)), stars=stars, review_count=count).select(
+    table = pl.DataFrame({"business_id": item_ids, "area": 1 + stratum // len(TOPICS), "odd": rng.random(n)})
+    table.with_columns(topic=topics.gather(stratum % len(TOPICS)), stars=stars, review_count=count).select(
         "business_id",
         name="Synthetic Business " + number,
         address=number + " Synthetic Street",
@@ -297,10 +299,10 @@ def _write_hin(folder: Path, rng: np.random.Generator, options: ObtainOptions) -
     n_users, n_items, n_ratings = sizes(options)
     people = some_people(rng, n_users)
     most = max(round(HIN_MOST / HIN_BUSINESSES * n_items), n_ratings // n_users + 1)
-    quota = by_drive(rng, people.drive, n_ratings, most, 1.9)
+    quota = by_activity(rng, people.propensity, n_ratings, most, 1.9)
     area = rng.choice(AREAS, n_items, p=AREA_SHARES / AREA_SHARES.sum())
     topic = rng.choice(len(TOPICS), n_items, p=TOPIC_SHARES / TOPIC_SHARES.sum())
-    items = Shelves(area * len(TOPICS) + topic, long_tail(rng, n_items, 7.5, 0.3), AREAS * len(TOPICS))
+    items = Strata(area * len(TOPICS) + topic, long_tail(rng, n_items, 7.5, 0.3), AREAS * len(TOPICS))
     user, item = _pairs(rng, people, items, quota)
     stars = stars_of(rng, items, people, (quota, user, item), HIN_LEVELS)
     _write_table(folder / "user_business.dat", user, item, stars)
@@ -309,24 +311,24 @@ def _write_hin(folder: Path, rng: np.random.Generator, options: ObtainOptions) -
     friends = friendships(rng, people, n_friends, scaled(HIN_FRIENDSHIPS, options.scale))
     _write_table(folder / "user_user.dat", *both_ways(friends))
     known = _some(rng, n_users, HIN_COMPLIMENTED / HIN_USERS)
-    kinds = Shelves(np.zeros(len(HIN_COMPLIMENTS), dtype=np.int64), np.array(HIN_COMPLIMENTS, dtype=float), 1)
+    kinds = Strata(np.zeros(len(HIN_COMPLIMENTS), dtype=np.int64), np.array(HIN_COMPLIMENTS, dtype=float), 1)
     number = round(sum(HIN_COMPLIMENTS) / HIN_COMPLIMENTED * len(known))
-    received = by_drive(rng, people.drive[known], number, len(HIN_COMPLIMENTS), 0.8)
+    received = by_activity(rng, people.propensity[known], number, len(HIN_COMPLIMENTS), 0.8)
     nothing = np.empty(0, dtype=np.int64)
     user, kind = draw_pairs(rng, np.ones((len(known), 1)), kinds, received, (nothing, nothing))
     _write_table(folder / "user_compliment.dat", known[user], kind)
     _write_categories(rng, folder / "business_category.dat", topic, options)
     stock = np.bincount(area, minlength=AREAS)
     cities = allot(rng, stock.astype(float), min(n_items, scaled(HIN_CITIES, options.scale, 0.5, least=AREAS)), stock)
-    towns = Shelves(np.repeat(np.arange(AREAS), cities), long_tail(rng, int(cities.sum()), 5.0, 0.5), AREAS)
+    towns = Strata(np.repeat(np.arange(AREAS), cities), long_tail(rng, int(cities.sum()), 5.0, 0.5), AREAS)
     known = _some(rng, n_items, HIN_LOCATED / HIN_BUSINESSES)
     _write_table(folder / "business_city.dat", known, Deal(towns, stock, least=1)(rng, area)[known])
 
 
-def _pairs(rng: np.random.Generator, people: People, items: Shelves, quota: Ints) -> tuple[Ints, Ints]:
+def _pairs(rng: np.random.Generator, people: People, items: Strata, quota: Ints) -> tuple[Ints, Ints]:
     """Distinct (user, business), both ascending, every business in one or more."""
     who, what = everything_once(rng, len(items), quota)
-    users, found = [], []
+    users, items_of = [], []
     for begin, end in blocks(quota, BLOCK):
         at_home = np.arange(AREAS) == people.home[begin:end, None]
         near = np.where(at_home, AT_HOME, (1 - AT_HOME) / AREAS)
@@ -336,18 +338,18 @@ def _pairs(rng: np.random.Generator, people: People, items: Shelves, quota: Ints
         user, item = draw_pairs(rng, taste.reshape(end - begin, -1), items, quota[begin:end], certain)
         order = np.lexsort((item, user))
         users.append(begin + user[order])
-        found.append(item[order])
-    return np.concatenate(users), np.concatenate(found)
+        items_of.append(item[order])
+    return np.concatenate(users), np.concatenate(items_of)
 
 
 def _write_categories(rng: np.random.Generator, path: Path, topic: Ints, options: ObtainOptions) -> None:
     """Every category for some businesses, most of them on its topic; a few businesses have none."""
     known = _some(rng, len(topic), HIN_CATEGORISED / HIN_BUSINESSES)
     n = min(len(known), scaled(HIN_CATEGORIES, options.scale, 0.5, least=len(TOPICS)))
-    spread = 1 + allot(rng, TOPIC_SHARES, n - len(TOPICS), n)
-    categories = Shelves(np.repeat(np.arange(len(TOPICS)), spread), long_tail(rng, n, 5.0, 0.4), len(TOPICS))
+    sigma = 1 + allot(rng, TOPIC_SHARES, n - len(TOPICS), n)
+    categories = Strata(np.repeat(np.arange(len(TOPICS)), sigma), long_tail(rng, n, 5.0, 0.4), len(TOPICS))
     number = round(HIN_CATEGORY_ROWS / HIN_CATEGORISED * len(known))
-    quota = activity(rng, len(known), number, least=1, most=min(n, 10), spread=0.7)
+    quota = activity(rng, len(known), number, least=1, most=min(n, 10), sigma=0.7)
     fits = np.where(topic[known][:, None] == np.arange(len(TOPICS)), 30.0, 1.0)
     business, category = draw_pairs(rng, fits, categories, quota, everything_once(rng, n, quota))
     _write_table(path, known[business], category)

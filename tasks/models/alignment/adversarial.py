@@ -159,27 +159,27 @@ class AdversarialStart:
         weights = list(self._discriminator.parameters())
         for _ in range(config.iterations):
             for _ in range(config.discriminator_steps):
-                loss = self._loss(mislead=False)
+                loss = self._loss(fool=False)
                 self._descend(loss, weights)
                 total += loss.item()
-            self._descend(self._loss(mislead=True), [self._map])
+            self._descend(self._loss(fool=True), [self._map])
             with torch.no_grad():
                 mapping = self._map
                 mapping.copy_((1 + config.beta) * mapping - config.beta * mapping @ (mapping.T @ mapping))
         return total / (config.iterations * config.discriminator_steps)
 
-    def _loss(self, *, mislead: bool) -> Tensor:
+    def _loss(self, *, fool: bool) -> Tensor:
         """Mean cross-entropy of the discriminator over a fresh batch; against swapped labels to mislead it."""
         config, size = self.config, self.config.batch_size
         sources, targets = (self._rng.integers(len(side), size=size) for side in (self._source, self._target))
-        mapped = self._source[torch.from_numpy(sources)] @ (self._map if mislead else self._map.detach())
+        mapped = self._source[torch.from_numpy(sources)] @ (self._map if fool else self._map.detach())
         inputs = torch.cat([mapped, self._target[torch.from_numpy(targets)]])
         if config.dropout:
             kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout)
             inputs = inputs * kept / (1 - config.dropout)
         is_target = torch.full((2 * size,), config.smoothing)
         is_target[size:] = 1 - config.smoothing
-        labels = 1 - is_target if mislead else is_target
+        labels = 1 - is_target if fool else is_target
         return nn.functional.binary_cross_entropy_with_logits(self._discriminator(inputs), labels)
 
     def _descend(self, loss: Tensor, parameters: list[Any]) -> None:

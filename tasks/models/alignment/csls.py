@@ -117,8 +117,8 @@ def mutual(
         better = value > best
         best[better], best_source[better] = value[better], highest[better] + rows.start
     matched = np.flatnonzero(best_source[best_target] == np.arange(n_sources))
-    found = best_target[matched]
-    pairs, values = np.stack([order[matched], target_order[found]], axis=1), best[found]
+    matched_targets = best_target[matched]
+    pairs, values = np.stack([order[matched], target_order[matched_targets]], axis=1), best[matched_targets]
     nearest = np.empty(n_sources, np.int64)
     nearest[order] = target_order[best_target]
     descending = np.argsort(-values, kind="stable")

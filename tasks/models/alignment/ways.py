@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluation.alignment import Found, Pairs, similar
+from tasks.evaluation.alignment import AlignmentResult, Pairs, similar
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner
 from tasks.models.alignment.csls import mutual
@@ -19,7 +19,7 @@ Vectors = NDArray[np.float32]
 NOBODY: Pairs = np.empty((0, 2), np.int64)
 
 
-def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> Found:
+def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> AlignmentResult:
     """Nearest by the dot product of (n_users, n_shared) attributes: of bits as -1 and 1, how many are equal."""
     score = similar(source, target, cosine=False)
     pairs, _, nearest = mutual(score, len(source), len(target), tie_seed)
@@ -27,12 +27,12 @@ def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> Found:
     lengths = np.linalg.norm(source, axis=1) * np.linalg.norm(opposite, axis=1)
     cosines = (source * opposite).sum(axis=1) / np.where(lengths > 0, lengths, 1.0)
     pairs = nonzero(pairs, source, target)
-    return Found(
+    return AlignmentResult(
         score, pairs, float(cosines.mean()), NOBODY, {"shared_columns": source.shape[1], "matched": [len(pairs)]}
     )
 
 
-def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Found) -> Found:
+def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: AlignmentResult) -> AlignmentResult:
     """A map fitted to the pairs that the attributes found, refined; without a pair the identity, as it is.
 
     Args:
@@ -41,22 +41,22 @@ def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Foun
     pairs = nonzero(by.pairs, source, target)
     if len(pairs):
         start = procrustes(aligner.source[pairs[:, 0]], aligner.target[pairs[:, 1]])
-        found = by_map(aligner, aligner.refined(start), source, target)
-        return with_history(found, {"start": "attributes", "started_from": len(pairs)})
+        alignment = by_map(aligner, aligner.refined(start), source, target)
+        return with_history(alignment, {"start": "attributes", "started_from": len(pairs)})
     csls = aligner.csls(np.eye(aligner.source.shape[1]))
     criterion = csls.mutual_neighbours(aligner.config.tie_seed).criterion
-    return Found(csls.scores, NOBODY, criterion, NOBODY, {"start": "identity", "started_from": 0})
+    return AlignmentResult(csls.scores, NOBODY, criterion, NOBODY, {"start": "identity", "started_from": 0})
 
 
-def from_anchors(aligner: Aligner, source: Vectors, target: Vectors, known: Pairs) -> Found:
+def from_anchors(aligner: Aligner, source: Vectors, target: Vectors, known: Pairs) -> AlignmentResult:
     """A map fitted to known pairs, which refinement keeps."""
     return by_map(aligner, aligner.from_anchors(known), source, target, known)
 
 
-def from_start(aligner: Aligner, source: Vectors, target: Vectors, start: AdversarialStart) -> Found:
+def from_start(aligner: Aligner, source: Vectors, target: Vectors, start: AdversarialStart) -> AlignmentResult:
     """The map of a trained adversarial start, refined."""
-    found = by_map(aligner, aligner.refined(start.mapping), source, target)
-    return with_history(found, {"epochs": {"criteria": finite(start.criteria), "losses": finite(start.losses)}})
+    alignment = by_map(aligner, aligner.refined(start.mapping), source, target)
+    return with_history(alignment, {"epochs": {"criteria": finite(start.criteria), "losses": finite(start.losses)}})
 
 
 def finite(values: Sequence[float]) -> list[float | None]:
@@ -64,17 +64,19 @@ def finite(values: Sequence[float]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values]
 
 
-def by_map(aligner: Aligner, refined: Refined, source: Vectors, target: Vectors, given: Pairs = NOBODY) -> Found:
+def by_map(
+    aligner: Aligner, refined: Refined, source: Vectors, target: Vectors, given: Pairs = NOBODY
+) -> AlignmentResult:
     """Nearest by CSLS under a refined map."""
     csls = aligner.csls(refined.mapping)
     pairs = nonzero(csls.mutual_neighbours(aligner.config.tie_seed).pairs, source, target)
     history = {"criteria": refined.criteria, "matched": refined.matched, "iteration": refined.iteration}
-    return Found(csls.scores, pairs, refined.criterion, given, history | {"given": len(given)})
+    return AlignmentResult(csls.scores, pairs, refined.criterion, given, history | {"given": len(given)})
 
 
-def with_history(found: Found, more: dict[str, Any]) -> Found:
+def with_history(alignment: AlignmentResult, more: dict[str, Any]) -> AlignmentResult:
     """The same with more to remember."""
-    return replace(found, history=found.history | more)
+    return replace(alignment, history=alignment.history | more)
 
 
 def nonzero(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:

@@ -115,15 +115,15 @@ def nearest(rows: csr_array, k: int, rng: np.random.Generator, *, scaled: bool =
     others = rows[order]
     squares = np.asarray(others.multiply(others).sum(1)).ravel()
     transposed = others.T.tocsr()
-    found = np.empty((n, k), np.int64)
+    neighbours = np.empty((n, k), np.int64)
     size = max(1, BLOCK // n)
     for start in range(0, n, size):
         block = slice(start, min(start + size, n))
         products = (others[block] @ transposed).toarray()
         distances = _squared_distances(products, squares[block], squares, scaled)
         np.fill_diagonal(distances[:, block], np.inf)
-        found[order[block]] = order[_smallest(distances, k)]
-    return np.sort(found, 1)
+        neighbours[order[block]] = order[_smallest(distances, k)]
+    return np.sort(neighbours, 1)
 
 
 def _squared_distances(

@@ -162,15 +162,15 @@ class LightFM(EpochModel, Recommender):
             positives, trials = network.item_vectors(items), network.item_vectors(negatives)
             positive = (vectors * positives[:, :-1]).sum(1) + positives[:, -1]
             trial = torch.einsum("bd,bnd->bn", vectors, trials[..., :-1]) + trials[..., -1]
-            found = violations(positive, trial, self._data.n_items)
-        self._updated += len(found.rows)
-        user = network.user_vectors(users[found.rows])
-        item = network.item_vectors(items[found.rows])
-        other = network.item_vectors(negatives[found.rows, found.trials])
+            violated = violations(positive, trial, self._data.n_items)
+        self._updated += len(violated.rows)
+        user = network.user_vectors(users[violated.rows])
+        item = network.item_vectors(items[violated.rows])
+        other = network.item_vectors(negatives[violated.rows, violated.trials])
         difference = other - item
         margins = 1 + (user * difference[:, :-1]).sum(1) + difference[:, -1]
         norms = user.square().sum() + item.square().sum() + other.square().sum()
-        return (found.weights * margins).sum() + self.config.regularization * norms
+        return (violated.weights * margins).sum() + self.config.regularization * norms
 
     def reads_features(self) -> bool:
         """See `Model.reads_features`."""

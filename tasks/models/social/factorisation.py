@@ -212,8 +212,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             self._submitted.add(submissions.values[self._watched], broadcast.sensitive_mixing)
         recommender.receive(submissions)
         messages = users.exchange()
-        if messages is not None and self._told is not None:
-            self._told.add(messages.watched / self._divisor[:, None], messages.mixing)
+        if messages is not None and self._to_friends is not None:
+            self._to_friends.add(messages.watched / self._divisor[:, None], messages.mixing)
         users.step(recommender.vectors, messages)
         sensitive, public = len(users.sensitive), len(users.public)
         receivers = int(np.count_nonzero(users.sensitive.of_user + users.public.of_user))
@@ -234,7 +234,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             items=self.network.items.numpy().copy(),
             mean_items=self._items / np.float32(self.iterations_done),
             submissions=None if self._submitted is None else self._submitted.received(),
-            friends=None if self._told is None else self._told.received(),
+            friends=None if self._to_friends is None else self._to_friends.received(),
         )
 
     @property
@@ -295,16 +295,16 @@ class SocialFactorisation(EpochModel, RatingPredictor):
 
     def _start(self, data: TrainingData, mean: float, rngs: dict[str, np.random.Generator]) -> Vectors:
         """Vectors at the start: users draw theirs, the recommender its own."""
-        spread, dimension = self.config.initial_spread, self.config.dimension
+        std, dimension = self.config.initial_spread, self.config.dimension
 
-        def around(centre: float, rows: int, party: str) -> NDArray[np.float32]:
+        def initial(centre: float, rows: int, party: str) -> NDArray[np.float32]:
             drawn = rngs[party].standard_normal((rows, dimension))
-            return (centre / dimension**0.5 + spread * drawn).astype(np.float32)
+            return (centre / dimension**0.5 + std * drawn).astype(np.float32)
 
-        users = around(1.0, data.n_users, "users")
+        users = initial(1.0, data.n_users, "users")
         users /= np.maximum(np.linalg.norm(users, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         into_unit_ball(users)
-        items = torch.from_numpy(around(mean, data.n_items, "recommender"))
+        items = torch.from_numpy(initial(mean, data.n_items, "recommender"))
         own = torch.from_numpy(users)
         return Vectors(own, items, own.clone() if self.splits_vectors() else None)
 
@@ -316,12 +316,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """
         users, dimension = self._users, self.config.dimension
         self._items = np.zeros_like(self._recommender.vectors)
-        self._submitted = self._told = None
+        self._submitted = self._to_friends = None
         submitted = users.sensitive
         if self.with_parties:
             width = submitted.shape[1]
-            mine = sensitive.users.astype(np.int64) * width + sensitive.items
-            self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, mine)
+            kept_keys = sensitive.users.astype(np.int64) * width + sensitive.items
+            self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, kept_keys)
             variance = noises.sensitive.variance(submitted.of_item[sensitive.items])
             self._submitted = Memory(sensitive.users, sensitive.items, sensitive.items, width, variance, dimension)
         if self.with_parties and users.friends is not None:
@@ -329,12 +329,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             receivers, senders = friends.receivers[friends.watched], friends.senders[friends.watched]
             self._divisor = -2 * friends.similarity[friends.watched]
             variance = noises.friends.variance(friends.counts[receivers]) / self._divisor.astype(np.float64) ** 2
-            self._told = Memory(senders, receivers, receivers, submitted.shape[0], variance, dimension)
+            self._to_friends = Memory(senders, receivers, receivers, submitted.shape[0], variance, dimension)
 
     def _remembered(self) -> dict[str, Tensor]:
         """All that receivers remember, sharing memory with it."""
-        found = {"memory.items": torch.from_numpy(self._items)}
-        for party, memory in (("submitted", self._submitted), ("told", self._told)):
+        tensors = {"memory.items": torch.from_numpy(self._items)}
+        for party, memory in (("submitted", self._submitted), ("told", self._to_friends)):
             if memory is not None:
-                found |= {f"memory.{party}.{name}": tensor for name, tensor in memory.tensors().items()}
-        return found
+                tensors |= {f"memory.{party}.{name}": tensor for name, tensor in memory.tensors().items()}
+        return tensors

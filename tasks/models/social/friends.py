@@ -30,14 +30,14 @@ def similarities(public: RatingTable, links: NDArray[np.int32]) -> NDArray[np.fl
     """
     values = public.matrix(public.values)
     squares, rated = public.matrix(public.values**2), public.matrix(np.ones_like(public.values))
-    found = np.zeros(len(links), np.float32)
+    cosines = np.zeros(len(links), np.float32)
     for start in range(0, len(links), BLOCK):
         own, other = links[start : start + BLOCK].T
         product = (values[own] * values[other]).sum(axis=1)
         norms = (squares[own] * rated[other]).sum(axis=1) * (rated[own] * squares[other]).sum(axis=1)
         cosine = product / np.sqrt(np.where(norms > 0, norms, 1))
-        found[start : start + BLOCK] = np.clip(cosine, 0, 1)
-    return found
+        cosines[start : start + BLOCK] = np.clip(cosine, 0, 1)
+    return cosines
 
 
 class Friends:
@@ -82,10 +82,10 @@ class Friends:
         watched = -2 * self.similarity[self.watched, None] * vectors[senders]
         mixing = self.noise.mixing(vectors.shape, self.rng)
         if self.noise.law != "none":
-            spread = np.broadcast_to(self.noise.spread(mixing), vectors.shape)
-            scale = spread[receivers] * self.noise.share(self.counts[receivers])[:, None]
+            std = np.broadcast_to(self.noise.spread(mixing), vectors.shape)
+            scale = std[receivers] * self.noise.share(self.counts[receivers])[:, None]
             shares = noise.gaussian(self.rng, "messages", scale, watched.shape, single=True)
             watched += shares
-            sums += noise.gaussian(self.rng, "sums of messages", spread * self._rest[:, None], sums.shape, single=True)
+            sums += noise.gaussian(self.rng, "sums of messages", std * self._rest[:, None], sums.shape, single=True)
             np.add.at(sums, receivers, shares)
         return FriendMessages(sums, self.counts, watched, mixing)

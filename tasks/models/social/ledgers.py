@@ -146,8 +146,8 @@ def rigorous(
     if towards == "recommender":
         return [entry(noise_multiplier, each, epsilon, gaps)]
     sums = "Submissions are added up before anybody sees them, as secure aggregation would do; that is assumed."
-    found = [entry(noise_multiplier, together, epsilon, (sums, *gaps))]
+    entries = [entry(noise_multiplier, together, epsilon, (sums, *gaps))]
     if most_raters:
         worst = f"For a rating of the item with most sensitive ratings, {most_raters}: others are better protected."
-        found.append(entry(noise_multiplier / most_raters**0.5, each, None, (worst, *gaps)))
-    return found
+        entries.append(entry(noise_multiplier / most_raters**0.5, each, None, (worst, *gaps)))
+    return entries

@@ -41,8 +41,8 @@ class RatingTable:
 
     def errors(self, users: NDArray[np.float32], items: NDArray[np.float32]) -> NDArray[np.float32]:
         """uᵀv - r of every rating: (n,) float32."""
-        found = np.empty(len(self), np.float32)
+        predictions = np.empty(len(self), np.float32)
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
-            found[part] = np.einsum("nk,nk->n", users[self.users[part]], items[self.items[part]])
-        return found - self.values
+            predictions[part] = np.einsum("nk,nk->n", users[self.users[part]], items[self.items[part]])
+        return predictions - self.values

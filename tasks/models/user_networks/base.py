@@ -107,7 +107,7 @@ class NetworkData:
             "edge": len(self.links) > 0,
             "text": self.posts is not None or self.text_vectors is not None,
         }
-        return {kind for kind, there in present.items() if there}
+        return {kind for kind, is_present in present.items() if is_present}
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,11 @@ class PairData:
 
 def undirected(links: NDArray[np.integer]) -> NDArray[np.int32]:
     """Friendships of follows: each pair of different users once, the smaller id first, sorted. (n_links, 2) int32."""
-    apart = np.sort(links[links[:, 0] != links[:, 1]], axis=1).astype(np.int64)
-    if not len(apart):
+    pairs = np.sort(links[links[:, 0] != links[:, 1]], axis=1).astype(np.int64)
+    if not len(pairs):
         return np.empty((0, 2), np.int32)
-    size = apart.max() + 1
-    return np.stack(np.divmod(np.unique(apart @ [size, 1]), size), axis=1).astype(np.int32)
+    size = pairs.max() + 1
+    return np.stack(np.divmod(np.unique(pairs @ [size, 1]), size), axis=1).astype(np.int32)
 
 
 def scaled(rows: NDArray[np.float32]) -> Tensor:

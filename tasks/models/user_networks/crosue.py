@@ -101,10 +101,10 @@ class CroGCNNetwork(nn.Module):
         self.to_second = nn.Linear(width, width, bias=False)
         counts = [torch.bincount(ids, minlength=len(z)) for ids, z in zip(self.anchors, self.users, strict=True)]
         self.partners = [n.float().unsqueeze(1) for n in counts]
-        around = [
+        aggregations = [
             Around(network, n.numpy() > 0, width, config) for network, n in zip(data.networks, counts, strict=True)
         ]
-        self.around = nn.ModuleList(around)
+        self.around = nn.ModuleList(aggregations)
 
     def across(self) -> tuple[Tensor, Tensor]:
         """Z' of both networks (Eq. 10)."""
@@ -126,8 +126,8 @@ class CroGCNNetwork(nn.Module):
     def anchor_loss(self, first: Tensor, second: Tensor) -> Tensor:
         """Mean over anchors of ‖O_1 − O_2‖₁; 0 without anchors."""
         of_first, of_second = self.anchors
-        apart = (first[of_first] - second[of_second]).abs().sum()
-        return apart / max(len(of_first), 1)
+        distance = (first[of_first] - second[of_second]).abs().sum()
+        return distance / max(len(of_first), 1)
 
 
 class CroGCN(EpochEmbedder, PairEmbedder):

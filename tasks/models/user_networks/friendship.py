@@ -14,7 +14,7 @@ from tasks.graph import ops
 
 
 def neighbourhoods(links: NDArray[np.int32], n_users: int) -> ops.Neighbourhoods:
-    """Every user hears from all friends, in the order of their ids."""
+    """The in-neighbours of every user are all friends, in the order of their ids."""
     sources, centres = np.concatenate([links, links[:, ::-1]]).T
     order = np.lexsort((sources, centres))
     indptr = np.zeros(n_users + 1, np.int64)
@@ -53,6 +53,6 @@ def friendship_loss(of_users: Tensor, of_others: Tensor, pairs: Tensor, negative
     if not len(pairs):
         return of_users.sum() * 0.0
     users = of_users[pairs[:, 0]]
-    apart = torch.einsum("bd,bqd->bq", users, of_others[negatives])
-    together = (users * of_others[pairs[:, 1]]).sum(1)
-    return (softplus(-together) + softplus(apart).sum(1)).mean()
+    negative = torch.einsum("bd,bqd->bq", users, of_others[negatives])
+    positive = (users * of_others[pairs[:, 1]]).sum(1)
+    return (softplus(-positive) + softplus(negative).sum(1)).mean()

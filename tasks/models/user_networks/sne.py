@@ -88,14 +88,16 @@ class SNE(EpochEmbedder, UserEmbedder):
         """The neighbours on one walk from every user who has friends; returns the mean loss."""
         config, rng = self.config, self._rng
         starts = np.flatnonzero(np.diff(self._graph.indptr.numpy()))
-        met = nearby(random_walks(self._graph, starts, config.length, rng), config.window)
+        cooccurring = nearby(random_walks(self._graph, starts, config.length, rng), config.window)
         n_users, total = len(self.network.ids), 0.0
-        for pairs in np.array_split(met[rng.permutation(len(met))], max(-(-len(met) // config.batch_size), 1)):
+        for pairs in np.array_split(
+            cooccurring[rng.permutation(len(cooccurring))], max(-(-len(cooccurring) // config.batch_size), 1)
+        ):
             if len(pairs):
                 negatives = torch.from_numpy(rng.integers(0, n_users, (len(pairs), config.negatives)))
                 loss = friendship_loss(self.network(), self.network.neighbours, torch.from_numpy(pairs), negatives)
                 total += self.step(loss) * len(pairs)
-        return total / max(len(met), 1)
+        return total / max(len(cooccurring), 1)
 
     def compute(self) -> dict[str, Tensor]:
         """See `Embedder.compute`."""

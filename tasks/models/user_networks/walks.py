@@ -21,8 +21,8 @@ def random_walks(
     walks[:, 0] = starts
     moving = np.flatnonzero(np.diff(indptr)[starts] > 0)  # friendship is mutual: who left a node can leave the next
     for step in range(1, length):
-        here = walks[moving, step - 1]
-        walks[moving, step] = neighbours[rng.integers(indptr[here], indptr[here + 1])]
+        current = walks[moving, step - 1]
+        walks[moving, step] = neighbours[rng.integers(indptr[current], indptr[current + 1])]
     return walks
 
 
@@ -47,7 +47,7 @@ def cooccurrences(tokens: NDArray[np.integer], sequences: NDArray[np.int64], n: 
     for distance in range(1, window + 1):
         together = sequences[distance:] == sequences[:-distance]
         left, right = tokens[:-distance][together], tokens[distance:][together]
-        there = (left >= 0) & (right >= 0)
-        weights = np.full(there.sum(), (window + 1 - distance) / window)
-        total = total + coo_array((weights, (left[there], right[there])), shape=(n, n)).tocsr()
+        valid = (left >= 0) & (right >= 0)
+        weights = np.full(valid.sum(), (window + 1 - distance) / window)
+        total = total + coo_array((weights, (left[valid], right[valid])), shape=(n, n)).tocsr()
     return (total + total.T).tocsr()

@@ -98,7 +98,7 @@ def entries(
     else:
         neighbouring = f"all training {data} of one user taken out, the place in the batches kept"
         mechanism = "user-level SGD with noise of each user's budget"
-    found = [
+    ledger = [
         LedgerEntry.model_validate(
             common
             | {"protects": "interaction", "neighbouring": neighbouring, "mechanism": mechanism}
@@ -107,12 +107,12 @@ def entries(
     ]
     if metadata != "nothing":
         mechanism = "within the users' gradients" if metadata == "local" else "Gaussian noise on every user's prior"
-        found.append(
+        ledger.append(
             LedgerEntry.model_validate(
                 common | {"protects": "feature", "neighbouring": neighbouring, "mechanism": mechanism, "events": events}
             )
         )
-    return found
+    return ledger
 
 
 def _counts(config: UserConfig) -> tuple[Event, ...]:

@@ -71,8 +71,8 @@ class VAENetwork(RowNetwork):
         if rng is not None:
             drawn = torch.from_numpy(normal(rng, tuple(mean.shape))).to(mean.dtype)
             code = mean + drawn * (log_variance / 2).exp()
-        whose = users if len(self.means) > 1 else torch.zeros_like(users)
-        divergence = gaussian_divergence(mean, log_variance, self.means[whose], self.variances[whose])
+        prior = users if len(self.means) > 1 else torch.zeros_like(users)
+        divergence = gaussian_divergence(mean, log_variance, self.means[prior], self.variances[prior])
         return torch.tanh(self.decoder(code)), self.beta * divergence
 
 
@@ -152,10 +152,10 @@ def user_priors(
     centre = np.einsum("kwj,wj->kj", vectors, means)
     if noise is not None and rng is not None:
         centre = centre + gaussian(rng, "prior means", noise[:, None], centre.shape)
-    spread = np.square(vectors - centre[:, None]).sum(1)
+    variance = np.square(vectors - centre[:, None]).sum(1)
     if noise is not None and rng is not None:
-        spread = spread + gaussian(rng, "prior variances", noise[:, None], spread.shape)
-    return centre, np.maximum(spread, SMALLEST)
+        variance = variance + gaussian(rng, "prior variances", noise[:, None], variance.shape)
+    return centre, np.maximum(variance, SMALLEST)
 
 
 def gaussian_divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_variance: Tensor) -> Tensor:

@@ -27,13 +27,13 @@ CUTOFF = 20
 def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
     """All claims that tests decide, and those of arithmetic alone, of which there are none."""
     printed = comparison.printed(results, DIPSGNN)
-    return [*_table2(printed), *_budgets(), *_steps(), *_clip(here=bool(printed)), *_features()], []
+    return [*_table2(printed), *_budgets(), *_steps(), *_clip(on_paper_data=bool(printed)), *_features()], []
 
 
 def _table2(printed: dict[tuple[str, str, str, str], float]) -> list[Spec]:
     every = tuple(measure for k in (20, 10) for measure in _measures(k))
     others = tuple(name for name in OPEN if name not in ("SRGNN", "APGNN"))
-    found: list[Spec] = [
+    specs: list[Spec] = [
         Order("table2", "SRGNN and APGNN rank best of the methods without privacy",
               (*_first("SRGNN", others), *_first("APGNN", others)), every),
         Order("table2", "DPMF with explicit feedback ranks better than with implicit feedback",
@@ -50,38 +50,38 @@ def _table2(printed: dict[tuple[str, str, str, str], float]) -> list[Spec]:
     ]  # fmt: skip
     gain = _gain(printed)
     if gain is not None:  # of ML-1M alone
-        found += [
+        specs += [
             Order("table2", f"DIPSGNN's Recall@20 is {100 * (gain - 1):.2f} % above EdgeRand's (read as: by that share "
                   "at least)", _first("DIPSGNN", ("EdgeRand",)), _scaled(_measures(20)[:1], gain)),
             Order("table2", "DIPSGNN beats APGNN, the best method without privacy, on MRR@20, Recall@10 and MRR@10",
                   _first("DIPSGNN", ("APGNN",)), every[1:]),
             Order("table2", "DIPSGNN beats SRGNN", _first("DIPSGNN", ("SRGNN",)), every),
         ]  # fmt: skip
-    return found
+    return specs
 
 
 def _budgets() -> list[Spec]:
     recall = _measures(CUTOFF)[:1]
-    found: list[Spec] = []
+    specs: list[Spec] = []
     for figure, key, values, name in (
         ("figure3", "epsilon", EPSILON, "ε2"),
         ("figure4", "features_epsilon", FEATURES_EPSILON, "ε1"),
     ):
-        found += [
+        specs += [
             Trend(figure, f"{method} ranks better with a larger {name}", key, (method,), recall, rises=True,
                   values=values)
             for method in GRAPHS
         ]  # fmt: skip
-        found.append(
+        specs.append(
             Order(figure, f"DIPSGNN ranks above EdgeRand at every {name}", tuple(
                 (Side("DIPSGNN", key, value), Side("EdgeRand", key, value)) for value in values
             ), recall)
         )  # fmt: skip
-    found.append(
+    specs.append(
         Trend("figure3", "The gap between DIPSGNN and EdgeRand grows with ε2", "epsilon", ("EdgeRand",), recall,
               rises=True, below="DIPSGNN", values=EPSILON)
     )  # fmt: skip
-    return found
+    return specs
 
 
 def _steps() -> list[Spec]:
@@ -97,17 +97,17 @@ def _steps() -> list[Spec]:
     ]  # fmt: skip
 
 
-def _clip(*, here: bool) -> list[Spec]:
+def _clip(*, on_paper_data: bool) -> list[Spec]:
     recall = _measures(CUTOFF)[:1]
-    found: list[Spec] = [Trend("figure6", "Recall@20 falls with C", "clip", ("DIPSGNN",), recall, rises=False)]
-    if here:
+    specs: list[Spec] = [Trend("figure6", "Recall@20 falls with C", "clip", ("DIPSGNN",), recall, rises=False)]
+    if on_paper_data:
         best = Side("DIPSGNN", "clip", CLIP[0])
-        found.append(
+        specs.append(
             Order("figure6", f"C = {CLIP[0]:g} ranks best", tuple(
                 (best, Side("DIPSGNN", "clip", value)) for value in CLIP[1:]
             ), recall)
         )  # fmt: skip
-    return found
+    return specs
 
 
 def _features() -> list[Spec]:
@@ -131,11 +131,12 @@ def _measures(k: int) -> tuple[Measure, ...]:
 
 def _scaled(measures: tuple[Measure, ...], factor: float) -> tuple[Measure, ...]:
     return tuple(
-        Measure(one.name, one.metric, one.ks, one.better, factor=factor, digits=one.digits) for one in measures
+        Measure(measure.name, measure.metric, measure.ks, measure.better, factor=factor, digits=measure.digits)
+        for measure in measures
     )
 
 
 def _gain(printed: dict[tuple[str, str, str, str], float]) -> float | None:
     """DIPSGNN's printed Recall@20 as a multiple of EdgeRand's; None on data without printed numbers."""
-    ours, theirs = (printed.get(("table2", name, "", "recall@20")) for name in GRAPHS)
-    return None if ours is None or theirs is None else ours / theirs
+    private, baseline = (printed.get(("table2", name, "", "recall@20")) for name in GRAPHS)
+    return None if private is None or baseline is None else private / baseline

@@ -23,39 +23,39 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     utility, key = layout.utility, figure.key_swept
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed(results, paper)
-    found = {
+    sweeps = {
         name: (system, settings)
         for name in figure.drawn
         if (system := results.named(layout.methods[name])) is not None
         and len(settings := swept(results, system).get(key, {})) > 1
     }
-    values = sorted({value for _, settings in found.values() for value in settings})
+    values = sorted({value for _, settings in sweeps.values() for value in settings})
     ticks, place = axis(key, values)
     series: list[Series] = []
-    for name, (system, settings) in found.items():
+    for name, (system, settings) in sweeps.items():
         points = [
             point_of(results, system, utility.metric, k, place(value), setting, utility.digits)
             for value, setting in settings.items()
         ]
         series.append(replace(series_of(results, system, [point for point in points if point]), muted=False))
         style = series[-1].style + N_COLOURS  # the same colour, another marker
-        theirs = [
+        printed_points = [
             Point(place(value), share, f"{name}, paper, {key} = {value:g}: {number(share, utility.digits)}")
             for value in values
             if (share := _share(printed, figure, name, value, f"{utility.label.lower()}@{k}")) is not None
         ]
-        if theirs:
-            series.append(Series(f"{name}{PAPER}", style, theirs, line=len(theirs) > 1))
-    series = [one for one in series if one.points]
-    shown = any(one.name.endswith(PAPER) for one in series)
-    beside = " The paper's points are those it prints, of which Table 2 has the one at its default." if shown else ""
+        if printed_points:
+            series.append(Series(f"{name}{PAPER}", style, printed_points, line=len(printed_points) > 1))
+    series = [curve for curve in series if curve.points]
+    shown = any(curve.name.endswith(PAPER) for curve in series)
+    note = " The paper's points are those it prints, of which Table 2 has the one at its default." if shown else ""
     panel = Panel(
         f"{utility.at(k)}, {utility.spoken}", name_of(key), utility.at(k), series, yardstick_levels(results, k), ticks
     )
     return Chart(
         f"chart-{figure.key}",
         f"{utility.at(k)} by {name_of(key)}",
-        f"All other keys stay as in the setting base. Bars: 95 % intervals over seeds.{beside}",
+        f"All other keys stay as in the setting base. Bars: 95 % intervals over seeds.{note}",
         [panel] if series else [],
     )
 
@@ -63,13 +63,13 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
 def versions(results: Results, figure: published.Figure, k: int) -> Chart:
     """Versions of one method side by side, by recall and by MRR."""
     layout = results.layout
-    found = [(name, system) for name in figure.drawn if (system := results.named(layout.methods[name])) is not None]
-    ticks = [(float(place), name) for place, (name, _) in enumerate(found)]
+    systems = [(name, system) for name in figure.drawn if (system := results.named(layout.methods[name])) is not None]
+    ticks = [(float(place), name) for place, (name, _) in enumerate(systems)]
     panels = []
     for quality in layout.qualities:
         series = [
             Series(name, place, [point], line=False)
-            for place, (name, system) in enumerate(found)
+            for place, (name, system) in enumerate(systems)
             if (point := point_of(results, system, quality.metric, k, float(place), digits=quality.digits))
         ]
         if series:

@@ -125,8 +125,8 @@ def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int) -> NDArra
     """
     left = np.arange(len(users))
     while True:
-        mine, theirs = users[left], items[left]
-        enough = (np.bincount(mine)[mine] >= k) & (np.bincount(theirs)[theirs] >= k)
+        core_users, core_items = users[left], items[left]
+        enough = (np.bincount(core_users)[core_users] >= k) & (np.bincount(core_items)[core_items] >= k)
         if enough.all():
             break
         left = left[enough]

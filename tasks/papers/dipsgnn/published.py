@@ -76,15 +76,21 @@ def _compared(protocol: str, *, comparable: bool) -> Table:
 
 
 def _swept(
-    number: int, title: str, key: str, values: tuple[float, ...], default: float, who: tuple[str, ...], note: str = ""
+    number: int,
+    title: str,
+    key: str,
+    values: tuple[float, ...],
+    default: float,
+    methods: tuple[str, ...],
+    note: str = "",
 ) -> Figure:
     return Figure(
         key=f"figure{number}",
         name=f"Figure {number}",
         title=title,
-        method=" and ".join(who),
+        method=" and ".join(methods),
         parameters=(key,),
-        methods=who,
+        methods=methods,
         key_swept=key,
         values=values,
         default=default,

@@ -24,11 +24,15 @@ NO_ABILITY = 1.05
 
 def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
     """All claims about networks whose interests and attributes are known; none is judged without a test."""
-    networks = [one for one in results.networks if one.friendships and one.labelled and one.sensitive]
-    found: list[Spec] = []
+    networks = [
+        candidate
+        for candidate in results.networks
+        if candidate.friendships and candidate.labelled and candidate.sensitive
+    ]
+    specs: list[Spec] = []
     for network in networks:
-        found += [*_ratios(network), *_interests(network), *_attacks(network), *_budgets(network), *_ablation(network)]
-    return found + (_most(networks) if networks else []), []
+        specs += [*_ratios(network), *_interests(network), *_attacks(network), *_budgets(network), *_ablation(network)]
+    return specs + (_most(networks) if networks else []), []
 
 
 @dataclass(frozen=True)
@@ -57,15 +61,15 @@ class Ratios:
             for column in part.columns
             if column.data == self.network and column.metric == interests(self.network, "precision-swapped")
         )
-        found, absent = [], []
+        compared, absent = [], []
         for pair in self.pairs:
             sides = [comparison.Method(name, results.named(layout.methods[name])) for name in pair]
             left, right = (comparison.measured(results, side, column) for side in sides)
             absent += [side.name for side, values in zip(sides, (left, right), strict=True) if not len(values)]
             if len(left) and len(left) == len(right):
-                told = f"TMR: {pair[0]} {number(left.mean())}, {pair[1]} {number(right.mean())}"
-                found.append(Comparison(told, told, left, right))
-        return found, absent
+                text = f"TMR: {pair[0]} {number(left.mean())}, {pair[1]} {number(right.mean())}"
+                compared.append(Comparison(text, text, left, right))
+        return compared, absent
 
 
 def _scores(network: Network) -> tuple[Measure, ...]:
@@ -106,7 +110,7 @@ def _interests(network: Network) -> list[Spec]:
         Order("table3", f"{where}: CroSUE, which sees true networks, outperforms DP-CroSUE",
               _over("CroSUE", ("DP-CroSUE",)), scores),
         Order("table3", f"{where}: single-view methods are the worst",
-              tuple((Side(one), Side(other)) for one in MULTI_VIEW for other in SINGLE_VIEW), scores),
+              tuple((Side(multi), Side(single)) for multi in MULTI_VIEW for single in SINGLE_VIEW), scores),
         Order("table3", f"{where}: R-GCN on the true network outperforms DP-R-GCN", _over("R-GCN", ("DP-R-GCN",)),
               scores),
         Order("table3", f"{where}: R-GCN is the best method that sees one network",
@@ -122,7 +126,7 @@ def _attacks(network: Network) -> list[Spec]:
               "more than DeepWalk)", tuple((Side("DeepWalk"), Side(other)) for other in OPEN), both),
         Order("table4", f"{where}: DeepWalk has no ability to infer gender (read as: its precision is at most 5 % "
               "above that of random vectors)", _over("DeepWalk", ("random",)),
-              tuple(replace(one, factor=NO_ABILITY) for one in gender)),
+              tuple(replace(measure, factor=NO_ABILITY) for measure in gender)),
         Order("table4", f"{where}: DP-CroSUE is less attackable than every method on true attributes or posts",
               _over("DP-CroSUE", (*OPEN, "CroSUE")), both),
         Order("table4", f"{where}: DP-R-GCN is less attackable than R-GCN", _over("DP-R-GCN", ("R-GCN",)), both),
@@ -168,17 +172,19 @@ def _ablation(network: Network) -> list[Spec]:
 def _most(networks: list[Network]) -> list[Spec]:
     """What the paper says of most data sets."""
     scores = tuple(
-        replace(one, name=f"{one.name} on {network.title}") for network in networks for one in _scores(network)
+        replace(measure, name=f"{measure.name} on {network.title}")
+        for network in networks
+        for measure in _scores(network)
     )
     attacks = tuple(
-        replace(one, name=f"{one.name}, {network.title}")
+        replace(measure, name=f"{measure.name}, {network.title}")
         for network in networks
-        for one in _guesses(network, *SENSITIVE)
+        for measure in _guesses(network, *SENSITIVE)
     )
-    here = f"On most data sets (here {joined([one.title for one in networks])})"
+    prefix = f"On most data sets (here {joined([network.title for network in networks])})"
     return [
-        Order("table3", f"{here} UDMF and R-GCN perform better than SNE",
-              tuple((Side(one), Side("SNE")) for one in ("UDMF", "R-GCN")), scores, most=True),
-        Order("table4", f"{here} DP-CroSUE is less attackable than DP-R-GCN",
+        Order("table3", f"{prefix} UDMF and R-GCN perform better than SNE",
+              tuple((Side(name), Side("SNE")) for name in ("UDMF", "R-GCN")), scores, most=True),
+        Order("table4", f"{prefix} DP-CroSUE is less attackable than DP-R-GCN",
               _over("DP-CroSUE", ("DP-R-GCN",)), attacks, most=True),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from tasks.reporting.core.sweeps import swept
 from tasks.reporting.sections import controls
 from tasks.reporting.sections.controls import RANDOM
 
-SPREAD = 0.7
+SPAN = 0.7
 """Share of the room of a score over which the systems are spread."""
 WIDE = (620.0, 380.0)
 REFERENCE = "R-GCN"
@@ -26,29 +26,29 @@ SEEN = ("interests", "gender", "occupation")
 
 def ratios(results: Results, table: published.Table, _: int) -> Chart:
     """Table 2: TMR of each type of data, ours in both senses of precision and the printed one."""
-    entries = [one for one in comparison.entries(results) if one.table == table]
+    entries = [entry for entry in comparison.entries(results) if entry.table == table]
     ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(TYPES)), (len(TYPES) - 0.5, "")]
     panels = []
     for part in table.parts:
-        mine = [one for one in entries if one.column in part.columns]
+        of_part = [entry for entry in entries if entry.column in part.columns]
         series = []
         for style, column in enumerate(part.columns):
             points = [
-                Point(TYPES.index(one.method.name) + 0.15 * style, found.mean, f"{column.label}: {number(found.mean)}",
-                      y_interval=(found.low, found.high))
-                for one in mine
-                if one.column == column and one.method.name in TYPES and len(one.ours)
-                for found in [findings.interval(results, one.ours)]
+                Point(TYPES.index(entry.method.name) + 0.15 * style, ours.mean, f"{column.label}: {number(ours.mean)}",
+                      y_interval=(ours.low, ours.high))
+                for entry in of_part
+                if entry.column == column and entry.method.name in TYPES and len(entry.ours)
+                for ours in [findings.interval(results, entry.ours)]
             ]  # fmt: skip
             series.append(Series(f"ours, {column.label}", style, points, line=False))
         printed = [
-            Point(TYPES.index(one.method.name) - 0.15, one.printed, f"paper: {number(one.printed)}")
-            for one in mine
-            if one.column == part.columns[0] and one.printed is not None
+            Point(TYPES.index(entry.method.name) - 0.15, entry.printed, f"paper: {number(entry.printed)}")
+            for entry in of_part
+            if entry.column == part.columns[0] and entry.printed is not None
         ]
         series.append(Series("paper", len(part.columns), printed, line=False))
-        if any(one.points for one in series[:-1]):
-            shown = [one for one in series if one.points]
+        if any(curve.points for curve in series[:-1]):
+            shown = [curve for curve in series if curve.points]
             panels.append(Panel(f"TMR on {part.title}", "type of data", "TMR", shown, (), ticks))
     return Chart(f"chart-{table.anchor}", "TMR by type of data", "Bars: 95 % intervals over seeds.", panels)
 
@@ -59,7 +59,7 @@ def scores(results: Results, table: published.Table, _: int) -> Chart:
     for network in _networks(results):
         series = []
         for place, system in enumerate(results.compared):
-            shift = SPREAD * ((place + 0.5) / len(results.compared) - 0.5)
+            shift = SPAN * ((place + 0.5) / len(results.compared) - 0.5)
             points = [
                 point_of(results, system, interests(network.name, score), 0, x + shift)
                 for x, score in enumerate(SCORES)
@@ -73,7 +73,7 @@ def scores(results: Results, table: published.Table, _: int) -> Chart:
         ]
         series.append(Series("every interest for everybody", len(results.compared), levels, line=False, muted=True))
         ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(SCORES.values())), (len(SCORES) - 0.5, "")]
-        shown = [one for one in series if one.points]
+        shown = [curve for curve in series if curve.points]
         if len(shown) > 1:
             panels.append(Panel(f"Interests on {network.title}", "score", "score", shown, (), ticks, size=WIDE))
     return Chart(f"chart-{table.anchor}", "Interests by score", "Bars: 95 % intervals over seeds.", panels)
@@ -86,10 +86,10 @@ def crossed(results: Results, table: published.Table, _: int) -> Chart:
         for attribute in network.sensitive:
             series = []
             for system in results.compared:
-                one = results.values(system, inference(network.name, attribute), 0)
-                other = results.values(system, interests(network.name), 0)
-                if len(one) and len(other):
-                    x, y = findings.interval(results, one), findings.interval(results, other)
+                attacks = results.values(system, inference(network.name, attribute), 0)
+                interest_scores = results.values(system, interests(network.name), 0)
+                if len(attacks) and len(interest_scores):
+                    x, y = findings.interval(results, attacks), findings.interval(results, interest_scores)
                     text = f"{system.label}: {attribute} {number(x.mean)}, interests {number(y.mean)}"
                     point = Point(x.mean, y.mean, text, (x.low, x.high), (y.low, y.high))
                     series.append(series_of(results, system, [point], line=False))
@@ -120,8 +120,8 @@ def budgets(results: Results, figure: published.Figure, _: int) -> Chart:
     panels = []
     for network in _networks(results):
         for key, name in BUDGETS.items():
-            for what in SEEN:
-                panel = _by_budget(results, figure, network, key, name, what, methods)
+            for metric in SEEN:
+                panel = _by_budget(results, figure, network, key, name, metric, methods)
                 if panel.series:
                     panels.append(panel)
     return Chart(
@@ -150,8 +150,8 @@ def _by_budget(
             continue
         _, place = axis(key, list(settings))
         points = [point_of(results, system, metric, 0, place(value), setting) for value, setting in settings.items()]
-        if found := [point for point in points if point]:
-            series.append(Series(system.label, style, found))
+        if drawn := [point for point in points if point]:
+            series.append(Series(system.label, style, drawn))
             values |= set(settings)
     ticks, _ = axis(key, sorted(values))
     levels = []
@@ -161,11 +161,11 @@ def _by_budget(
     control = EVERYTHING if what == "interests" else MAJORITY
     level = controls.level(results, f"{network.name}/{what}/{control}/precision")
     if level is not None:
-        told = "every interest for everybody" if control == EVERYTHING else "majority guess"
-        levels.append(Level(told, level, "dotted"))
+        label = "every interest for everybody" if control == EVERYTHING else "majority guess"
+        levels.append(Level(label, level, "dotted"))
     panel = Panel(f"{network.title}: {what}", name, "precision", series, levels, ticks)
     return replace(panel, size=SMALL)
 
 
 def _networks(results: Results) -> list[Network]:
-    return [one for one in results.networks if one.friendships and (one.labelled or one.sensitive)]
+    return [network for network in results.networks if network.friendships and (network.labelled or network.sensitive)]

@@ -76,21 +76,21 @@ _BOTH = (
 )
 
 
-def _scores(network: Network, what: str, printed: str, *, controls: tuple[str, ...], attack: bool) -> Part:
+def _scores(network: Network, task: str, printed: str, *, controls: tuple[str, ...], attack: bool) -> Part:
     return Part(
-        f"{network.title}{f', {what}' if attack else ''}",
+        f"{network.title}{f', {task}' if attack else ''}",
         tuple(
             Column(
                 group=network.title,
                 label=label,
                 setting="",
                 published=f"{printed}_{PRINTED[score]}",
-                metric=f"{network.name}/{what}/{score}",
+                metric=f"{network.name}/{task}/{score}",
                 k=0,
                 protocol=PROTOCOLS[score],
                 better="lower" if attack else "higher",
                 data=network.name,
-                controls=tuple((name, f"{network.name}/{what}/{name}/{score}") for name in controls),
+                controls=tuple((name, f"{network.name}/{task}/{name}/{score}") for name in controls),
             )
             for score, label in SCORES.items()
         ),
@@ -127,15 +127,17 @@ def _measured(networks: tuple[Network, ...]) -> tuple[tuple[str, tuple[Quality, 
     def column(metric: str, label: str, k: int = 0) -> Quality:
         return Quality(metric, label, "", "", k=k, lower=True)
 
-    found = [
-        (f"Precision of the attack on {attribute}", tuple(column(inference(one.name, attribute), one.title)
-         for one in networks if attribute in one.sensitive and one.friendships))
+    groups = [
+        (f"Precision of the attack on {attribute}", tuple(column(inference(network.name, attribute), network.title)
+         for network in networks if attribute in network.sensitive and network.friendships))
         for attribute in SENSITIVE
     ]  # fmt: skip
-    stolen = tuple(column(f"{one.name}/links/cosine/auc", one.title) for one in networks if one.friendships)
-    found += [("Link stealing, AUC", stolen)]
-    found += [("Accounts matched", (column("anchors/precision", "first guess", 1),))]
-    return tuple(group for group in found if group[1])
+    stolen = tuple(
+        column(f"{network.name}/links/cosine/auc", network.title) for network in networks if network.friendships
+    )
+    groups += [("Link stealing, AUC", stolen)]
+    groups += [("Accounts matched", (column("anchors/precision", "first guess", 1),))]
+    return tuple(group for group in groups if group[1])
 
 
 _FIGURE3 = Figure(
@@ -165,13 +167,13 @@ _STATISTICS = {
 def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tuple[Table, ...]:
     """Tables 2 to 5: networks whose interests are known, and those with attributes to guess."""
     table3 = tuple(
-        _scores(one, "interests", "interest", controls=(MAJORITY, EVERYTHING), attack=False) for one in labelled
+        _scores(network, "interests", "interest", controls=(MAJORITY, EVERYTHING), attack=False) for network in labelled
     )
     table4 = tuple(
-        _scores(one, attribute, attribute, controls=(MAJORITY,), attack=True)
+        _scores(network, attribute, attribute, controls=(MAJORITY,), attack=True)
         for attribute in SENSITIVE
-        for one in attacked
-        if attribute in one.sensitive
+        for network in attacked
+        if attribute in network.sensitive
     )
     return (
         Table(
@@ -184,7 +186,7 @@ def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tup
                 "of the budget to what has more."
             ),
             methods=TYPES,
-            parts=tuple(_tmr(one) for one in labelled if one.sensitive),
+            parts=tuple(_tmr(network) for network in labelled if network.sensitive),
             alone=False,
         ),
         Table(
@@ -232,12 +234,14 @@ def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tup
 @lru_cache
 def of_networks(networks: tuple[Network, ...]) -> Paper:
     """The paper, told by what these networks can give: interests and attributes only where they are embedded."""
-    embedded = tuple(one for one in networks if one.friendships)
-    labelled = tuple(one for one in embedded if one.labelled)
-    attacked = tuple(one for one in embedded if one.sensitive)
+    embedded = tuple(network for network in networks if network.friendships)
+    labelled = tuple(network for network in embedded if network.labelled)
+    attacked = tuple(network for network in embedded if network.sensitive)
     qualities = tuple(
-        Quality(interests(one.name, score), f"{label[0].upper()}{label[1:]}, on {one.title}", "", "interests", k=0)
-        for one in labelled
+        Quality(
+            interests(network.name, score), f"{label[0].upper()}{label[1:]}, on {network.title}", "", "interests", k=0
+        )
+        for network in labelled
         for score, label in SCORES.items()
     )
     first = (embedded or networks)[0]

@@ -55,8 +55,8 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
         specs += _budgets()
     else:
         specs += _constructed()
-    judged = [*_preserved(results), *_not_constructed(results), *_parameters(results)]
-    return specs, judged
+    tested = [*_preserved(results), *_not_constructed(results), *_parameters(results)]
+    return specs, tested
 
 
 def _preserved(results: Results) -> list[Claim]:
@@ -110,30 +110,30 @@ def _not_constructed(results: Results) -> list[Claim]:
 
 
 def _constructed() -> list[Spec]:
-    found: list[Spec] = []
+    specs: list[Spec] = []
     ours = {"DP-VAE": PLAIN_DPVAE, "VAE": PLAIN_VAE}
     pairs = tuple(
         (this, Side(f"{DPVAE.methods[method]}-original", setting=this.setting, version=this.version))
         for method in COMPARED
         for this in (ours.get(method, Side(method)),)
     )
-    found.append(Order("table5", "The constructed data sets improve every method significantly", pairs, MEASURES))
-    return found
+    specs.append(Order("table5", "The constructed data sets improve every method significantly", pairs, MEASURES))
+    return specs
 
 
 def _priors(*, small: bool) -> list[Spec]:
-    found: list[Spec] = [
+    specs: list[Spec] = [
         Order("table6", "User-level priors improve DP-VAE", ((PRIORS_DPVAE, PLAIN_DPVAE),), MEASURES),
         Order("table6", "User-level priors improve VAE", ((PRIORS_VAE, PLAIN_VAE),), MEASURES),
     ]
     if small:
         ndcg, _, recall = MEASURES
         gained = (replace(ndcg, factor=1.05), replace(recall, factor=1.04))
-        found.append(
+        specs.append(
             Order("table6", "They improve DP-VAE's NDCG@100 by 5 % and its Recall@50 by 4 % (read as: by so much at "
                   "least)", ((PRIORS_DPVAE, PLAIN_DPVAE),), gained)
         )  # fmt: skip
-    return found
+    return specs
 
 
 def _clip() -> list[Spec]:
@@ -143,18 +143,18 @@ def _clip() -> list[Spec]:
 def _compared(*, small: bool) -> list[Spec]:
     ndcg, *recalls = MEASURES
     ours, vae = Side("DP-VAE"), Side("VAE")
-    found: list[Spec] = [
+    specs: list[Spec] = [
         Order("table8", f"DP-VAE ranks above {other}", ((ours, Side(other)),), MEASURES) for other in BASELINES
     ]
-    found.append(Order("table8", "DP-VAE ranks below VAE", ((vae, ours),), MEASURES))
+    specs.append(Order("table8", "DP-VAE ranks below VAE", ((vae, ours),), MEASURES))
     if small:
-        found += [
+        specs += [
             Order("table8", "Privacy costs VAE only about 6.8 % of its NDCG@100 (read as: at most 7 %)",
                   ((ours, vae),), (replace(ndcg, factor=0.93),)),
             Order("table8", "Its Recall is around 16 % lower (read as: at most 16 %)",
-                  ((ours, vae),), tuple(replace(one, factor=0.84) for one in recalls)),
+                  ((ours, vae),), tuple(replace(measure, factor=0.84) for measure in recalls)),
         ]  # fmt: skip
-    return found
+    return specs
 
 
 def _lengths() -> list[Spec]:
@@ -186,7 +186,7 @@ def _together() -> list[Spec]:
 def _budgets() -> list[Spec]:
     """Section 4.2.5, which speaks of ML-100K alone."""
     ours = {value: Side("DP-VAE", "epsilon_max", value) for value in EPSILON_MAX}
-    recalls = tuple(replace(one, factor=2.0) for one in MEASURES[1:])
+    recalls = tuple(replace(measure, factor=2.0) for measure in MEASURES[1:])
     return [
         Trend("table10", "DP-VAE ranks better with a larger ε_max", "epsilon_max", ("DP-VAE",), MEASURES, rises=True,
               values=EPSILON_MAX),
@@ -195,7 +195,7 @@ def _budgets() -> list[Spec]:
         Order("table10", "At ε_max = 0.3 Recall@20 and Recall@50 degrade sharply (read as: to less than half of those "
               "at 0.5)", ((ours[0.5], ours[0.3]),), recalls),
         Order("table10", "VAE ranks above DP-VAE at every ε_max",
-              tuple((Side("VAE"), one) for one in ours.values()), MEASURES),
+              tuple((Side("VAE"), side) for side in ours.values()), MEASURES),
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from tasks.reporting.core.figures import curves, name_of, point_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results, unique
 
-SPREAD = 0.6
+SPAN = 0.6
 """Share of the room of a method over which its versions and the printed numbers are spread."""
 PAPER = ", paper"
 """What the name of a printed line ends with."""
@@ -26,31 +26,31 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
     names = [name for name in table.methods if any(_method(entry) == name for entry in entries)]
     kinds = unique([_kind(entry) for entry in entries if _method(entry) in names])
     drawn = [(kind, PAPER) for kind in kinds] if results.reproduced else []
-    order = [one for kind in kinds for one in ((kind, ""), *((kind, PAPER),) * bool(drawn))]
+    order = [version for kind in kinds for version in ((kind, ""), *((kind, PAPER),) * bool(drawn))]
     panels = []
     for column in table.parts[0].columns:
-        here = [entry for entry in entries if entry.column == column and _method(entry) in names]
-        found: dict[tuple[str, str], list[Point]] = {one: [] for one in order}
-        for entry in here:
+        of_column = [entry for entry in entries if entry.column == column and _method(entry) in names]
+        points_of: dict[tuple[str, str], list[Point]] = {version: [] for version in order}
+        for entry in of_column:
             kind, system = _kind(entry), entry.method.system
             middle = names.index(_method(entry))
-            for who in ("", PAPER):
-                if (kind, who) not in found:
+            for source in ("", PAPER):
+                if (kind, source) not in points_of:
                     continue
-                x = middle + SPREAD * ((order.index((kind, who)) + 0.5) / len(order) - 0.5)
-                if who and entry.printed is not None:
+                x = middle + SPAN * ((order.index((kind, source)) + 0.5) / len(order) - 0.5)
+                if source and entry.printed is not None:
                     text = f"{entry.method.name}{PAPER}: {number(entry.printed, column.digits)}"
-                    found[kind, who].append(Point(x, entry.printed, text))
-                elif not who and system is not None:
+                    points_of[kind, source].append(Point(x, entry.printed, text))
+                elif not source and system is not None:
                     point = point_of(results, system, column.metric, column.k, x, entry.method.setting)
-                    found[kind, who] += [point] if point else []
+                    points_of[kind, source] += [point] if point else []
         series = [
-            Series(_named(kind, who), kinds.index(kind) + N_COLOURS * bool(who), points, line=False)
-            for (kind, who), points in found.items()
+            Series(_named(kind, source), kinds.index(kind) + N_COLOURS * bool(source), points, line=False)
+            for (kind, source), points in points_of.items()
             if points
         ]
         ticks = [(-0.5, ""), *((float(place), name) for place, name in enumerate(names)), (len(names) - 0.5, "")]
-        if any(found[kind, ""] for kind in kinds):
+        if any(points_of[kind, ""] for kind in kinds):
             panels.append(Panel(column.label, "", column.label, series, _lists(results, column), ticks))
     return Chart(f"chart-{table.anchor}", f"{table.title}, side by side", BARS, panels)
 
@@ -70,13 +70,13 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
             for value, entry in swept
             if (system := entry.method.system) is not None
         ]
-        theirs = [
+        printed_points = [
             Point(math.log10(value), entry.printed, f"{entry.method.name}{PAPER}: {number(entry.printed)}")
             for value, entry in swept
             if entry.printed is not None
         ]
         series = [Series("DP-VAE", 0, [point for point in ours if point])]
-        series += [Series(f"DP-VAE{PAPER}", N_COLOURS, theirs)] if theirs else []
+        series += [Series(f"DP-VAE{PAPER}", N_COLOURS, printed_points)] if printed_points else []
         levels = _lists(results, column)
         vae = results.named("vae")
         if vae is not None and len(values := results.values(vae, column.metric, column.k)):
@@ -94,7 +94,9 @@ def lengths(results: Results, figure: published.Figure, _: int) -> Chart:
         replace(curves(results, metric, f"{label}@R, full", f"{label}@R"), x_label="R")
         for metric, label in first.items()
     ]
-    return Chart(f"chart-{figure.key}", "Ranking by length of the list", BARS, [one for one in panels if one.series])
+    return Chart(
+        f"chart-{figure.key}", "Ranking by length of the list", BARS, [panel for panel in panels if panel.series]
+    )
 
 
 def _method(entry: comparison.Entry) -> str:
@@ -106,8 +108,8 @@ def _method(entry: comparison.Entry) -> str:
     return next((name for name, ours in known.items() if ours == label), entry.method.name)
 
 
-def _named(kind: str, who: str) -> str:
-    return f"{kind}{who}" if kind else who.removeprefix(", ") or "ours"
+def _named(kind: str, source: str) -> str:
+    return f"{kind}{source}" if kind else source.removeprefix(", ") or "ours"
 
 
 def _kind(entry: comparison.Entry) -> str:

@@ -32,48 +32,48 @@ def statistics(results: Results) -> Table | None:
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed(results, paper)
     ours = counted(results.processed)
-    found = {
+    published = {
         (stage, name): printed.get(("table2", comparison.STATISTICS, stage, name))
         for stage in STAGES
         for name in ATTRIBUTES
     }
-    beside = any(value is not None for value in found.values())
+    with_paper = any(value is not None for value in published.values())
     rows = []
     for name, label in ATTRIBUTES.items():
         digits = 2 if name == "sparsity" else 0
         cells = []
         for stage in STAGES:
-            cells += _cells(ours[stage][name], found[stage, name], digits, beside=beside)
+            cells += _cells(ours[stage][name], published[stage, name], digits, with_paper=with_paper)
         rows.append(Row(label, cells))
-    headings = ["", *(["ours", *(["paper", "difference"] if beside else [])] * len(STAGES))]
+    headings = ["", *(["ours", *(["paper", "difference"] if with_paper else [])] * len(STAGES))]
     return Table(
         f"{'Table 2, s' if paper else 'S'}tatistics of {results.origin}",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
-        groups=[(label, 3 if beside else 1) for label in STAGES.values()],
+        groups=[(label, 3 if with_paper else 1) for label in STAGES.values()],
     )
 
 
 def settings(results: Results) -> Table | None:
     """Table 3: the settings of DP-VAE's network and its number of parameters; None where it was not run."""
-    found = [(name, system) for name in SHOWN if (system := results.named(name)) is not None and system.label == name]
-    if not found or found[0][0] != SHOWN[0]:
+    systems = [(name, system) for name in SHOWN if (system := results.named(name)) is not None and system.label == name]
+    if not systems or systems[0][0] != SHOWN[0]:
         return None
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed(results, paper)
-    theirs = {name: printed.get(("table3", "DP-VAE", "", name)) for name in (*SETTINGS, PARAMETERS)}
-    beside = any(value is not None for value in theirs.values())
+    published = {name: printed.get(("table3", "DP-VAE", "", name)) for name in (*SETTINGS, PARAMETERS)}
+    with_paper = any(value is not None for value in published.values())
     rows = []
     for name in (*SETTINGS, PARAMETERS):
         label, key = SETTINGS.get(name, ("Number of parameters", ""))
-        values = [system.config.get(key) if key else parameters(results, system) for _, system in found]
+        values = [system.config.get(key) if key else parameters(results, system) for _, system in systems]
         numbers = [as_number(value) for value in values]
         digits = 1 if name == "beta" else 0
-        cells = [_cells(value, None, digits, beside=False)[0] for value in numbers]
-        if beside:
-            cells[1:1] = _cells(numbers[0], theirs[name], digits, beside=True)[1:]
+        cells = [_cells(value, None, digits, with_paper=False)[0] for value in numbers]
+        if with_paper:
+            cells[1:1] = _cells(numbers[0], published[name], digits, with_paper=True)[1:]
         rows.append(Row(label, cells))
-    headings = ["", found[0][0], *(["paper", "difference"] if beside else []), *(name for name, _ in found[1:])]
+    headings = ["", systems[0][0], *(["paper", "difference"] if with_paper else []), *(name for name, _ in systems[1:])]
     return Table(
         f"{'Table 3, s' if paper else 'S'}ettings of the network",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
@@ -112,13 +112,13 @@ def parameters(results: Results, system: System) -> int | None:
     return n_parameters(int(results.processed.counts[-1]["items"]), int(hidden), int(latent))
 
 
-def _cells(value: float | None, theirs: float | None, digits: int, *, beside: bool) -> list[Cell]:
+def _cells(value: float | None, published: float | None, digits: int, *, with_paper: bool) -> list[Cell]:
     """Ours, and beside the paper its number and the difference."""
     cells = [missing("not told") if value is None else Cell(_grouped(value, digits))]
-    if beside:
-        cells.append(missing() if theirs is None else Cell(_grouped(theirs, digits)))
-        known = value is not None and theirs is not None
-        cells.append(Cell(_difference(value - theirs, digits)) if known else missing())  # type: ignore[operator]
+    if with_paper:
+        cells.append(missing() if published is None else Cell(_grouped(published, digits)))
+        known = value is not None and published is not None
+        cells.append(Cell(_difference(value - published, digits)) if known else missing())  # type: ignore[operator]
     return cells
 
 

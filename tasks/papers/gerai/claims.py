@@ -102,7 +102,7 @@ def _table3() -> list[Spec]:
 
 def _table4(results: Results) -> list[Spec]:
     protection = _f1((5,))
-    found: list[Spec] = [
+    orders: list[Spec] = [
         Order("table4", "Noise on the loss alone (GERAI-NL) lowers F1 below GCN's", _first("GERAI-NL", ("GCN",)),
               protection),
         Order("table4", "Noise on the features alone (GERAI-NF) lowers F1 below GCN's", _first("GERAI-NF", ("GCN",)),
@@ -118,8 +118,8 @@ def _table4(results: Results) -> list[Spec]:
             f"Each noise costs little ranking (read as: at most the {100 * loss:.0f} % of GCN's that the table shows)"
         )
         variants = tuple((Side(method), Side("GCN")) for method in ("GERAI-NL", "GERAI-NF", "GERAI"))
-        found.append(Order("table4", text, variants, _ranking((5,), factor=1 - loss)))
-    return found
+        orders.append(Order("table4", text, variants, _ranking((5,), factor=1 - loss)))
+    return orders
 
 
 def _table5() -> list[Spec]:
@@ -191,9 +191,9 @@ def _shares(results: Results) -> dict[str, float]:
     shares = {}
     for attribute in ATTRIBUTES:
         rows = printed.filter(pl.col("metric").str.starts_with(f"f1_{attribute}@"))
-        ours, theirs = (rows.filter(pl.col("method") == name)["value"].to_numpy() for name in ("GERAI", "GCN"))
-        if len(ours) and len(theirs):
-            shares[attribute] = float(ours.mean() / theirs.mean())
+        private, public = (rows.filter(pl.col("method") == name)["value"].to_numpy() for name in ("GERAI", "GCN"))
+        if len(private) and len(public):
+            shares[attribute] = float(private.mean() / public.mean())
     return shares
 
 

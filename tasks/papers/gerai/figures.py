@@ -18,7 +18,7 @@ SHORT = {
     "gaussian_process": "Gauss. proc.",
 }
 """Names of attackers that fit below an axis."""
-SPREAD = 0.7
+SPAN = 0.7
 """Share of the room of an attacker over which the systems are spread."""
 RIVAL = "rap"
 """The model whose ranking GERAI's Figure 2 is set beside."""
@@ -69,13 +69,13 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
         ticks = [(float(place), SHORT[_attacker(column)]) for place, column in enumerate(part.columns)]
         series = []
         for index, system in enumerate(results.compared):
-            shift = SPREAD * ((index + 0.5) / len(results.compared) - 0.5)
+            shift = SPAN * ((index + 0.5) / len(results.compared) - 0.5)
             points = [
                 point_of(results, system, column.metric, column.k, place + shift)
                 for place, column in enumerate(part.columns)
             ]
             series.append(series_of(results, system, [point for point in points if point], line=False))
-        series = [one for one in series if one.points]
+        series = [curve for curve in series if curve.points]
         majority = _levels(results, part.columns[0].group)[:1]
         if series:
             panels.append(Panel(part.title, "attacker", "F1", series, majority, ticks))
@@ -95,9 +95,9 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     panels: list[Panel] = []
     if system is None:
         return Chart(f"chart-{figure.key}", "", "", panels)
-    found = swept(results, system)
-    for key in [*(name for name in NAMES if name in found), *(name for name in found if name not in NAMES)]:
-        settings = found[key]
+    sweeps = swept(results, system)
+    for key in [*(name for name in NAMES if name in sweeps), *(name for name in sweeps if name not in NAMES)]:
+        settings = sweeps[key]
         panels += _swept_panels(results, system, key, settings, k, (hit, f"Hit@{k}, sampled-100", above))
         for attribute in results.attributes():
             measured = (f"attribute/{attribute}/neural/f1", f"F1 {attribute}", _levels(results, attribute))

@@ -53,7 +53,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     interactions = interactions.with_columns(split=pl.Series(split))
     people, attributes = profiles(raw, user_ids)
     numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
-    if taken := {one.name for one in features} & {one.name for one in attributes}:
+    if taken := {feature.name for feature in features} & {feature.name for feature in attributes}:
         raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
     return Prepared(
         tables={
@@ -120,8 +120,8 @@ def rating_features(
         # max(p, tiny): 0 log 0 is 0
         parts = [pl.col(f"ratio_{level}") for level in levels]
         table = table.with_columns(entropy=pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in parts))
-    everyone = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
-    table = everyone.join(table, on="user", how="left", maintain_order="left").with_columns(
+    all_users = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
+    table = all_users.join(table, on="user", how="left", maintain_order="left").with_columns(
         pl.col(*counts, *shares, *entropy).fill_null(0)
     )
     if scale is not None:

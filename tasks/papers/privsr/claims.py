@@ -42,8 +42,8 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
 def _at(method: str, share: float, epsilon: float = 0.0) -> Side:
     """A method at x, and at a budget where it has one."""
     at = {SHARE: share} | ({"epsilon": epsilon} if epsilon else {})
-    told = f"ε = {epsilon:g}, x = {100 * share:g} %" if epsilon else f"x = {100 * share:g} %"
-    return Side(method, at=tuple(at.items()), version=told)
+    version = f"ε = {epsilon:g}, x = {100 * share:g} %" if epsilon else f"x = {100 * share:g} %"
+    return Side(method, at=tuple(at.items()), version=version)
 
 
 def _ours(share: float, epsilon: float = EPSILON) -> Side:
@@ -77,8 +77,8 @@ def _privacy() -> list[Spec]:
         Order("figure4", "With a similar budget PrivSR and DPMF protect alike (read as: the attacker's errors are "
               "within 5 % of each other)",
               tuple(pair for share in SENSITIVE for epsilon in (EPSILON, SMALLER)
-                    for one, other in [(_ours(share, epsilon), _at("DPMF", share, epsilon))]
-                    for pair in ((one, other), (other, one))),
+                    for privsr, dpmf in [(_ours(share, epsilon), _at("DPMF", share, epsilon))]
+                    for pair in ((privsr, dpmf), (dpmf, privsr))),
               (alike,)),
         Order("figure4", "At the same budget PrivSR is significantly better than DPMF",
               tuple((_ours(share, epsilon), _at("DPMF", share, epsilon))
@@ -104,7 +104,7 @@ def _parameters() -> list[Spec]:
               rises=False, values=VALUES, at=beta),
         Order("figure5", "At fixed ε recommendation stays the same whatever β (read as: MAE of any two β within 1 % "
               "of each other)",
-              tuple((at[one], at[other]) for one, other in permutations(VALUES, 2)),
+              tuple((at[beta_a], at[other]) for beta_a, other in permutations(VALUES, 2)),
               (replace(ERROR, factor=ALIKE),)),
         Trend("figure5", "At fixed ε protection of sensitive ratings falls with β", "beta", ("PrivSR",), (PRIVACY,),
               rises=False, values=VALUES, at=epsilon),

@@ -48,10 +48,10 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
             continue
         budget = "".join(f", ε = {value:g}" for value in at.values())
         series.append(Series(f"{method}{budget}", style, _points(results, system, measured, settings)))
-    series = [one for one in series if one.points]
+    series = [curve for curve in series if curve.points]
     if attack and (control := _control(results)).points:
         series.append(control)
-    shares = sorted({point.x for one in series for point in one.points})
+    shares = sorted({point.x for curve in series for point in curve.points})
     ticks = [(share, f"{100 * share:g}") for share in shares]
     levels = [] if attack else yardstick_levels(results, k)
     panel = Panel("MAE on sensitive ratings" if attack else "MAE on the test fold", X, "MAE", series, levels, ticks)
@@ -60,7 +60,7 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
         f"chart-{figure.key}",
         "The attacker's MAE by x" if attack else "MAE by x",
         f"{direction}. Bars: 95 % intervals over {run}s.",
-        [replace(panel, size=SIZE)] if any(not one.muted for one in series) else [],
+        [replace(panel, size=SIZE)] if any(not curve.muted for curve in series) else [],
     )
 
 
@@ -78,14 +78,14 @@ def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
             continue
         ticks, place = axis("epsilon", list(settings))  # both on a log scale
         placed = {place(value): setting for value, setting in settings.items()}
-        for measured, what, levels in (
+        for measured, data, levels in (
             (MAE, "test fold", yardstick_levels(results, k)),
             (ATTACK, "the attacker's, sensitive ratings", control_levels(results)),
         ):
             style = int(measured == ATTACK)
             line = Series(("the attacker's MAE" if style else "MAE"), style, _points(results, system, measured, placed))
             if line.points:
-                panels.append(Panel(f"{title}: MAE, {what}", name, "MAE", [line], levels, ticks))
+                panels.append(Panel(f"{title}: MAE, {data}", name, "MAE", [line], levels, ticks))
     return Chart(
         f"chart-{figure.key}",
         "MAE by ε and by β",
@@ -96,8 +96,8 @@ def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
 
 
 def _points(results: Results, system: System, measured: str, settings: Mapping[float, str]) -> list[Point]:
-    found = [point_of(results, system, measured, 0, x, setting, DIGITS) for x, setting in settings.items()]
-    return [point for point in found if point]
+    points = [point_of(results, system, measured, 0, x, setting, DIGITS) for x, setting in settings.items()]
+    return [point for point in points if point]
 
 
 def _control(results: Results) -> Series:

@@ -17,8 +17,8 @@ def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
     attack = suite.attack
     assert isinstance(attack, AttributeAttack)
     attributes = [feature.name for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive]
-    who, controls = attack.at(setting), attack.control_k if setting == BASE else []
-    return [*suites.attack_metrics(who.k, attributes, who.attackers, controls)]
+    attackers, controls = attack.at(setting), attack.control_k if setting == BASE else []
+    return [*suites.attack_metrics(attackers.k, attributes, attackers.attackers, controls)]
 
 
 def reconstruction(_: Suite, experiment: Experiment, setting: str) -> Names:

@@ -59,12 +59,12 @@ def aligned(key: str, params: Params) -> Subject:
     files = {(setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet" for setting, seed in units}
 
     def tables() -> list[Table]:
-        found = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
+        anchors = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
         measured = contracts.read(measured_file, contracts.METRICS)
         expected = suites.alignment_metrics(units, pair.all_ways, pair.k)
         networks = contracts.read_processed(data)
         first, second = (networks.network(name).schema.n_users for name in networks.schema.networks)
-        return suites.aligned(found, measured, (first, second), expected)
+        return suites.aligned(anchors, measured, (first, second), expected)
 
     return Subject([*files.values(), measured_file, data / "schema.json"], tables)
 

@@ -14,7 +14,7 @@ from tasks.privacy.accounting.ledger import Protected
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 
-Judged = tuple[list[dict[str, Any]], pl.DataFrame]
+Evaluated = tuple[list[dict[str, Any]], pl.DataFrame]
 """Metrics, as records of metric, k and value, and the recommendations or predictions they were computed from."""
 
 
@@ -40,7 +40,7 @@ class Evaluator(Protocol):
         """The metric of validation; the test is not looked at."""
         ...
 
-    def evaluate(self, model: Any) -> Judged:
+    def evaluate(self, model: Any) -> Evaluated:
         """Test metrics under all protocols of the task, and the recommendations."""
         ...
 

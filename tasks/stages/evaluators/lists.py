@@ -12,7 +12,7 @@ from tasks.evaluation import ranking
 from tasks.evaluation.metrics import records
 from tasks.models.base import Model, Recommender
 from tasks.privacy.accounting.ledger import Protected
-from tasks.stages.evaluators.base import Judged
+from tasks.stages.evaluators.base import Evaluated
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 
@@ -33,7 +33,7 @@ class TopK:
         self._users = np.arange(inputs.schema.n_users, dtype=np.int32)
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
-        """See `Judge.training_data`."""
+        """See `Evaluator.training_data`."""
         return self._inputs.training_data(cls, seed)
 
     @cached_property
@@ -46,7 +46,7 @@ class TopK:
         recommended, _ = ranking.top_k(model.score, self._users, train, self._k, self._order)
         return ranking.full_metrics(recommended, valid, [self._k])["ndcg"][self._k]
 
-    def evaluate(self, model: Recommender) -> Judged:
+    def evaluate(self, model: Recommender) -> Evaluated:
         """Test metrics under both protocols, and the top-K lists of all users."""
         inputs, evaluation = self._inputs, self._evaluation
         assert evaluation.negatives is not None, "params.load asks for them where lists are judged"

@@ -17,7 +17,7 @@ from tasks.evaluation.metrics import records
 from tasks.models.base import Model, NextItemRecommender, Recommender
 from tasks.privacy.accounting.ledger import Protected
 from tasks.sequences import Sequences
-from tasks.stages.evaluators.base import Judged
+from tasks.stages.evaluators.base import Evaluated
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 
@@ -44,7 +44,7 @@ class NextItem:
         self._train = inputs.sequences("train")
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
-        """See `Judge.training_data`."""
+        """See `Evaluator.training_data`."""
         return self._inputs.training_data(cls, seed, last=issubclass(cls, NextItemRecommender))
 
     @cached_property
@@ -63,7 +63,7 @@ class NextItem:
         recommended, _ = ranking.top_k(model.score, users, nothing, self._k, self._order)
         return ranking.full_metrics(recommended, held, [self._k])["recall"][self._k]
 
-    def evaluate(self, model: NextItemRecommender | Recommender) -> Judged:
+    def evaluate(self, model: NextItemRecommender | Recommender) -> Evaluated:
         """Test metrics under both protocols, and the best items of every example under `next`.
 
         Raises:
@@ -76,15 +76,15 @@ class NextItem:
         k = max(self._evaluation.k)
         before = self._inputs.seen("train")
         score = scorer(model)
-        everything = next_items.next_items(score, tested, k, self._order)
+        all_items = next_items.next_items(score, tested, k, self._order)
         new = next_items.next_items(score, tested, k, self._order, before)
         metrics = [
             record
-            for protocol, ranked in zip(self.PROTOCOLS, (everything, new), strict=True)
+            for protocol, ranked in zip(self.PROTOCOLS, (all_items, new), strict=True)
             for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
         ]
-        of = {"user": everything.users, "position": everything.positions}
-        return metrics, ranking.ranked(everything.items, everything.scores, **of)
+        of = {"user": all_items.users, "position": all_items.positions}
+        return metrics, ranking.ranked(all_items.items, all_items.scores, **of)
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:

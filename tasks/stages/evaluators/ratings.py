@@ -14,7 +14,7 @@ from tasks.evaluation import rating
 from tasks.evaluation.metrics import record
 from tasks.models.base import Model, RatingPredictor
 from tasks.privacy.accounting.ledger import Protected
-from tasks.stages.evaluators.base import Judged
+from tasks.stages.evaluators.base import Evaluated
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 
@@ -38,7 +38,7 @@ class Ratings:
         self._scale = inputs.schema.scale
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
-        """See `Judge.training_data`."""
+        """See `Evaluator.training_data`."""
         return self._inputs.training_data(cls, seed)
 
     @cached_property
@@ -51,7 +51,7 @@ class Ratings:
         """Minus the mean absolute error, so that more is better."""
         return -rating.mae(*self._predicted(model, self._validation), self._scale.low, self._scale.high)
 
-    def evaluate(self, model: RatingPredictor) -> Judged:
+    def evaluate(self, model: RatingPredictor) -> Evaluated:
         """Errors on the fold's ratings, what the parties exchanged per iteration, and the predictions.
 
         Predictions are cut off at the ends of the scale but for `mae/uncut`.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attacks.embeddings.anchors import Claims, choose, claims, confident, judged, reidentify
+from tasks.attacks.embeddings.anchors import Claims, choose, claims, confident, evaluate, reidentify
 from tasks.errors import DataError
-from tasks.evaluation.alignment import Anchors, Found, similar
+from tasks.evaluation.alignment import AlignmentResult, Anchors, similar
 
 
 def people(n: int, others: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -132,8 +132,8 @@ def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> No
     pairs = np.stack([np.arange(60)] * 2, axis=1)
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
     eye = np.eye(60)
-    way = Found(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
-    rows = {(one["metric"], one["k"]): one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
+    way = AlignmentResult(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
+    rows = {(one["metric"], one["k"]): one["value"] for one in evaluate("way", way, anchors, (60, 60), [1], 0)}
     assert rows["alignment/way/confident/precision", None] == 1
     assert rows["alignment/way/confident/share", None] == 1
     assert rows["alignment/way/found", None] == 60
@@ -145,7 +145,7 @@ def test_given_anchors_are_no_finds() -> None:
     pairs = np.stack([np.arange(60)] * 2, axis=1)
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
     eye = np.eye(60)
-    way = Found(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
-    rows = {one["metric"]: one["value"] for one in judged("way", way, anchors, (60, 60), [1], 0)}
+    way = AlignmentResult(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
+    rows = {one["metric"]: one["value"] for one in evaluate("way", way, anchors, (60, 60), [1], 0)}
     assert rows["alignment/way/found"] == 49
     assert rows["alignment/way/found/precision"] == 0

@@ -8,7 +8,7 @@ import pytest
 from tasks.datasets import yelp, yelp_hin
 from tasks.datasets.fetch import Places
 from tasks.datasets.synthetic import neighbours
-from tasks.datasets.synthetic import yelp as twin_yelp
+from tasks.datasets.synthetic import yelp as replica_yelp
 from tasks.datasets.synthetic.neighbours import both_ways, friendships, some_people
 from tasks.datasets.synthetic.yelp import ObtainOptions, obtain, sizes
 from tasks.raw import RawSchema, read_raw
@@ -44,21 +44,21 @@ def converted(folder: Path, layout: str) -> tuple[RawSchema, dict[str, pl.DataFr
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
-    """A hundredth of the open dataset's twin."""
-    folder = generated(tmp_path_factory.mktemp("twin") / "yelp", options("yelp", 0.01))
+    """A hundredth of the open dataset's replica."""
+    folder = generated(tmp_path_factory.mktemp("replica") / "yelp", options("yelp", 0.01))
     return converted(folder, "yelp")[1]
 
 
 @pytest.fixture(scope="module")
 def hin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
-    """The subset's twin at scale 1."""
-    folder = generated(tmp_path_factory.mktemp("twin") / "hin", options("yelp-hin", 1.0))
+    """The subset's replica at scale 1."""
+    folder = generated(tmp_path_factory.mktemp("replica") / "hin", options("yelp-hin", 1.0))
     return converted(folder, "yelp-hin")[1]
 
 
 @pytest.mark.parametrize("layout", FILES)
 @pytest.mark.parametrize("scale", [0.00001, 0.002])
-def test_a_small_twin_is_read_as_the_real_one_is(tmp_path: Path, layout: str, scale: float) -> None:
+def test_a_small_replica_is_read_as_the_real_one_is(tmp_path: Path, layout: str, scale: float) -> None:
     folder = generated(tmp_path / "yelp", options(layout, scale))
     assert {file.name for file in folder.iterdir()} == FILES[layout]
     _, tables = converted(folder, layout)
@@ -81,11 +81,11 @@ def test_at_scale_one_the_sizes_are_the_published_ones(hin: dict[str, pl.DataFra
     assert hin["items"]["city"].drop_nulls().n_unique() == 47
     kinds = [(hin["users"][f"compliment-{number}"] == "yes").sum() for number in range(1, 12)]
     assert sum(kinds) == 76_875
-    assert np.corrcoef(kinds, twin_yelp.HIN_COMPLIMENTS)[0, 1] > 0.95
-    assert "198,397 synthetic" in twin_yelp.source(options("yelp-hin", 1.0)).holds
+    assert np.corrcoef(kinds, replica_yelp.HIN_COMPLIMENTS)[0, 1] > 0.95
+    assert "198,397 synthetic" in replica_yelp.source(options("yelp-hin", 1.0)).holds
 
 
-@pytest.mark.parametrize(("layout", "levels"), [("yelp", twin_yelp.LEVELS), ("yelp-hin", twin_yelp.HIN_LEVELS)])
+@pytest.mark.parametrize(("layout", "levels"), [("yelp", replica_yelp.LEVELS), ("yelp-hin", replica_yelp.HIN_LEVELS)])
 def test_stars_have_their_shares(
     layout: str, levels: tuple[float, ...], dataset: dict[str, pl.DataFrame], hin: dict[str, pl.DataFrame]
 ) -> None:
@@ -202,7 +202,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path, lay
 
 @pytest.mark.parametrize("layout", FILES)
 def test_blocks_leave_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
-    monkeypatch.setattr(twin_yelp, "BLOCK", 400)
+    monkeypatch.setattr(replica_yelp, "BLOCK", 400)
     monkeypatch.setattr(neighbours, "BLOCK", 300)
     _, tables = converted(generated(tmp_path / "yelp", options(layout, 0.002)), layout)
     rows = tables["interactions"]
@@ -212,8 +212,8 @@ def test_blocks_leave_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, l
 def test_it_says_that_it_is_synthetic(tmp_path: Path) -> None:
     folder = generated(tmp_path / "hin", options("yelp-hin", 0.002))
     assert (folder / "NOTE").read_text().startswith("SYNTHETIC DATA\n")
-    assert twin_yelp.SOURCE.synthetic
-    assert "SYNTHETIC" in twin_yelp.SOURCE.licence
+    assert replica_yelp.SOURCE.synthetic
+    assert "SYNTHETIC" in replica_yelp.SOURCE.licence
 
 
 @pytest.mark.parametrize("scale", [0.0, float("nan"), "1"])

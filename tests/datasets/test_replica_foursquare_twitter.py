@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 
 from tasks.datasets import SOURCES, foursquare_twitter_text
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import foursquare_twitter as twin_foursquare_twitter
+from tasks.datasets.synthetic import foursquare_twitter as replica_foursquare_twitter
 from tasks.datasets.synthetic.foursquare_twitter import ObtainOptions, obtain
 from tasks.raw import RawTables, read_raw
 
@@ -35,7 +35,7 @@ def converted(folder: Path) -> RawTables:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Scale 1, but a tenth of the posts."""
-    return made(tmp_path_factory.mktemp("twin") / "whole", scale=1.0, posts=0.1)
+    return made(tmp_path_factory.mktemp("replica") / "whole", scale=1.0, posts=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def raw(folder: Path) -> RawTables:
 
 
 def test_at_scale_1_it_has_the_papers_sizes(raw: RawTables, folder: Path) -> None:
-    assert twin_foursquare_twitter.POSTS == (48_756, 615_515)
+    assert replica_foursquare_twitter.POSTS == (48_756, 615_515)
     for network, users, follows, posts in zip(
         NETWORKS, (5_392, 5_223), (76_972, 164_919), (4_876, 61_552), strict=True
     ):
@@ -173,8 +173,8 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> 
 
 def test_everything_says_that_it_is_synthetic(folder: Path) -> None:
     assert "SYNTHETIC" in (folder / "NOTE").read_text()
-    assert twin_foursquare_twitter.SOURCE.synthetic
-    assert "SYNTHETIC" in twin_foursquare_twitter.SOURCE.licence
+    assert replica_foursquare_twitter.SOURCE.synthetic
+    assert "SYNTHETIC" in replica_foursquare_twitter.SOURCE.licence
     assert SOURCES["twin_foursquare_twitter"] == "tasks.datasets.synthetic.foursquare_twitter"
 
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from tasks.datasets import ml_1m, ml_20m, ml_100k
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import movielens as twin_movielens
+from tasks.datasets.synthetic import movielens as replica_movielens
 from tasks.datasets.synthetic.movielens import GENRES, LAYOUTS, ObtainOptions, obtain, sizes
 from tasks.raw import read_raw
 from tests.datasets.learnable import matrix, recalls
@@ -49,8 +49,8 @@ def converted(place: Path, layout: str, scale: float) -> dict[str, pl.DataFrame]
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
-    """A tenth of MovieLens 1M's twin."""
-    return converted(tmp_path_factory.mktemp("twin"), "ml-1m", 0.1)
+    """A tenth of MovieLens 1M's replica."""
+    return converted(tmp_path_factory.mktemp("replica"), "ml-1m", 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def rated(tables: dict[str, pl.DataFrame]) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_small_twin_is_read_as_the_real_one_is(tmp_path: Path, layout: str) -> None:
+def test_a_small_replica_is_read_as_the_real_one_is(tmp_path: Path, layout: str) -> None:
     found = converted(tmp_path, layout, 0.002)
     ratings = found["interactions"]
     assert {file.name for file in (tmp_path / "raw").iterdir()} == FILES[layout]
@@ -74,7 +74,7 @@ def test_a_small_twin_is_read_as_the_real_one_is(tmp_path: Path, layout: str) ->
 def test_at_scale_one_the_sizes_are_the_published_ones(layout: str) -> None:
     known = LAYOUTS[layout]
     assert sizes(options(layout, 1.0)) == (known.users, known.rated, known.ratings)
-    assert f"{known.ratings:,} synthetic" in twin_movielens.source(options(layout, 1.0)).holds
+    assert f"{known.ratings:,} synthetic" in replica_movielens.source(options(layout, 1.0)).holds
 
 
 def test_movielens_100k_at_scale_one(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_levels_have_the_published_shares(tmp_path: Path, layout: str) -> None:
     np.testing.assert_allclose(shares, expected / expected.sum(), atol=0.005)
 
 
-def test_large_twins_are_made_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twin_movielens, "BLOCK", 3_000)
+def test_large_replicas_are_made_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_movielens, "BLOCK", 3_000)
     found = converted(tmp_path, "ml-latest-small", 0.2)["interactions"]
     assert len(found) == sizes(options("ml-latest-small", 0.2))[2]
     assert found.equals(found.sort("user", "item"))
@@ -122,7 +122,7 @@ def test_everything_says_that_it_is_synthetic(tmp_path: Path, layout: str) -> No
     assert titles.str.contains("Synthetic").all()
     readme = next((tmp_path / "raw").glob("README*")).read_text()
     assert readme.startswith("SYNTHETIC DATA\n")
-    source = twin_movielens.source(options(layout, 0.002))
+    source = replica_movielens.source(options(layout, 0.002))
     assert source.synthetic
     assert "SYNTHETIC" in source.licence
 

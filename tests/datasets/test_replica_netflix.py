@@ -6,7 +6,7 @@ import pytest
 
 from tasks.datasets import netflix
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import netflix as twin_netflix
+from tasks.datasets.synthetic import netflix as replica_netflix
 from tasks.datasets.synthetic.netflix import FIRST_DAY, LAST_CUSTOMER, LAST_DAY, LEVELS, ObtainOptions, obtain, sizes
 from tasks.raw import read_raw
 from tests.datasets.learnable import matrix, recalls
@@ -33,7 +33,7 @@ def converted(folder: Path) -> dict[str, pl.DataFrame]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """960 customers, 3,758 movies, 200,961 ratings."""
-    return generated(tmp_path_factory.mktemp("twin") / "netflix", options(0.002))
+    return generated(tmp_path_factory.mktemp("replica") / "netflix", options(0.002))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def tables(folder: Path) -> dict[str, pl.DataFrame]:
     return converted(folder)
 
 
-def test_a_small_twin_is_read_as_the_real_one_is(folder: Path, tables: dict[str, pl.DataFrame]) -> None:
+def test_a_small_replica_is_read_as_the_real_one_is(folder: Path, tables: dict[str, pl.DataFrame]) -> None:
     ratings = tables["interactions"]
     names = {f"combined_data_{number}.txt" for number in range(1, 5)} | {"movie_titles.csv", "NOTE"}
     assert {file.name for file in folder.iterdir()} == names
@@ -53,7 +53,7 @@ def test_a_small_twin_is_read_as_the_real_one_is(folder: Path, tables: dict[str,
 
 def test_at_scale_one_the_sizes_are_the_published_ones() -> None:
     assert sizes(options(1.0)) == (480_189, 17_770, 100_480_507)
-    assert "100,480,507 synthetic" in twin_netflix.source(options(1.0)).holds
+    assert "100,480,507 synthetic" in replica_netflix.source(options(1.0)).holds
 
 
 def test_customer_ids_are_sparse_and_without_order(tables: dict[str, pl.DataFrame]) -> None:
@@ -102,8 +102,8 @@ def test_titles_have_commas_and_years_may_be_missing(folder: Path, tables: dict[
     assert titles["title"].str.contains(",").any()
     assert 0 < titles["year"].null_count() < 20
     assert (folder / "NOTE").read_text().startswith("SYNTHETIC DATA\n")
-    assert twin_netflix.SOURCE.synthetic
-    assert "SYNTHETIC" in twin_netflix.SOURCE.licence
+    assert replica_netflix.SOURCE.synthetic
+    assert "SYNTHETIC" in replica_netflix.SOURCE.licence
 
 
 def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path, folder: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path, fol
 
 
 def test_blocks_leave_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twin_netflix, "BLOCK", 5_000)
+    monkeypatch.setattr(replica_netflix, "BLOCK", 5_000)
     ratings = converted(generated(tmp_path / "netflix", options(0.0002)))["interactions"]
     assert (*ratings.select(pl.col("user", "item").n_unique()).row(0), len(ratings)) == sizes(options(0.0002))
     assert not ratings.select("user", "item").is_duplicated().any()

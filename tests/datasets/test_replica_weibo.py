@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 from tasks.datasets import SOURCES, weibo
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import weibo as twin_weibo
+from tasks.datasets.synthetic import weibo as replica_weibo
 from tasks.datasets.synthetic.weibo import ObtainOptions, obtain
 from tasks.raw import RawTables, read_raw
 
@@ -33,7 +33,7 @@ def converted(folder: Path) -> RawTables:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory.mktemp("twin") / "whole", scale=1.0)
+    return made(tmp_path_factory.mktemp("replica") / "whole", scale=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +146,8 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> 
 
 def test_everything_says_that_it_is_synthetic(folder: Path) -> None:
     assert "SYNTHETIC" in (folder / "NOTE").read_text()
-    assert twin_weibo.SOURCE.synthetic
-    assert "SYNTHETIC" in twin_weibo.SOURCE.licence
+    assert replica_weibo.SOURCE.synthetic
+    assert "SYNTHETIC" in replica_weibo.SOURCE.licence
     assert SOURCES["twin_weibo"] == "tasks.datasets.synthetic.weibo"
 
 

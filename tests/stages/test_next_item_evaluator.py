@@ -98,7 +98,7 @@ def inputs(events: dict[int, dict[str, list[int]]]) -> Inputs:
 
 
 @pytest.fixture
-def judge() -> NextItem:
+def evaluator() -> NextItem:
     return NextItem(inputs(EVENTS), EVALUATION, TRAINING)
 
 
@@ -115,35 +115,35 @@ def test_sequences_keep_the_order_of_the_table(split: str) -> None:
     }
 
 
-def test_a_model_of_sequences_learns_from_all_training_events(judge: NextItem) -> None:
-    data = judge.training_data(Last, 0)
+def test_a_model_of_sequences_learns_from_all_training_events(evaluator: NextItem) -> None:
+    data = evaluator.training_data(Last, 0)
     assert listed(data.sequences) == {user: parts["train"] for user, parts in EVENTS.items() if "train" in parts}
     pairs = {(user, item) for user, parts in EVENTS.items() for item in parts.get("train", [])}
     assert set(zip(data.users.tolist(), data.items.tolist(), strict=True)) == pairs
     assert len(data.users) == len(pairs)  # an item that a user had twice counts once
 
 
-def test_the_last_training_event_is_left_out_for_models_that_read_no_sequences(judge: NextItem) -> None:
-    data = judge.training_data(Counts, 0)
+def test_the_last_training_event_is_left_out_for_models_that_read_no_sequences(evaluator: NextItem) -> None:
+    data = evaluator.training_data(Counts, 0)
     assert listed(data.sequences) == {0: [4, 2, 4], 2: [3], 4: [6, 5]}  # user 1 had one event
     assert list(zip(data.users.tolist(), data.items.tolist(), strict=True)) == [
         (0, 2), (0, 4), (2, 3), (4, 5), (4, 6)
     ]  # fmt: skip
 
 
-def test_validation_asks_each_kind_of_model_what_was_kept_from_it(judge: NextItem) -> None:
+def test_validation_asks_each_kind_of_model_what_was_kept_from_it(evaluator: NextItem) -> None:
     model = Last(None)
-    assert judge.validate(model) == 0.0  # 2, 3, 2: what came last never comes next
+    assert evaluator.validate(model) == 0.0  # 2, 3, 2: what came last never comes next
     assert model.asked == [3]
-    counts = Counts(None).fit(judge.training_data(Counts, 0))
+    counts = Counts(None).fit(evaluator.training_data(Counts, 0))
     counts.counts = torch.zeros(N_ITEMS)
     counts.counts[7] = 1.0
-    assert judge.validate(counts) == pytest.approx(1 / 4)  # the last training events are 1, 7, 8 and 0
+    assert evaluator.validate(counts) == pytest.approx(1 / 4)  # the last training events are 1, 7, 8 and 0
 
 
-def test_those_who_validate_and_those_who_never_trained_are_not_tested(judge: NextItem) -> None:
+def test_those_who_validate_and_those_who_never_trained_are_not_tested(evaluator: NextItem) -> None:
     model = Last(None)
-    metrics, table = judge.evaluate(model)
+    metrics, table = evaluator.evaluate(model)
     assert set(model.asked) == {0, 1, 2}
     examples = table.select("user", "position").unique(maintain_order=True).rows()
     assert examples == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2)]
@@ -159,14 +159,14 @@ def test_those_who_validate_and_those_who_never_trained_are_not_tested(judge: Ne
 
 
 @pytest.mark.parametrize("model", [Last, Counts])
-def test_validation_never_looks_at_the_test(judge: NextItem, model: Any) -> None:
+def test_validation_never_looks_at_the_test(evaluator: NextItem, model: Any) -> None:
     changed = {
         user: {split: items for split, items in parts.items() if split != "test"} for user, parts in EVENTS.items()
     }
     changed[5] = {"test": [0, 0]}
     other = NextItem(inputs(changed), EVALUATION, TRAINING)
     values = []
-    for one in (judge, other):
+    for one in (evaluator, other):
         fitted = model(None)
         if model is Counts:
             fitted.fit(one.training_data(Counts, 0))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import trust as twin_trust
+from tasks.datasets.synthetic import trust as replica_trust
 from tasks.datasets.synthetic.trust import LAYOUTS, ObtainOptions, obtain
 from tasks.raw import RawTables, read_raw
 
@@ -37,7 +37,7 @@ def converted(folder: Path, layout: str) -> RawTables:
 @pytest.fixture(scope="module")
 def ciao(tmp_path_factory: pytest.TempPathFactory) -> RawTables:
     """Ciao with times, scale 1."""
-    return converted(made(tmp_path_factory.mktemp("twin") / "ciao", "ciao", "timestamps", 1.0), "ciao")
+    return converted(made(tmp_path_factory.mktemp("replica") / "ciao", "ciao", "timestamps", 1.0), "ciao")
 
 
 def test_at_scale_1_it_has_the_published_sizes_and_traps(ciao: RawTables) -> None:
@@ -188,7 +188,7 @@ def test_both_releases_of_ciao_have_the_same_ratings(tmp_path: Path) -> None:
 def test_files_variables_and_types_are_those_of_the_published_files(
     layout: str, release: str, files: dict[str, tuple[str, int, str]], tmp_path: Path, mirror: Path
 ) -> None:
-    folder = made(tmp_path / "twin", layout, release, 0.01)
+    folder = made(tmp_path / "replica", layout, release, 0.01)
     assert {file.name for file in folder.iterdir()} == {*files, "NOTE"}
     for name, (variable, columns, kind) in files.items():
         for place in (folder, mirror / layout):
@@ -197,12 +197,12 @@ def test_files_variables_and_types_are_those_of_the_published_files(
 
 
 def test_everything_says_that_it_is_synthetic(tmp_path: Path) -> None:
-    folder = made(tmp_path / "twin", "epinions", "plain", 0.01)
+    folder = made(tmp_path / "replica", "epinions", "plain", 0.01)
     assert "SYNTHETIC" in (folder / "NOTE").read_text()
     for file in folder.glob("*.mat"):
         assert b"SYNTHETIC" in io.loadmat(file)["__header__"]
-    assert twin_trust.SOURCE.synthetic
-    assert "SYNTHETIC" in twin_trust.SOURCE.licence
+    assert replica_trust.SOURCE.synthetic
+    assert "SYNTHETIC" in replica_trust.SOURCE.licence
     assert SOURCES["twin_trust"] == "tasks.datasets.synthetic.trust"
 
 

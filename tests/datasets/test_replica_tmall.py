@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from tasks.datasets import tmall
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import tmall as twin_tmall
+from tasks.datasets.synthetic import tmall as replica_tmall
 from tasks.datasets.synthetic.tmall import ObtainOptions, obtain, sizes
 from tasks.raw import read_raw
 from tests.datasets.learnable import matrix, recalls
@@ -35,7 +35,7 @@ def converted(folder: Path) -> dict[str, pl.DataFrame]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """4,242 users, 34,481 items, 549,253 rows."""
-    return generated(tmp_path_factory.mktemp("twin") / "tmall", options(0.01))
+    return generated(tmp_path_factory.mktemp("replica") / "tmall", options(0.01))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def tables(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 @pytest.mark.parametrize("scale", [0.00001, 0.002, 0.01])
-def test_a_small_twin_is_read_as_the_real_one_is(tmp_path: Path, scale: float) -> None:
+def test_a_small_replica_is_read_as_the_real_one_is(tmp_path: Path, scale: float) -> None:
     folder = generated(tmp_path / "tmall", options(scale))
     log = converted(folder)["interactions"]
     names = {"user_log_format1.csv", "user_info_format1.csv", "NOTE"}
@@ -54,20 +54,20 @@ def test_a_small_twin_is_read_as_the_real_one_is(tmp_path: Path, scale: float) -
 
 def test_at_scale_one_the_sizes_are_the_published_ones() -> None:
     assert sizes(options(1.0)) == (424_170, 1_090_390, 54_925_330)
-    assert sum(twin_tmall.ACTIONS) == 54_925_330
-    assert "54,925,330 synthetic" in twin_tmall.source(options(1.0)).holds
+    assert sum(replica_tmall.ACTIONS) == 54_925_330
+    assert "54,925,330 synthetic" in replica_tmall.source(options(1.0)).holds
 
 
 def test_actions_ages_and_genders_have_the_published_shares(tables: dict[str, pl.DataFrame], folder: Path) -> None:
     log = tables["interactions"]
     actions = np.bincount(log["action"]) / len(log)
-    np.testing.assert_allclose(actions, np.array(twin_tmall.ACTIONS) / twin_tmall.ROWS, atol=0.001)
+    np.testing.assert_allclose(actions, np.array(replica_tmall.ACTIONS) / replica_tmall.ROWS, atol=0.001)
     people = pl.read_csv(folder / "user_info_format1.csv")
-    for column, counts in (("age_range", twin_tmall.AGES), ("gender", twin_tmall.GENDERS)):
+    for column, counts in (("age_range", replica_tmall.AGES), ("gender", replica_tmall.GENDERS)):
         found = [(people[column] == number).sum() / len(people) for number in range(len(counts))]
-        np.testing.assert_allclose(found, np.array(counts) / twin_tmall.USERS, atol=0.025)
+        np.testing.assert_allclose(found, np.array(counts) / replica_tmall.USERS, atol=0.025)
         blank = people[column].null_count() / len(people)
-        assert blank == pytest.approx(1 - sum(counts) / twin_tmall.USERS, abs=0.005)
+        assert blank == pytest.approx(1 - sum(counts) / replica_tmall.USERS, abs=0.005)
         assert blank > 0
 
 
@@ -82,7 +82,7 @@ def test_popularity_and_activity_have_long_tails(tables: dict[str, pl.DataFrame]
     items, users = (np.sort(tables["interactions"].group_by(name).len()["len"].to_numpy()) for name in ("item", "user"))
     assert items[-len(items) // 10 :].sum() > 0.5 * items.sum()
     assert users.mean() > 1.7 * np.median(users)
-    assert users[0] >= twin_tmall.LEAST
+    assert users[0] >= replica_tmall.LEAST
 
 
 def test_an_item_is_always_the_same_article(tables: dict[str, pl.DataFrame]) -> None:
@@ -91,7 +91,7 @@ def test_an_item_is_always_the_same_article(tables: dict[str, pl.DataFrame]) -> 
     assert (kinds.select("category", "seller", "brand").to_numpy() == 1).all()
     assert log.group_by("brand").len().filter(pl.col("brand").is_null())["len"].item() < 0.01 * len(log)
     numbers = log.select(pl.col("category", "seller").n_unique()).row(0)
-    assert numbers == (round(twin_tmall.CATEGORIES / 10), round(twin_tmall.SELLERS / 10))
+    assert numbers == (round(replica_tmall.CATEGORIES / 10), round(replica_tmall.SELLERS / 10))
 
 
 def test_rows_of_a_day_are_often_of_one_category_and_items_come_again(tables: dict[str, pl.DataFrame]) -> None:
@@ -130,15 +130,15 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> 
 
 
 def test_blocks_leave_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twin_tmall, "BLOCK", 3_000)
+    monkeypatch.setattr(replica_tmall, "BLOCK", 3_000)
     log = converted(generated(tmp_path / "tmall", options(0.002)))["interactions"]
     assert (*log.select(pl.col("user", "item").n_unique()).row(0), len(log)) == sizes(options(0.002))
 
 
 def test_it_says_that_it_is_synthetic(folder: Path) -> None:
     assert (folder / "NOTE").read_text().startswith("SYNTHETIC DATA\n")
-    assert twin_tmall.SOURCE.synthetic
-    assert "SYNTHETIC" in twin_tmall.SOURCE.licence
+    assert replica_tmall.SOURCE.synthetic
+    assert "SYNTHETIC" in replica_tmall.SOURCE.licence
 
 
 @pytest.mark.parametrize("scale", [0.0, float("inf"), "1"])
