@@ -378,10 +378,10 @@ def test_nothing_printed_stands_beside_generated_data(replica: Results) -> None:
 
 def test_records_are_read_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "one_run.json"
-    assert collect._whole(path, one_run.FIELDS) == []
+    assert collect._records(path, one_run.FIELDS) == []
     record = dict.fromkeys(one_run.FIELDS, 0)
     path.write_text(json.dumps([record, record]))
-    assert collect._whole(path, one_run.FIELDS) == [record, record]
+    assert collect._records(path, one_run.FIELDS) == [record, record]
     path.write_text(json.dumps([{name: 0 for name in one_run.FIELDS if name != "control"}]))
     with pytest.raises(DataError, match=r"record 0 has no 'control'; run the stage"):
-        collect._whole(path, one_run.FIELDS)
+        collect._records(path, one_run.FIELDS)

@@ -378,7 +378,7 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     runs = RUNS / suite
     found = contracts.read(runs / "edges/edges.parquet", EDGES)
     rows = found.filter((pl.col("target") == "aggregates") & pl.col("epsilon").is_not_null())
-    assert len(rows) == 2
+    assert len(rows) == 3
     assert [value for value in rows["theory"] if number(value) not in shown.texts] == []
     (audited,) = read_json(runs / "audit.json")
     assert audited["mechanism"] in text
