@@ -143,6 +143,7 @@ DIPSGNN = Paper(
         Mode("as published", "dipsgnn", BASE),
         Mode("rigorous", "dipsgnn-rigorous", BASE),
         Mode("one release per user, kept", "dipsgnn-cached", BASE),
+        Mode("noisy visits, lists and all", "dipsgnn-released", BASE),
         Mode("no graph", "dipsgnn", "steps=0"),
     ),
     counted="Counted after sequences are cut, as in the paper; the average length is before the cut.",
