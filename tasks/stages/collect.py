@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from tasks import contracts
 from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import files
 from tasks.reporting.core.results import (
@@ -32,7 +32,7 @@ from tasks.reporting.core.results import (
     label,
     unique,
 )
-from tasks.reporting.sections import embeddings, one_run
+from tasks.reporting.sections import audits, embeddings, one_run
 from tasks.stages.command import run_stage
 from tasks.stages.common import DATA, PROCESSED, QUALITY, RESULTS, RUNS, SUMMARY, read_json, require_passed
 from tasks.stages.papers import describe
@@ -44,11 +44,20 @@ EMBEDDED = DATA / "embedded"
 
 
 def main(name: str) -> None:
-    """Collect the results of suite `name`."""
+    """Collect the results of suite `name`.
+
+    Raises:
+        PrivacyError: a system claims or accounts a budget that has neither an audit nor a reason why it has none.
+    """
     params = load()
     entry("suites", name, params.suites)
     require_passed("metrics", name, name)
     results = read_results(name, params)
+    for line in audits.unexplained(results):
+        raise PrivacyError(
+            f"{RUNS / name / 'audit.json'}: {line}: neither audited nor a reason why not; add an audit to tasks/audits "
+            "or a reason to tasks/privacy/audits/unaudited.py"
+        )
     folder = RESULTS / name
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:

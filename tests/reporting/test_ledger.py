@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core.results import Results, Spent
-from tasks.reporting.sections import details, ledger, tables
+from tasks.reporting.sections import audits, details, ledger, tables
+from tasks.stages import report
 from tests.reporting.example import SEEDS, SPENT
 
 
@@ -77,14 +80,51 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
     assert budget_lines(accounted_epsilon=None) == ("feature: ∞", "interaction: 1")
 
 
-def test_an_audit_belongs_to_its_mechanism_and_budget(real: Results) -> None:
-    (line,) = ledger.base_lines(real, real.called("dp-popularity"))
-    assert line.audit is real.audit[0]
-    other = line.entry.model_copy(update={"claimed_epsilon": 2.0})
-    assert ledger.audit_of(real, other) is None
-    other = line.entry.model_copy(update={"mechanism": "another", "neighbouring": "another"})
-    assert ledger.audit_of(real, other) is None
-    assert ledger.audit_of(real, line.entry.model_copy(update={"protects": "feature"})) is None
+def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None:
+    """Setting, mechanism, observer, budget and protected thing are all those of the line."""
+    system = real.called("dp-popularity")
+    (line,) = ledger.base_lines(real, system)
+    assert line.audit is not None
+    assert line.audit["covers"] == {system.experiment: ["base"]}
+    assert audits.audit_of(real, system, "epsilon=2", line.entry) is None
+    assert audits.audit_of(real, real.called("gerai"), "base", line.entry) is None
+    others = {"claimed_epsilon": 2.0, "mechanism": "another", "protects": "feature", "observer": "somebody"}
+    for key, value in others.items():
+        assert audits.audit_of(real, system, "base", line.entry.model_copy(update={key: value})) is None
+
+
+def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
+    system = real.called("dp-popularity")
+    assert audits.unexplained(real) == []
+    without = replace(real, audit=tuple(one for one in real.audit if system.experiment not in one["covers"]))
+    assert audits.unexplained(without) == ["dp-popularity, base: noisy counts made-up"]
+    (line,) = ledger.base_lines(without, system)
+    assert (line.unjoined, line.audited_note) == ("not audited", "This was not audited.")
+
+
+def of_version_01(suite: str) -> Results:
+    """The committed results of a suite, with the audits that they had in version 0.1."""
+    results, _, _ = report.read(suite)
+    records = json.loads((Path(__file__).parent / f"audits-0.1-{suite}.json").read_text())
+    return replace(results, audit=tuple(records))
+
+
+def test_no_system_inherits_the_audit_of_another() -> None:
+    """PrivSR and DPMF had that of noisy means, 0.077 at ε = 0.1, since they, too, protect the value of a rating."""
+    results = of_version_01("privsr-epinions")
+    lines = [line for line in ledger.lines(results) if line.entry.claimed_epsilon == 0.1]
+    means = [line for line in lines if line.system.name == "dp-rating-means"]
+    others = [line for line in lines if line.system.name in ("privsr", "privsr-rigorous", "dpmf-ratings")]
+    assert {line.audit["audited_epsilon"] if line.audit else None for line in means} == {0.07665927993842514}
+    assert len(others) > 10
+    assert {(line.audit is None, line.unaudited) for line in others} == {(True, audits.UNSAID)}
+
+
+def test_a_saturated_bound_is_shown_as_such(real: Results) -> None:
+    record = dict(real.audit[0]) | {"audited_epsilon": 4.179, "provable": 4.1791, "samples": 1000}
+    assert audits.shown(record) == "≥ 4.18"
+    assert audits.saturated(record) == "the most that 1,000 samples can prove, on a worst case built for it"
+    assert audits.saturated(record | {"audited_epsilon": 4.1}) == ""
 
 
 def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -> None:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, words
 from tasks.reporting.core.results import BASE, Results, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph, subsection
-from tasks.reporting.sections import composition, ledger, one_run
+from tasks.reporting.sections import audits, composition, ledger, one_run
 
 SHORT_REVISION = 10
 NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
@@ -27,7 +27,7 @@ NATURE = {
 
 def ledger_section(results: Results) -> Section:
     """Budgets with their gaps, and the audits."""
-    audits = audit_table(results)
+    audited = audit_table(results)
     unaudited = (
         "The audits of the mechanisms were not recorded with these results."
         if results.audit is None
@@ -51,7 +51,7 @@ def ledger_section(results: Results) -> Section:
         *([heading("Known gaps between guarantee and run")] if known else []),
         *(block for name, each in known for block in (paragraph("<strong>{}</strong>", name), bullets(each))),
         heading("Audits"),
-        optional(audits or paragraph(unaudited), unrecorded if results.one_run is None else None),
+        optional(audited or paragraph(unaudited), unrecorded if results.one_run is None else None),
         *subsection("one-run", "Audited by one training run", about, one_run.table(results)),
     ]
     return Section("ledger", "Privacy ledger", blocks)
@@ -103,11 +103,7 @@ def ledger_table(results: Results) -> Table:
                         (entry.reason or NOISE[entry.accounting],),
                         "budget",
                     ),
-                    Cell(
-                        ledger.shown(audit["audited_epsilon"]) if audit else ledger.UNAUDITED,
-                        (line.audited_note,),
-                        "budget",
-                    ),
+                    Cell(audits.shown(audit) if audit else line.unjoined, (line.audited_note,), "budget"),
                     Cell(ledger.shown(audit["provable"])) if audit else missing(),
                 ],
             )
@@ -163,9 +159,10 @@ def audit_table(results: Results) -> Table | None:
             [
                 Cell(record["protects"], (record["neighbouring"],), "wide short"),
                 Cell(ledger.shown(record["epsilon_claimed"])),
-                Cell(ledger.shown(record["audited_epsilon"])),
+                Cell(audits.shown(record), (audits.saturated(record),)),
                 Cell(ledger.shown(record["provable"])),
-                Cell(f"{100 * record['confidence']:g} %", (f"{record['samples']} samples",)),
+                Cell(power) if (power := audits.detectable(record)) else missing(),
+                Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']} samples",)),
                 Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
             ],
         )
@@ -173,9 +170,11 @@ def audit_table(results: Results) -> Table | None:
     ]
     if not rows:
         return None
-    headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "confidence", "verdict"]
+    headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "detects"]
+    headings += ["confidence", "verdict"]
     return Table(
-        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not",
+        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not; "
+        "detects: the smallest ε that an audit refutes in nine of ten runs",
         [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
         rows,
     )

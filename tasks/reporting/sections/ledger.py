@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +12,7 @@ import polars as pl
 from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
 from tasks.reporting.core.layout import joined
 from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.sections import audits
 
 UNCLAIMED, UNAUDITED = "–", "not audited"
 NO_MECHANISM = "none"
@@ -36,6 +36,7 @@ COLUMNS = (
     "audited_epsilon",
     "audited_confidence",
     "largest_provable_epsilon",
+    "smallest_detectable_epsilon",
     "verdict",
     "claimed_note",
     "accounted_note",
@@ -53,9 +54,11 @@ class Line:
     seeds: tuple[int, ...]
     entry: LedgerEntry
     audit: dict[str, Any] | None
-    """The audit of this mechanism at this budget, if there was one."""
+    """The audit that says that it is of this line, if there is one."""
     network: str = ""
     """Whose users it was spent on, of a pair of networks."""
+    unaudited: str = ""
+    """Why there is no audit, if a reason is known."""
 
     @property
     def protects(self) -> str:
@@ -72,15 +75,21 @@ class Line:
         return "No budget is claimed for this setting."
 
     @property
+    def unjoined(self) -> str:
+        """What stands for the bound where there is no audit."""
+        return "not audited" if audits.private(self.entry) else "none"
+
+    @property
     def audited_note(self) -> str:
         """What the audit means, or why there is none."""
         if self.audit is None:
             if self.entry.mechanism == NO_MECHANISM:
                 return "There is no mechanism to audit."
-            return "This mechanism was not audited at this budget."
-        return (
-            f"{100 * self.audit['confidence']:g} % confidence, {self.audit['samples']} samples; {self.audit['verdict']}"
-        )
+            return f"Not audited: {self.unaudited}." if self.unaudited else "This was not audited."
+        samples = audits.saturated(self.audit) or f"{self.audit['samples']:,} samples"
+        about = f"{samples}; {100 * self.audit['confidence']:.6g} % confidence; {self.audit['verdict']}"
+        power = audits.detectable(self.audit)
+        return f"{about}; smallest ε that it detects: {power}" if power else about
 
 
 def lines(results: Results) -> list[Line]:
@@ -95,26 +104,20 @@ def lines_of(results: Results, system: System) -> list[Line]:
         key = (spent.setting, spent.network, spent.entry.model_dump_json())
         grouped.setdefault(key, (spent.entry, []))[1].append(spent.seed)
     lines = [
-        Line(system, setting, tuple(sorted(seeds)), entry, audit_of(results, entry), network)
+        Line(
+            system,
+            setting,
+            tuple(sorted(seeds)),
+            entry,
+            audits.audit_of(results, system, setting, entry, network),
+            network,
+            audits.reason(results, entry) if audits.private(entry) else "",
+        )
         for (setting, network, _), (entry, seeds) in grouped.items()
     ]
     return sorted(
         lines, key=lambda line: (line.setting != BASE, line.setting, line.network, line.entry.protects, line.seeds)
     )
-
-
-def audit_of(results: Results, entry: LedgerEntry) -> dict[str, Any] | None:
-    """The audit of an entry: same protected thing and claimed budget, and same mechanism or neighbouring relation."""
-    if entry.claimed_epsilon is None:
-        return None
-    for record in results.audit or ():
-        if (
-            record["protects"] == entry.protects
-            and math.isclose(record["epsilon_claimed"], entry.claimed_epsilon)
-            and (record["mechanism"] == entry.mechanism or record["neighbouring"] == entry.neighbouring)
-        ):
-            return record
-    return None
 
 
 def base_lines(results: Results, system: System) -> list[Line]:
@@ -189,7 +192,7 @@ def budgets(lines: Sequence[Line], plural: str = "") -> list[Budget]:
             continue
         entry = line.entry
         what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
-        audited = shown(line.audit["audited_epsilon"]) if line.audit else UNAUDITED
+        audited = audits.shown(line.audit) if line.audit else line.unjoined
         key = (what, claimed(entry), audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
         grouped.setdefault(key, []).append(line)
     return unique(
@@ -278,6 +281,7 @@ def frame(results: Results) -> pl.DataFrame:
                 _fixed(audit["audited_epsilon"]) if audit else UNAUDITED,
                 f"{audit['confidence']:g}" if audit else "",
                 _fixed(audit["provable"]) if audit else "",
+                audits.detectable(audit) if audit else "",
                 audit["verdict"] if audit else "",
                 line.claimed_note,
                 entry.reason,

@@ -125,7 +125,7 @@ def budgets(results: Results) -> list[str]:
     for system in results.systems:
         texts = [
             f"{budget.what}: claimed {budget.claimed}, accounted {budget.accounted}, "
-            + (budget.audited if budget.audited == ledger.UNAUDITED else f"audited {budget.audited} or more")
+            + (f"audited {budget.audited}" if "≥" in budget.audited else "not audited")
             for budget in ledger.budgets(ledger.base_lines(results, system), "s")
         ]
         sentences.append(

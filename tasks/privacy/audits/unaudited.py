@@ -1,0 +1,30 @@
+"""Why a mechanism of a ledger has no audit: a private line has either one or a reason that stands here."""
+
+from __future__ import annotations
+
+from tasks.privacy.accounting.ledger import LedgerEntry
+
+REASONS: dict[str, str] = {
+    "Gaussian noise on every user's prior": "no finite ε follows, and no worst case was built against the claim",
+    "exponential mechanism on distances of word vectors": "the budget is per unit of distance, or of texts of another "
+    "length than the audited one; what `words` audits is a user's whole text",
+    "functional mechanism on the ranking loss": "no finite ε follows, and no worst case was built against the claim",
+    "left out": "nothing is released of it",
+    "no aggregation": "nothing is aggregated",
+    "objective perturbation of a network embedding": "no finite ε follows, and no worst case was built against the "
+    "claim",
+    "objective perturbation of item vectors over listed cells": "no finite ε follows, and no worst case was built "
+    "against the claim",
+    "sensitive ratings are not used": "nothing that is released depends on them",
+    "sensitive ratings stay with their users": "nothing that is released depends on them",
+    "top-m filter, published": "the argument against a finite ε needs events that are too rare to be sampled",
+    "user-level SGD with noise of each user's budget": "no worst case was built for noise that differs by user",
+    "within the users' gradients": "one guarantee with that of interactions, whose audit is of both",
+}
+"""Mechanism, or mechanism and observer, as a ledger names them -> the reason, which follows "not audited: "."""
+
+
+def reason(entry: LedgerEntry) -> str:
+    """Why there is no audit of what an entry says; empty where nothing is said."""
+    observed = f"{entry.mechanism}, towards {entry.observer}"
+    return REASONS.get(observed, "") or REASONS.get(entry.mechanism, "")

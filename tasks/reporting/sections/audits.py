@@ -1,0 +1,105 @@
+"""Which audit is of which line of a ledger: the one that says that it audited this line, and no other.
+
+A record of audit.json names the experiments and settings that it covers, what is protected, the mechanism, the network,
+the observer and the budget; all of them must be those of the line. Records of version 0.1 name a mechanism, a
+neighbouring relation and a budget alone, and are joined only where all three are the line's, the line holds nobody in
+particular off, and no other system of the suite has such a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.audits import unaudited
+from tasks.reporting.core.results import Results, System
+
+Record = Mapping[str, Any]
+UNSAID = "audit of version 0.1 did not say what it audited"
+SATURATED = 1e-3
+"""Relative distance from the largest provable bound up to which a bound is shown as that."""
+
+
+def audit_of(
+    results: Results, system: System, setting: str, entry: LedgerEntry, network: str = ""
+) -> dict[str, Any] | None:
+    """The audit of what an entry says of a system at a setting; where there are several, the one that proves most."""
+    found = [
+        record
+        for record in results.audit or ()
+        if _same(record, entry)
+        and (
+            setting in record["covers"].get(system.experiment, ()) and record["network"] in ("", network)
+            if "covers" in record
+            else _alone(results, record)
+        )
+    ]
+    return max(found, key=lambda record: float(record["audited_epsilon"]), default=None)
+
+
+def reason(results: Results, entry: LedgerEntry) -> str:
+    """Why there is no audit of an entry; empty where no reason is known."""
+    if entry.accounted_epsilon == 0:
+        return "nothing that is released depends on it"
+    if stated := unaudited.reason(entry):
+        return stated
+    if results.audit is None:
+        return "audits were not recorded with these results"
+    return UNSAID if any("covers" not in record for record in results.audit) else ""
+
+
+def private(entry: LedgerEntry) -> bool:
+    """Whether a ledger claims or accounts a finite budget."""
+    return entry.claimed_epsilon is not None or entry.accounted_epsilon is not None
+
+
+def unexplained(results: Results) -> list[str]:
+    """Each private line that has neither an audit nor a reason, as text that names the system."""
+    found = set()
+    for system in results.systems:
+        for spent in system.spent:
+            entry = spent.entry
+            if private(entry) and not (
+                audit_of(results, system, spent.setting, entry, spent.network) or reason(results, entry)
+            ):
+                towards = f", towards {entry.observer}" if entry.observer else ""
+                found.add(f"{system.name}, {spent.setting}: {entry.mechanism}{towards}")
+    return sorted(found)
+
+
+def shown(record: Record) -> str:
+    """The bound of an audit as text."""
+    return f"≥ {record['audited_epsilon']:.{3 if saturated(record) else 4}g}"
+
+
+def saturated(record: Record) -> str:
+    """What to say of a bound that no mechanism could have made larger; empty for others."""
+    if not math.isclose(record["audited_epsilon"], record["provable"], rel_tol=SATURATED):
+        return ""
+    return f"the most that {record['samples']:,} samples can prove, on a worst case built for it"
+
+
+def detectable(record: Record) -> str:
+    """The smallest ε that the audit would have refuted, as text; empty where it was not recorded."""
+    if "power" not in record:
+        return ""
+    return "none" if record["power"] is None else f"{record['power']:.3g}"
+
+
+def _same(record: Record, entry: LedgerEntry) -> bool:
+    """Whether an audit is of the same mechanism, for the same budget, towards the same observer."""
+    budget = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
+    return (
+        budget is not None
+        and (record["protects"], record["mechanism"], record.get("observer", ""))
+        == (entry.protects, entry.mechanism, entry.observer)
+        and math.isclose(record["epsilon_claimed"], budget)
+        and ("covers" in record or (entry.claimed_epsilon is not None and record["neighbouring"] == entry.neighbouring))
+    )
+
+
+def _alone(results: Results, record: Record) -> bool:
+    """Whether the lines that a record of version 0.1 may be of are of one system."""
+    return len({one.name for one in results.systems for spent in one.spent if _same(record, spent.entry)}) == 1
