@@ -8,38 +8,76 @@ released, fits the real model on either again and again, and returns a statistic
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.audits.audit import Audit, audit
-
-CONFIDENCE = 0.999
-"""Of each lower bound: a sound model is refuted once in a thousand audits, or less."""
-
-LEVELS = 16
-"""Parts of the statistic."""
+    from tasks.privacy.accounting.ledger import LedgerEntry
 
 AUDITS: dict[str, str] = {
+    "dipsgnn": "tasks.audits.claims:aggregates",
     "dipsgnn-cached": "tasks.audits.sessions:cached",
     "dipsgnn-released": "tasks.audits.sessions:released",
     "dipsgnn-rigorous": "tasks.audits.sessions:rigorous",
     "dp-popularity": "tasks.audits.counts:popularity",
     "dp-popularity/above-cap": "tasks.audits.counts:popularity_above_cap",
+    "dp-rating-means": "tasks.audits.social:means",
     "dpae": "tasks.audits.sgd:autoencoder",
     "dpae/sampled": "tasks.audits.sgd:autoencoder_sampled",
     "dpals": "tasks.audits.statistics:alternating",
+    "dpmf": "tasks.audits.claims:factorisation",
+    "dpmf-ratings": "tasks.audits.social:factorisation",
     "dpmf-rigorous": "tasks.audits.counts:factorisation",
     "dpsgd": "tasks.audits.sgd:sessions",
     "dpvae-compact": "tasks.audits.sgd:compact",
     "dpvae-rigorous": "tasks.audits.sgd:rigorous",
     "dpvae-rigorous/quantile": "tasks.audits.sgd:rigorous_quantile",
     "edgerand": "tasks.audits.sessions:edgerand",
+    "edges": "tasks.audits.releases:friendships",
+    "edges/cells": "tasks.audits.releases:cells",
+    "edges/number": "tasks.audits.releases:number",
+    "features": "tasks.audits.releases:features",
+    "features/categories": "tasks.audits.releases:categories",
+    "features/numbers": "tasks.audits.releases:numbers",
+    "privsr": "tasks.audits.social:published",
+    "privsr-rigorous": "tasks.audits.social:sums",
+    "privsr-rigorous/recommender": "tasks.audits.social:recommender",
+    "privsr-rigorous/submissions": "tasks.audits.social:submissions",
+    "texts": "tasks.audits.releases:texts",
 }
 """Name of an audit -> the function, an `Auditor`."""
+CLAIMS = ("dipsgnn", "dpmf", "dpmf-ratings", "privsr")
+"""Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
+SET: dict[str, dict[str, Any]] = {
+    "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
+    "dipsgnn-cached": {"model": ("dipsgnn", "priv-u"), "accounting": "cached"},
+    "dipsgnn-rigorous": {"model": ("dipsgnn", "priv-u"), "accounting": "rigorous"},
+    "dpmf": {"model": "dpmf", "accounting": "published"},
+    "dpmf-rigorous": {"model": "dpmf", "accounting": "rigorous"},
+    "dpvae-compact": {"model": "vae", "accounting": "rigorous", "frozen_encoder": True},
+    "dpvae-rigorous": {"model": "vae", "accounting": "rigorous", "frozen_encoder": (None, False), "quantile": None},
+    "dpvae-rigorous/quantile": {"model": "vae", "accounting": "rigorous", "quantile": ...},
+    "edges": {}, "edges/cells": {}, "edges/number": {}, "texts": {},
+    "features": {}, "features/categories": {}, "features/numbers": {},
+    "privsr": {"model": "privsr", "accounting": "published"},
+    "privsr-rigorous": {"model": "privsr", "accounting": "rigorous", "towards": "sums"},
+    "privsr-rigorous/recommender": {"model": "privsr", "accounting": "rigorous", "towards": "recommender"},
+    "privsr-rigorous/submissions": {"model": "privsr", "accounting": "rigorous", "towards": "sums"},
+}  # fmt: skip
+"""Name of an audit -> the model and the keys of its configuration that it is of: a value, several, or `...` for any but
+none. What is not here is of the model whose name it has; what is empty is of perturbed data."""
+TAKES: dict[str, tuple[str, ...]] = {
+    "dipsgnn": ("delta",),
+    "dp-popularity": ("contribution",),
+    "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
+    "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
+}
+"""Name of an audit -> keys of a model's configuration that it is given beside the budget."""
 
 
 class Samples(NamedTuple):
@@ -73,14 +111,22 @@ def auditor(name: str) -> Auditor:
     return cast(Auditor, getattr(import_module(module), attribute))
 
 
-def judged(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
-    """The lower bound on ε that samples prove, at the δ of the ledger.
+def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The audits of a model as it is configured: name -> keyword arguments of the auditor; none without a budget."""
+    budget = config.get("epsilon", config.get("epsilon_max"))
+    if budget is None or math.isinf(budget):
+        return {}
+    found = {}
+    for name in AUDITS:
+        conditions = SET.get(name, {"model": name.partition("/")[0]})
+        own = {"model": model, **config}
+        if conditions and all(_meets(own.get(key), wanted) for key, wanted in conditions.items()):
+            taken = {key: config[key] for key in TAKES.get(name, ()) if key in config}
+            found[name] = {"epsilon": float(budget)} | taken
+    return found
 
-    To be compared with `samples.entry.accounted_epsilon`, by `tasks.privacy.audits.audit.verdict`. Runs are few, so the
-    statistic is cut into `LEVELS` parts, by the first half of the samples, which also chooses the event.
-    """
-    half = len(samples.present) // 2
-    seen = np.concatenate([samples.present[:half], samples.without[:half]])
-    edges = np.unique(np.quantile(seen, np.arange(1, LEVELS) / LEVELS))
-    present, without = (np.searchsorted(edges, part) for part in samples[:2])
-    return audit(present, without, confidence, samples.entry.accounted_delta)
+
+def _meets(value: Any, wanted: Any) -> bool:
+    if wanted is ...:
+        return value is not None
+    return value in wanted if isinstance(wanted, tuple) else bool(value == wanted)

@@ -15,6 +15,7 @@ from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
+from tasks.stages import table_audits
 from tasks.stages.stage import Items, Stage, inherited, model, names, no_order, nothing
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
@@ -317,6 +318,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
         outs=(f"{runs}/audit.json",),
         order=lambda _: _all_names(suite),
+        plugins=lambda _: [Plugin("tasks.audits", "AUDITS", one) for one in table_audits.names(name, params)],
         params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
     stages = ("train", "attack") if kind is not None and kind.each else ("train",)

@@ -20,6 +20,8 @@ from scipy.special import betaincinv
 
 BINS = 256
 """Most bins into which the statistic is cut before an event is chosen as a union of them."""
+FEW, FEW_BINS = 5_000, 16
+"""With fewer choosing samples there are at most so many bins: a choice among more of them would be one of chance."""
 
 Verdict = Literal["consistent", "refuted", "inconclusive"]
 
@@ -34,6 +36,8 @@ class Audit(NamedTuple):
     confidence: float
     samples: int
     """Of each input; half of them chose the event, half judged it."""
+    hits: tuple[int, int] = (0, 0)
+    """How often the event was seen by the judging halves: for the input that makes it likelier, and for the other."""
 
 
 def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confidence: float, delta: float = 0.0) -> Audit:
@@ -71,7 +75,7 @@ def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confiden
     hits = [int(counts[event].sum()) for counts in judged]
     more, less = reversed(hits) if swapped else hits
     bound = float(lower_bound(np.array([more]), np.array([less]), half, confidence, delta)[0])
-    return Audit(max(0.0, bound), provable(half, confidence, delta), confidence, len(a))
+    return Audit(max(0.0, bound), provable(half, confidence, delta), confidence, len(a), (more, less))
 
 
 def lower_bound(
@@ -107,10 +111,10 @@ def verdict(result: Audit, claimed_epsilon: float) -> Verdict:
 
 def _binned(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Bin numbers of all samples; edges come from the choosing half of both."""
-    seen = np.unique(np.concatenate([a[:half], b[:half]]))
-    if len(seen) > BINS:
+    seen, most = np.unique(np.concatenate([a[:half], b[:half]])), BINS if half >= FEW else FEW_BINS
+    if len(seen) > most:
         # Quantiles of each input by itself: where one input has few samples the other may have its peak.
-        levels = np.linspace(0, 1, BINS // 2)
+        levels = np.linspace(0, 1, most // 2)
         seen = np.unique(np.concatenate([np.quantile(part[:half], levels) for part in (a, b)]))
 
     # A value and the gap above it are different bins, so that a mechanism that repeats one value is found out.

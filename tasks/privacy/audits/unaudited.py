@@ -5,11 +5,15 @@ from __future__ import annotations
 from tasks.privacy.accounting.ledger import LedgerEntry
 
 REASONS: dict[str, str] = {
+    "Gaussian noise on aggregates, in training": "the claim was audited for one step of propagation alone",
     "Gaussian noise on every user's prior": "no finite ε follows, and no worst case was built against the claim",
     "exponential mechanism on distances of word vectors": "the budget is per unit of distance, or of texts of another "
     "length than the audited one; what `words` audits is a user's whole text",
     "functional mechanism on the ranking loss": "no finite ε follows, and no worst case was built against the claim",
     "left out": "nothing is released of it",
+    "Gaussian noise on submissions computed with vectors of published ratings, towards a recommender who sees each "
+    "submission": "with as many ratings of an item as here; the audit has four of them",
+    "lists beside Gaussian noise on adjacency matrices, once": "no finite ε follows; the list after an event tells it",
     "no aggregation": "nothing is aggregated",
     "objective perturbation of a network embedding": "no finite ε follows, and no worst case was built against the "
     "claim",

@@ -13,17 +13,10 @@ from numpy.typing import NDArray
 
 from tasks.contracts import Feature
 from tasks.privacy.checks import check_epsilon
-from tasks.privacy.mechanisms import edges, laplace, multidimensional, piecewise, unary, words
-from tasks.privacy.mechanisms.keyed import normals
-from tasks.privacy.mechanisms.shared_noise import SharedNoise
-from tasks.privacy.noise import gaussian
+from tasks.privacy.mechanisms import edges, multidimensional, piecewise, unary, words
 
 Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(n,) statistics of outputs for input a, and (n,) for input b."""
-DRAWS = 5_000_000
-"""Most noisy counts, or components of item vectors, that one audit draws per input."""
-SUBMITTED = 30_000_000
-"""Most noisy numbers that an audit of submissions draws per input, over all iterations."""
 CROWD = 15
 """Words at one place in the audit of their replacement, times e^(ε/2): the likelihoods differ by ε - 0.065 then."""
 ROUNDING = 1e-9
@@ -83,64 +76,6 @@ def multidimensional_samples(features: Sequence[Feature], epsilon: float, n: int
         return multidimensional.log_likelihood_ratio(perturbed, ends[0], ends[1], features, epsilon)
 
     return outputs(ends[0]), outputs(ends[1])
-
-
-def counts_samples(epsilon: float, contribution: int, n: int, rng: np.random.Generator) -> Samples:
-    """One user present, with an interaction in `contribution` counts, or absent. All other counts are the same.
-
-    At most `DRAWS` / contribution samples are drawn, if that is fewer than n.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or contribution is below 1.
-    """
-    n = max(4, min(n, DRAWS // contribution))
-
-    def outputs(present: int) -> NDArray[np.float64]:
-        counts = np.full((n, contribution), present, dtype=np.int64)
-        noisy = laplace.noisy_counts(counts, epsilon, contribution, rng)
-        # log P[k | 1] - log P[k | 0] = (|k| - |k - 1|) ε/contribution, that is plus or minus ε/contribution
-        return (2.0 * (noisy >= 1).sum(axis=1) - contribution) * (epsilon / contribution)  # type: ignore[no-any-return]  # numpy's types say Any here
-
-    return outputs(1), outputs(0)
-
-
-def matrices_samples(sigma: float, n: int, rng: np.random.Generator) -> Samples:
-    """Noisy adjacency matrices, successors and predecessors, of a, b, c, and of a, c: three entries of each differ."""
-    key = int(rng.integers(2**62))
-    entries = np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0]) / sigma
-    drawn = [normals((key, world), np.arange(n), len(entries)) for world in range(2)]
-    return (drawn[0] + entries) @ entries, drawn[1] @ entries
-
-
-def submissions_samples(
-    noise: SharedNoise, moved: float, dimension: int, iterations: int, n: int, rng: np.random.Generator, *, drew_h: bool
-) -> Samples:
-    """What one sender submits in all iterations, and the same with every component moved as far as it can be.
-
-    Of PrivSR: the item has no other sensitive rating, and the user's vector u, of length 1 with equal components, never
-    changes, so that 2 (uᵀv - r) u moves by 2Δu, 2Δ/√K in each of K components. At most `SUBMITTED` / (dimension x
-    iterations) samples are drawn, if that is fewer than n.
-
-    Args:
-        noise: of a submission of this one sender.
-        moved: by how much, per component.
-        drew_h: whether the observer drew the noise's h and so knows it, as the recommender does.
-    """
-    n = max(4, min(n, SUBMITTED // (dimension * iterations)))
-
-    def outputs(mean: float) -> NDArray[np.float64]:
-        ratios = np.zeros(n)
-        for _ in range(iterations):
-            spread = np.asarray(noise.spread(noise.mixing((n, dimension), rng)), np.float64)
-            submitted = mean + gaussian(rng, "submissions", spread, (n, dimension))
-            if noise.law == "laplace" and not drew_h:
-                ratios += (np.abs(submitted) - np.abs(submitted - moved)).sum(1) / noise.scale
-            else:
-                ratios += ((submitted - moved / 2) * moved / spread**2).sum(1)
-        # As above: where noise is larger than what is hidden, the ratio is at its end but for its low digits.
-        return np.round(ratios / ROUNDING) * ROUNDING
-
-    return outputs(moved), outputs(0.0)
 
 
 def cells_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:

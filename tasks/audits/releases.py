@@ -1,0 +1,114 @@
+"""Audits of what is perturbed before any model sees it: features, friendships and texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.audits import Samples
+from tasks.contracts import Feature
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.audits import worst_cases
+from tasks.privacy.mechanisms import edges, multidimensional, posts
+
+FEATURES = (
+    *(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(5)),
+    Feature(name="colour", kind="categorical", categories=("red", "green", "blue")),
+)
+CROWD = 3
+"""Words at one end of the vocabulary, times e^(ε/2n): few enough that both words of a text often stay at the other."""
+COUNT_SHARE = 0.1
+"""Of the budget of friendships, what their number costs."""
+
+
+def features(seed: int, n_samples: int = 200_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES) -> Samples:
+    """All features of one user, at opposite ends."""
+    samples = worst_cases.multidimensional_samples(of, epsilon, n_samples, np.random.default_rng(seed))
+    return Samples(samples[1], samples[0], multidimensional.ledger(of, epsilon, 1))
+
+
+def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
+    """One number, through the piecewise mechanism."""
+    samples = worst_cases.piecewise_samples(epsilon, n_samples, np.random.default_rng(seed))
+    entry = multidimensional.ledger(FEATURES[:1], epsilon, 1)
+    return Samples(samples[1], samples[0], _part(entry, "piecewise", "one number replaced", epsilon))
+
+
+def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_categories: int = 3) -> Samples:
+    """One category, through optimised unary encoding."""
+    samples = worst_cases.unary_samples(epsilon, n_categories, n_samples, np.random.default_rng(seed))
+    entry = multidimensional.ledger(FEATURES[-1:], epsilon, 1)
+    return Samples(samples[1], samples[0], _part(entry, "optimised unary encoding", "one category replaced", epsilon))
+
+
+def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_share: float = COUNT_SHARE) -> Samples:
+    """A whole release of the rigorous top-m filter: the noisy number, and whether the one friendship is in it.
+
+    There are about as many pairs of users for a friendship as make the threshold 1, where a pair tells most.
+    """
+    cells, count = edges.budgets(epsilon, count_share, "rigorous")
+    n_edges = 10
+    n_nodes = math.ceil((1 + math.sqrt(1 + 8 * n_edges * (1 + math.exp(cells)))) / 2)
+    known = np.stack([np.zeros(n_edges, np.int64), np.arange(2, n_edges + 2)], axis=1)  # all of one user
+    rng, total = np.random.default_rng(seed), edges.n_cells(n_nodes)
+
+    def ratio(graph: NDArray[np.int64]) -> float:
+        released = edges.release(graph, n_nodes, cells, count, rng, "rigorous")
+        passes, false = edges.pass_probabilities(edges.threshold(released.target, total, cells), cells)
+        there = bool(((released.edges[:, 0] == 0) & (released.edges[:, 1] == 1)).any())
+        seen = math.log(passes / false) if there else math.log((1 - passes) / (1 - false)) if false < 1 else 0.0
+        return seen + count * (abs(released.target - n_edges) - abs(released.target - n_edges - 1))
+
+    without = np.array([ratio(known) for _ in range(n_samples)])
+    present = np.array([ratio(np.concatenate([known, [[0, 1]]])) for _ in range(n_samples)])
+    return Samples(without, present, edges.ledger(cells, count, "rigorous", 1))
+
+
+def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
+    """Cells of one release of the rigorous top-m filter towards a number that is public: each is a sample."""
+    samples = worst_cases.cells_samples(epsilon, n_samples, np.random.default_rng(seed))
+    what = "a cell of the top-m filter, rigorous"
+    entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), what, "one friendship added or removed", epsilon)
+    return Samples(samples[1], samples[0], entry)
+
+
+def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
+    """The noisy number of friendships alone, which either accounting of the filter releases."""
+    rng, known = np.random.default_rng(seed), np.stack([np.arange(10), np.arange(10) + 1], axis=1)
+    without, present = (
+        np.array([float(edges.release(graph, 20, 1.0, epsilon, rng, "published").target) for _ in range(n_samples)])
+        for graph in (known[:-1], known)
+    )
+    what = "discrete Laplace noise on the number of friendships"
+    entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), what, "one friendship added or removed", epsilon)
+    return Samples(without, present, entry)
+
+
+def texts(seed: int, n_samples: int = 50_000, epsilon: float = 5.0) -> Samples:
+    """A user's whole text of two words, each at one end of the vocabulary; every user is a sample."""
+    rng, n_words = np.random.default_rng(seed), 2
+    apart = math.ceil(CROWD * math.exp(epsilon / n_words / 2))
+    vectors = np.zeros((apart + 1, 1))
+    vectors[apart] = 1.0  # all others are where the first word is: see `worst_cases.words_samples`
+    vocabulary = posts.Vocabulary.of([str(word) for word in range(apart + 1)], vectors)
+    users = pl.Series(np.arange(n_samples, dtype=np.int32))
+
+    def counts(word: int) -> tuple[NDArray[np.float64], LedgerEntry]:
+        table = pl.DataFrame({"user": users, "tokens": [[word] * n_words] * n_samples})
+        released, entries = posts.perturb(table, vocabulary, epsilon, rng, 1, n_words)
+        replaced = released.sort("user").select((pl.col("tokens").list.eval(pl.element() == apart)).list.sum())
+        return replaced.to_series().to_numpy().astype(np.float64), entries[2]
+
+    (without, entry), (present, _) = counts(0), counts(apart)
+    return Samples(without, present, entry)
+
+
+def _part(entry: LedgerEntry, mechanism: str, neighbouring: str, epsilon: float) -> LedgerEntry:
+    """The entry of a part of a mechanism, whose own budget is ε."""
+    event = Event(kind="pure-local", parameters={"epsilon": epsilon})
+    update = {"mechanism": mechanism, "neighbouring": neighbouring, "events": (event,)}
+    return entry.model_copy(update=update | {"claimed_epsilon": epsilon, "accounted_epsilon": epsilon})

@@ -1,0 +1,46 @@
+"""All registered audits by themselves, without a suite: what `dprec audit-mechanisms` shows."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each audit
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+from tasks.audits import AUDITS, CLAIMS, auditor
+from tasks.audits.judging import corrected, record
+from tasks.errors import ConfigurationError
+
+SEED = 0
+
+
+def known(names: Sequence[str]) -> list[str]:
+    """The audits of these names, all if none is given.
+
+    Raises:
+        ConfigurationError: there is no such audit.
+    """
+    for name in names:
+        if name not in AUDITS:
+            raise ConfigurationError(f"audits: there is no {name!r}; known: {', '.join(AUDITS)}")
+    return list(names) or list(AUDITS)
+
+
+def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
+    """The record of each audit as it ends, with `claim`: whether it is of a claim without any accounted ε.
+
+    Args:
+        jobs: processes side by side.
+    """
+    confidence = corrected(len(names))
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(_record, name, confidence) for name in names]):
+            yield done.result()
+
+
+def _record(name: str, confidence: float) -> dict[str, Any]:
+    return record(name, auditor(name)(SEED), confidence) | {"claim": name in CLAIMS}

@@ -1,0 +1,108 @@
+"""Which audits a suite needs: of its private models at their budgets, and of the perturbed data that it reads.
+
+Of perturbed networks: features, friendships (the whole release where accounting is rigorous, its cells and the noisy
+number of friendships by themselves, and the number alone where it is published: nothing finite follows there) and whole
+texts where the vocabulary is public. Budgets of a release that several settings share are audited once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tasks import contracts
+from tasks.audits import of_model
+from tasks.config.params import Experiment, Params, Suite
+from tasks.config.tasks import TASKS
+from tasks.contracts import Feature
+from tasks.privacy.mechanisms import edges
+from tasks.privacy.mechanisms.multidimensional import sampled_features
+from tasks.stages.common import PROCESSED
+from tasks.stages.table_audits import releases, releases_behind
+
+
+class Job(NamedTuple):
+    """One audit to be run."""
+
+    audit: str
+    """Its name in `tasks.audits.AUDITS`."""
+    network: str
+    """Whose users' data it is of, of a pair of networks; empty where there is one alone."""
+    arguments: tuple[tuple[str, Any], ...]
+    """Keyword arguments of the auditor."""
+
+
+Plan = dict[Job, dict[str, list[str]]]
+"""Every audit -> the experiments and their settings that it is an audit of."""
+
+
+def plan(name: str, params: Params) -> Plan:
+    """All audits of a suite; reads the schemas of processed data that perturbed data were made of."""
+    suite, found = params.suites[name], Plan()
+    for key, experiment in suite.experiments.items():
+        for setting, config in experiment.settings().items():
+            for audit, arguments in of_model(experiment.model, config).items():
+                _add(found, audit, arguments, key, [setting])
+    if TASKS[suite.task].networks:
+        for release in releases(name, params):
+            _networks(found, release, suite, params)
+    else:
+        for key, experiment in suite.experiments.items():
+            _features(found, key, experiment, params)
+    return found
+
+
+def _features(found: Plan, key: str, experiment: Experiment, params: Params) -> None:
+    """The local mechanisms, at every budget at which an experiment reads features."""
+    for setting, config in experiment.settings().items():
+        epsilon = params.features_epsilon(experiment, config)
+        if epsilon is None:
+            continue
+        features = contracts.read_schema(PROCESSED / experiment.data / "schema.json").features
+        each = epsilon / sampled_features(epsilon, len(features))
+        widths = [len(feature.columns) for feature in features if feature.kind == "categorical"]
+        if len(widths) < len(features):
+            _add(found, "features/numbers", {"epsilon": each}, key, [setting])
+        if widths:
+            _add(found, "features/categories", {"epsilon": each, "n_categories": max(widths)}, key, [setting])
+        _add(found, "features", {"epsilon": epsilon, "of": features}, key, [setting])
+
+
+def _networks(found: Plan, name: str, suite: Suite, params: Params) -> None:
+    release = params.perturbed[name]
+    assert release.mechanism == "dpcrosue", "params.load lets nothing else pass"
+    source, public = PROCESSED / release.data, release.accounting == "rigorous"
+    networks = contracts.read_schema(source / "schema.json").networks
+    schemas = {network: contracts.read_schema(source / network / "schema.json") for network in networks}
+    readers = {key: one for key, one in suite.experiments.items() if name in releases_behind(one.features, params)}
+
+    def add(audit: str, epsilon: float, network: str = "", **more: Any) -> None:
+        arguments = {"epsilon": epsilon, **more}
+        _add(found, audit, arguments, network=network)
+        for key, experiment in readers.items():
+            _add(found, audit, arguments, key, experiment.settings(), network)
+
+    for budgets in release.settings().values():
+        for network, schema in schemas.items():
+            features: tuple[Feature, ...] = tuple(
+                one for one in schema.features if not public or one.bounds == "public"
+            )
+            if features:
+                add("features", budgets.features_epsilon, network, of=features)
+        cells, count = edges.budgets(budgets.edges_epsilon, release.count_share, release.accounting)
+        add("edges/number", count)
+        if public:
+            add("edges", budgets.edges_epsilon, count_share=release.count_share)
+            add("edges/cells", cells)
+        if public and budgets.text_epsilon is not None:
+            add("texts", budgets.text_epsilon)
+
+
+def _add(
+    found: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
+) -> None:
+    """Plan an audit, for the settings of an experiment beside those that it is of already."""
+    covers = found.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
+    if key:
+        of = covers.setdefault(key, [])
+        of += [setting for setting in settings if setting not in of]

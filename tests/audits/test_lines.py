@@ -1,0 +1,44 @@
+"""Every budget that a committed ledger claims or accounts has an audit that is of it, or a reason why it has none."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tasks.audits import auditor, of_model
+from tasks.config.params import load
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.sections import audits
+from tasks.stages import report
+from tasks.stages.common import RESULTS
+from tasks.stages.table_audits import names
+
+SUITES = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
+SHARED = ("dpmf-ratings", "privsr")
+ALWAYS = ("edges", "edges/cells", "edges/number", "features", "texts")
+
+
+@cache
+def entry_of(name: str, arguments: tuple[tuple[str, Any], ...]) -> LedgerEntry:
+    """What an audit is of; a mechanism has the budget in its name where messages have shared noise."""
+    return auditor(name)(0, 4, **dict(arguments)).entry
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_private_line_has_an_audit_or_a_reason(suite: str) -> None:
+    results, _, _ = report.read(suite)
+    params = load()
+    released = [(name, ()) for name in names(suite, params) if name in ALWAYS]
+    for system in results.systems:
+        experiment = params.suites[suite].experiments[system.experiment]
+        private = [one for one in system.spent if audits.private(one.entry)]
+        for (setting, *_), entry in {
+            (one.setting, one.entry.mechanism, one.entry.observer): one.entry for one in private
+        }.items():
+            own = of_model(experiment.model, experiment.settings().get(setting, {}))
+            jobs = [*released, *((name, tuple(sorted(own[name].items())) if name in SHARED else ()) for name in own)]
+            audited = {(one.mechanism, one.observer) for one in (entry_of(*job) for job in jobs)}
+            reason = audits.reason(results, entry)
+            assert (entry.mechanism, entry.observer) in audited or reason not in ("", audits.UNSAID), (
+                f"{system.name}, {setting}: {entry.mechanism}, {entry.observer}"
+            )
