@@ -85,7 +85,7 @@ def detectable(record: Record) -> str:
     """The smallest ε that the audit would have refuted, as text; empty where it was not recorded."""
     if "power" not in record:
         return ""
-    return "none" if record["power"] is None else f"{record['power']:.3g}"
+    return "–" if record["power"] is None else f"{record['power']:.3g}"
 
 
 def _same(record: Record, entry: LedgerEntry) -> bool:

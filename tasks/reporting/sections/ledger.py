@@ -77,7 +77,7 @@ class Line:
     @property
     def unjoined(self) -> str:
         """What stands for the bound where there is no audit."""
-        return "not audited" if audits.private(self.entry) else "none"
+        return "not audited" if audits.private(self.entry) else UNCLAIMED
 
     @property
     def audited_note(self) -> str:
