@@ -1,0 +1,118 @@
+"""What a fit draws to hide something is what its ledger books: as often, and as large, release by release."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.models.ranking.dpals import norm_bound
+from tasks.privacy import noise
+from tasks.privacy.accounting.ledger import Event
+from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
+from tests.models.test_noise_streams import case
+from tests.systems import system_class
+
+Booked = tuple[str, float, int]
+"""A release, the scale of its noise, and how many arrays of it are drawn."""
+DPAE = 2
+"""Its weights and its biases, which it holds as buffers."""
+RANGE = 4
+"""Of ratings from 1 to 5."""
+
+
+def steps(model: Any) -> Callable[[Event], list[Booked]]:
+    """A step's sums of clipped gradients, one array for each parameter."""
+
+    parts = len([parameter for parameter in model.network.parameters() if parameter.requires_grad]) or DPAE
+
+    def booked(event: Event) -> list[Booked]:
+        scale = event.parameters["noise_multiplier"] * model.config.clip_norm
+        return [("sum of gradients", scale, event.count * parts)]
+
+    return booked
+
+
+def counts(_: Any) -> Callable[[Event], list[Booked]]:
+    """Discrete Laplace noise, once."""
+    return lambda event: [("item counts", -1 / math.expm1(-event.parameters["noise_parameter"]), event.count)]
+
+
+def gaussian(release: str, sensitivity: float) -> Callable[[Event], list[Booked]]:
+    """One array for each time."""
+    return lambda event: [(release, event.parameters["noise_multiplier"] * sensitivity, event.count)]
+
+
+def alternating(model: Any) -> list[Callable[[Event], list[Booked]]]:
+    """DPALS' releases in the order of its ledger."""
+    config = model.config
+    bound = norm_bound(config.contribution)
+    return [
+        gaussian("item counts", bound),
+        gaussian("right-hand sides", bound * config.clip),
+        gaussian("Gramian", config.clip**2),
+    ]
+
+
+BOOKS: dict[str, Callable[[Any], list[Callable[[Event], list[Booked]]]]] = {
+    "dp-popularity": lambda model: [counts(model)],
+    "dpmf-rigorous": lambda model: [counts(model)],
+    "dp-rating-means": lambda _: [gaussian("sums of ratings", RANGE)],
+    "dpae": lambda model: [steps(model)],
+    "dpsgd": lambda model: [steps(model)],
+    "dpvae-compact": lambda model: [steps(model), counts(model)],
+    "dpals": alternating,
+    "privsr-rigorous": lambda _: [gaussian("submissions", 2 * RANGE)],
+    "dipsgnn-released": lambda model: [gaussian("visits", model.distance), gaussian("labels", math.sqrt(2))],
+}
+"""System -> what its events, in their order, mean in draws."""
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_draws_are_those_that_the_ledger_books(name: str) -> None:
+    config, data, _ = case(name)
+    cls = system_class(name)
+    model = cls(cls.Config.model_validate(config))
+    with noise.recording() as draws:
+        model.fit(data, rng=np.random.default_rng(0))
+    entry = next(entry for entry in model.ledger() if entry.accounted_epsilon is not None)
+    expected: Counter[tuple[str, float]] = Counter()
+    for event, means in zip(entry.events, BOOKS[name](model), strict=True):
+        for release, scale, number in means(event):
+            expected[release, round(scale, 6)] += number
+    drawn = Counter((draw.release, round(draw.scale, 6)) for draw in draws if draw.law != "uniform")
+    assert {key for key, number in drawn.items() if number} == {key for key in expected if expected[key]}, drawn
+    assert drawn == expected
+
+
+def test_an_adaptive_bound_books_gradients_and_counts_together() -> None:
+    """Two releases in every step share its multiplier: z⁻² = z₁⁻² + z₂⁻²."""
+    config, data, _ = case("dpvae-rigorous")
+    cls = system_class("dpvae-rigorous")
+    model = cls(cls.Config.model_validate(config))
+    with noise.recording() as draws:
+        model.fit(data, rng=np.random.default_rng(0))
+    (entry,) = [entry for entry in model.ledger() if entry.protects == "interaction"]
+    (event,) = entry.events
+    small = [draw.scale for draw in draws if draw.release == "count of small norms"]
+    assert len(small) == event.count
+    assert len([draw for draw in draws if draw.release == "who is in the step"]) == event.count
+    assert 0.5 / small[0] < 1 / event.parameters["noise_multiplier"]
+
+
+@pytest.mark.parametrize("name", ["dipsgnn-rigorous", "dipsgnn-cached"])
+def test_aggregates_have_the_noise_of_all_their_releases(name: str) -> None:
+    config, data, _ = case(name)
+    cls = system_class(name)
+    model = cls(cls.Config.model_validate(config))
+    with noise.recording() as draws:
+        model.fit(data, rng=np.random.default_rng(0))
+    (entry,) = [entry for entry in model.ledger() if entry.protects == "session graph"]
+    (event,) = entry.events
+    scales = {round(draw.scale, 6) for draw in draws}
+    clip = model.config.clip
+    assert scales == {round(event.parameters["noise_multiplier"] * VISIT_SENSITIVITY * clip, 6)}
