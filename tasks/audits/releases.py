@@ -88,7 +88,7 @@ def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     return Samples(without, present, entry)
 
 
-def texts(seed: int, n_samples: int = 50_000, epsilon: float = 5.0) -> Samples:
+def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
     """A user's whole text of two words, each at one end of the vocabulary; every user is a sample."""
     rng, n_words = np.random.default_rng(seed), 2
     apart = math.ceil(CROWD * math.exp(epsilon / n_words / 2))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.audits import show
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
@@ -143,3 +144,28 @@ def left_of(root: Path) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+def test_audits_run_by_themselves_and_end_with_a_table() -> None:
+    """Two cheap ones, a sound one and a claim that is refuted; an unknown one is named."""
+    root = Path(__file__).resolve().parents[2]
+
+    def dprec(*names: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "flows.cli", "audit-mechanisms", "--jobs", "2", *names]
+        return subprocess.run(command, capture_output=True, text=True, cwd=root)
+
+    done = dprec("features/numbers", "dpmf-ratings")
+    assert done.returncode == 0
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
+    assert [row[0] for row in rows] == ["dpmf-ratings", "features/numbers"]
+    assert [row[-1] for row in rows] == ["published claim refuted", "consistent"]
+    assert [row[1:3] for row in rows] == [["0.1", "-"], ["2.5", "2.5"]]
+    assert "2/2" in done.stderr
+    assert dprec("nothing").stderr.startswith("dprec: audits: there is no 'nothing'; known: dipsgnn, ")
+
+
+def test_a_fault_is_told_by_the_table() -> None:
+    record = {"audit": "made up", "epsilon_claimed": 1.0, "epsilon_accounted": 1.0, "delta": 0.0, "power": None}
+    record |= {"audited_epsilon": 2.0, "provable": 5.0, "verdict": "refuted"}
+    assert show([record | {"fault": False}], 1)
+    assert not show([record | {"fault": True}], 1)

@@ -7,13 +7,14 @@ import pytest
 import torch
 from scipy import stats
 
+from tasks.audits.claims import factorisation
+from tasks.audits.judging import judged
 from tasks.errors import ConfigurationError
 from tasks.models.ranking import dpmf
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
-from tasks.models.ranking.neighbours import factorisation_samples
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.audits.audit import audit, verdict
+from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores, checkerboard
@@ -177,7 +178,7 @@ def test_public_groups_are_of_equal_size() -> None:
 
 
 def test_one_interaction_refutes_the_published_claim() -> None:
-    result = audit(*factorisation_samples(0.4, 200, np.random.default_rng(0)), 0.999)
+    result = judged(factorisation(0, 200, 0.4))
     assert verdict(result, 0.4) == "refuted"
     assert result.epsilon > 2
 

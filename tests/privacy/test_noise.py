@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HIDING = {"normal", "standard_normal", "laplace", "exponential", "standard_exponential", "geometric", "gumbel", "gamma"}
 """Laws of noise: what a private model draws by these, it draws through the door or from `tasks.models.draws`."""
 DRAWS = HIDING | {"random", "integers", "choice", "permutation", "shuffle", "binomial", "uniform", "poisson"}
-APART = {"noise.py", "keyed.py", "worst_cases.py", "__init__.py"}
+APART = {"noise.py", "keyed.py", "power.py", "worst_cases.py", "__init__.py"}
 """The door, what it opens onto, and what makes up inputs for audits."""
 N = 20_000
 NORMAL, IDS = stats.norm(0, 3), np.arange(100, dtype=np.uint64)

@@ -11,8 +11,8 @@ from tasks.config.params import load
 from tasks.errors import PrivacyError
 from tasks.privacy.mechanisms import piecewise
 from tasks.stages import audit
-from tasks.stages.audit_networks import releases
 from tasks.stages.common import RUNS, read_json
+from tasks.stages.table_audits import releases
 from tests.stages import tiny_networks
 from tests.stages import tiny_systems as tiny
 
@@ -30,43 +30,41 @@ NOTHING: dict[str, Any] = {"embeddings": {}, "aligned": {}, "experiments": {}}
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "SAMPLES", 10_000)
+    monkeypatch.setattr(audit, "MOST", 2_000)
     tiny.build(tmp_path)
 
 
-def audited() -> list[tuple[str, str, float]]:
-    """What protects what at which budget."""
+def audited() -> list[tuple[str, float]]:
+    """What is audited at which budget."""
     audit.main("tiny")
-    records = read_json(RUNS / "tiny" / "audit.json")
-    return [(one["protects"], one["mechanism"].split(",")[0], one["epsilon_claimed"]) for one in records]
+    return sorted((one["audit"], one["epsilon_claimed"]) for one in read_json(RUNS / "tiny" / "audit.json"))
 
 
 def test_every_budget_that_is_read_is_audited_once() -> None:
-    """Published: four features at 5 and 20, the number of friendships at a tenth of 10 and of 5, words at 7.5.
-    Rigorous: the three features whose bounds are public, and cells at nine tenths; the number costs what it did."""
+    """Published: four features at 5 and 20, the number of friendships at a tenth of 10 and of 5.
+    Rigorous: the three features whose bounds are public, whole releases of friendships, cells at nine tenths."""
     rigorous = tiny.RIGOROUS | {"sweep": {"edges_epsilon": [5.0]}}
     embeddings = tiny.without(tiny.EMBEDDINGS, "private", networks="perturbed/rigorous", reads=["edge"], text=None)
     changes = {"experiments": {"sne": SNE | {"sweep": []}, "joint": TAKEN}, "embeddings": embeddings, "aligned": {}}
     tiny.parameters(perturbed={"published": PUBLISHED, "rigorous": rigorous, "unread": OTHER}, **changes)
-    noise = "discrete Laplace noise on the number of friendships"
     assert audited() == [
-        ("feature", "2 of 4 features of left", 5.0),
-        ("edge", noise, 1.0),
-        ("text", "words replaced by the distance of public vectors", 7.5),
-        ("edge", noise, 0.5),
-        ("feature", "4 of 4 features of left", 20.0),
-        ("feature", "2 of 3 features of left", 5.0),
-        ("edge", "a cell of the top-m filter", 9.0),
-        ("edge", "a cell of the top-m filter", 4.5),
+        ("edges", 5.0),
+        ("edges", 10.0),
+        ("edges/cells", 4.5),
+        ("edges/cells", 9.0),
+        ("edges/number", 0.5),
+        ("edges/number", 1.0),
+        ("features", 5.0),
+        ("features", 5.0),
+        ("features", 20.0),
     ]
-    for record in read_json(RUNS / "tiny" / "audit.json"):
-        assert 0 < record["audited_epsilon"] <= record["epsilon_claimed"]
-        assert record["verdict"] == (
-            "consistent" if record["provable"] >= record["epsilon_claimed"] else "inconclusive"
-        )
-        assert record["samples"] == 10_000
-    small = [one for one in read_json(RUNS / "tiny" / "audit.json") if one["epsilon_claimed"] <= 5]
-    assert {one["verdict"] for one in small} == {"consistent"}
+    records = read_json(RUNS / "tiny" / "audit.json")
+    for record in records:
+        assert record["audited_epsilon"] <= record["epsilon_claimed"]
+        assert record["verdict"] == ("consistent" if record["provable"] > record["epsilon_claimed"] else "inconclusive")
+    assert {one["network"] for one in records if one["audit"] == "features"} == {"left"}
+    of = {one["epsilon_claimed"]: one["covers"] for one in records if one["audit"] == "edges/number"}
+    assert {experiment for covers in of.values() for experiment in covers} == {"sne", "joint"}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,6 @@ def test_features_without_noise_are_refuted(monkeypatch: pytest.MonkeyPatch) -> 
     """The positive control: an audit that cannot catch this catches nothing."""
     tiny.parameters(**NOTHING | {"experiments": {"sne": SNE}})
     monkeypatch.setattr(piecewise, "perturb", lambda values, *_: values)
-    with pytest.raises(
-        PrivacyError, match="features of left, multidimensional claims epsilon 5, but its outputs prove"
-    ):
+    monkeypatch.setattr(audit, "MOST", 20_000)
+    with pytest.raises(PrivacyError, match=r"features: piecewise .* the ledger accounts for epsilon 5, but"):
         audit.main("tiny")

@@ -56,7 +56,7 @@ def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "SAMPLES", 2_000)
+    monkeypatch.setattr(audit, "MOST", 2_000)
     tiny.build(tmp_path)
     write_json(tmp_path / "unrelated.json", {})
     interrupted(lambda: audit.main("tiny"), audit, "write_json", 1)

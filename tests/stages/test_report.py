@@ -15,7 +15,7 @@ import pytest
 from flows import cli
 from tasks import contracts
 from tasks.attacks.edges import EDGES
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
 from tasks.reporting.core import claims, comparison, files
 from tasks.reporting.core.layout import number
@@ -307,9 +307,12 @@ def test_the_command_draws_the_page_from_the_results_whatever_lies_there(
 
 
 def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:
-    place = example.build(tmp_path, models=("popularity",))
+    place = example.build(tmp_path, models=("dp-popularity",))
     run(place, "gerai")
-    path, record = place / "data/results/gerai/provenance.json", place / "data/provenance/train/gerai-popularity.json"
+    path, record = (
+        place / "data/results/gerai/provenance.json",
+        place / "data/provenance/train/gerai-dp-popularity.json",
+    )
     before = path.read_bytes()
     assert b"numpy" in before
     record.write_text(json.dumps(json.loads(record.read_text()) | {"seconds": 99.0}))
@@ -320,12 +323,19 @@ def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path)
     run(place, "gerai")
     assert b"99.0" in path.read_bytes()
     shutil.rmtree(place / "data/provenance")
-    audits.write_text("[]")
+    audits.write_text(json.dumps([one | {"samples": 8} for one in json.loads(audits.read_text())]))
     run(place, "gerai")
     assert b"99.0" in path.read_bytes(), "of outputs that were pulled, what is known of them stays"
     path.unlink()
     run(place, "gerai")
     assert "Revision, time and machine were not recorded" in page(place, "gerai")
+
+
+def test_a_private_line_that_nobody_audited_is_not_collected(tmp_path: Path) -> None:
+    place = example.build(tmp_path, models=("dp-popularity",))
+    (place / "data/runs/gerai/audit.json").write_text("[]")
+    with pytest.raises(PrivacyError, match=r"audit\.json: dp-popularity, base: noisy counts made-up: neither audited"):
+        run(place, "gerai")
 
 
 def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
@@ -394,7 +404,7 @@ def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
 ) -> None:
     tiny_ratings.build(tmp_path, **tiny_ratings.changes("privsr"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "SAMPLES", 1_000)
+    monkeypatch.setattr(audit, "MOST", 1_000)
     for model in tiny_ratings.MODELS:
         train.main(f"privsr-{model}")
         check.main(f"recommendations/privsr-{model}")
