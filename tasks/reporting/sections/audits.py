@@ -26,7 +26,7 @@ def audit_of(
     results: Results, system: System, setting: str, entry: LedgerEntry, network: str = ""
 ) -> dict[str, Any] | None:
     """The audit of what an entry says of a system at a setting; where there are several, the one that proves most."""
-    found = [
+    own = [
         record
         for record in results.audit or ()
         if _same(record, entry)
@@ -36,7 +36,7 @@ def audit_of(
             else _alone(results, record)
         )
     ]
-    return max(found, key=lambda record: float(record["audited_epsilon"]), default=None)
+    return max(own, key=lambda record: float(record["audited_epsilon"]), default=None)
 
 
 def reason(results: Results, entry: LedgerEntry) -> str:
@@ -57,7 +57,7 @@ def private(entry: LedgerEntry) -> bool:
 
 def unexplained(results: Results) -> list[str]:
     """Each private line that has neither an audit nor a reason, as text that names the system."""
-    found = set()
+    lines = set()
     for system in results.systems:
         for spent in system.spent:
             entry = spent.entry
@@ -65,8 +65,8 @@ def unexplained(results: Results) -> list[str]:
                 audit_of(results, system, spent.setting, entry, spent.network) or reason(results, entry)
             ):
                 towards = f", towards {entry.observer}" if entry.observer else ""
-                found.add(f"{system.name}, {spent.setting}: {entry.mechanism}{towards}")
-    return sorted(found)
+                lines.add(f"{system.name}, {spent.setting}: {entry.mechanism}{towards}")
+    return sorted(lines)
 
 
 def shown(record: Record) -> str:
