@@ -1,0 +1,17 @@
+"""Planted bugs: plausible mistakes in private code, each with the tests that must fail and the audit that must refute.
+
+`python -m tests.privacy.planted` (`make planted`) puts each into a copy of the source by itself, runs its tests and its
+audit on the copy, and writes docs/planted.md.
+"""
+
+from __future__ import annotations
+
+from tests.privacy.planted import accounting, graphs, mechanisms, social, training
+
+MUTATIONS = (
+    *mechanisms.MUTATIONS,
+    *training.MUTATIONS,
+    *graphs.MUTATIONS,
+    *social.MUTATIONS,
+    *accounting.MUTATIONS,
+)

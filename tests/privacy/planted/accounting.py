@@ -1,0 +1,201 @@
+"""Bugs in what is counted and asked: accountant, noise streams, audits, splits (methods.md §8, §9, §11)."""
+
+from __future__ import annotations
+
+from tests.privacy.planted.mutation import Mutation
+
+ACCOUNT = "tasks/privacy/accounting/account.py"
+NOISE = "tasks/privacy/noise.py"
+AUDIT = "tasks/privacy/audits/audit.py"
+BASE = "tasks/models/base.py"
+
+ACCOUNTANT = (
+    Mutation(
+        "account-count",
+        "pure budgets of repeated releases are added once",
+        "§9",
+        ACCOUNT,
+        "return math.fsum(event.count * _pure_epsilon(event) for event in events)",
+        "return math.fsum(_pure_epsilon(event) for event in events)",
+    ),
+    Mutation(
+        "account-sensitivity",
+        "discrete Laplace noise is accounted for a sensitivity of 1",
+        "§9",
+        ACCOUNT,
+        'return parameters["noise_parameter"] * parameters["sensitivity"]',
+        'return parameters["noise_parameter"]',
+    ),
+    Mutation(
+        "account-gaussian-count",
+        "Gaussian releases compose as if each kind happened once",
+        "§9",
+        ACCOUNT,
+        "precision = math.fsum(count * value * value for count, value in inverse)",
+        "precision = math.fsum(value * value for count, value in inverse)",
+    ),
+    Mutation(
+        "account-largest",
+        "of all Gaussian releases the most revealing one counts",
+        "§9",
+        ACCOUNT,
+        "precision = math.fsum(count * value * value for count, value in inverse)",
+        "precision = max((count * value * value for count, value in inverse), default=0.0)",
+    ),
+    Mutation(
+        "account-sampled-once",
+        "sampled steps are composed once",
+        "§9",
+        ACCOUNT,
+        "total = total.compose(_distribution(event).self_compose(event.count))",
+        "total = total.compose(_distribution(event))",
+    ),
+    Mutation(
+        "account-amplified-twice",
+        "what sampling gains is taken twice",
+        "§9",
+        ACCOUNT,
+        'parameters["noise_multiplier"], sampling_prob=parameters["sampling_probability"]',
+        'parameters["noise_multiplier"], sampling_prob=parameters["sampling_probability"] ** 2',
+    ),
+    Mutation(
+        "account-halved",
+        "every finite ε is halved",
+        "§9",
+        ACCOUNT,
+        'return Spent(epsilon, delta, "")',
+        'return Spent(epsilon / 2, delta, "")',
+    ),
+    Mutation(
+        "account-unknown",
+        "releases without protection are passed over",
+        "§9",
+        ACCOUNT,
+        'if reason := next(filter(None, map(_refusal, events)), ""):',
+        'events = [event for event in events if event.kind != "non-private"]\n'
+        '    if reason := next(filter(None, map(_refusal, events)), ""):',
+    ),
+)
+
+STREAMS = (
+    Mutation(
+        "stream-no-names",
+        "noise does not depend on data, experiment, setting or configuration",
+        "§11",
+        NOISE,
+        "child.generate_state(8).tobytes() + _digest(names)",
+        "child.generate_state(8).tobytes()",
+    ),
+    Mutation(
+        "stream-no-seed",
+        "noise does not depend on the seed",
+        "§11",
+        NOISE,
+        "child.generate_state(8).tobytes() + _digest(names)",
+        "_digest(names)",
+    ),
+    Mutation(
+        "stream-no-data",
+        "neighbouring data sets have the same noise",
+        "§11",
+        BASE,
+        "own = type(self).__qualname__, self.config.model_dump_json(), data.digest",
+        "own = type(self).__qualname__, self.config.model_dump_json()",
+    ),
+    Mutation(
+        "stream-no-config",
+        "all budgets of a sweep have the same noise",
+        "§11",
+        BASE,
+        "own = type(self).__qualname__, self.config.model_dump_json(), data.digest",
+        "own = type(self).__qualname__, data.digest",
+    ),
+    Mutation(
+        "stream-no-setting",
+        "data set, experiment and setting are not in the key",
+        "§11",
+        BASE,
+        "return noise.stream(rng, *own, *self.named)",
+        "return noise.stream(rng, *own)",
+    ),
+    Mutation(
+        "generator-truncated",
+        "budgets that differ behind the decimal point have the same noise",
+        "§11",
+        NOISE,
+        "entropy = [seed, int(np.float64(epsilon).view(np.uint64))]",
+        "entropy = [seed, int(epsilon)]",
+    ),
+    Mutation(
+        "generator-no-release",
+        "kinds of data of one seed and budget have the same noise",
+        "§11",
+        NOISE,
+        'entropy.append(int.from_bytes(_digest(release), "little"))',
+        "entropy.append(0)",
+    ),
+    Mutation(
+        "keyed-no-release",
+        "releases of one key have the same noise whatever they are called",
+        "§11",
+        NOISE,
+        "return keyed.digest(release.encode())",
+        "return keyed.digest(b'')",
+    ),
+)
+
+AUDITS = (
+    Mutation(
+        "audit-one-half",
+        "the event is judged on the samples that chose it",
+        "§9",
+        AUDIT,
+        "for part in (slice(0, half), slice(half, 2 * half))",
+        "for part in (slice(0, half), slice(0, half))",
+    ),
+    Mutation(
+        "audit-error",
+        "both ends of the interval have the whole error",
+        "§9",
+        AUDIT,
+        "error = (1 - confidence) / 2",
+        "error = 1 - confidence",
+    ),
+    Mutation(
+        "audit-delta",
+        "δ is left out of the bound",
+        "§9",
+        AUDIT,
+        "return np.log(np.maximum(low - delta, 0.0)) - np.log(high)",
+        "return np.log(np.maximum(low, 0.0)) - np.log(high)",
+    ),
+    Mutation(
+        "audit-point-estimate",
+        "the lower end of the first proportion is its estimate",
+        "§9",
+        AUDIT,
+        "low = np.where(more > 0, betaincinv(np.maximum(more, 1), n - more + 1, error), 0.0)",
+        "low = more / n",
+    ),
+    Mutation(
+        "one-run-delta",
+        "the audit by one run forgets the correction for δ",
+        "§9",
+        "tasks/privacy/audits/one_run.py",
+        "if delta == 0 or correct == 0:",
+        "if delta < 1 or correct == 0:",
+    ),
+)
+
+SPLITS = (
+    Mutation(
+        "test-in-training",
+        "test interactions of a user are among those learnt from",
+        "§8",
+        "tasks/evaluation/splits.py",
+        "held[position < np.repeat(n_test, count)] = TEST\n\n    result",
+        "held[position < np.repeat(n_test // 2, count)] = TEST\n\n    result",
+    ),
+)
+
+MUTATIONS = (*ACCOUNTANT, *STREAMS, *AUDITS, *SPLITS)
