@@ -6,12 +6,14 @@ audit on the copy, and writes docs/planted.md.
 
 from __future__ import annotations
 
-from tests.privacy.planted import accounting, graphs, mechanisms, social, training
+from tests.privacy.planted import accounting, graphs, later, mechanisms, models, social, training
 
 MUTATIONS = (
     *mechanisms.MUTATIONS,
     *training.MUTATIONS,
+    *models.MUTATIONS,
     *graphs.MUTATIONS,
     *social.MUTATIONS,
     *accounting.MUTATIONS,
+    *later.MUTATIONS,
 )

@@ -17,6 +17,7 @@ ACCOUNTANT = (
         ACCOUNT,
         "return math.fsum(event.count * _pure_epsilon(event) for event in events)",
         "return math.fsum(_pure_epsilon(event) for event in events)",
+        tests=("tests/privacy/test_accounting.py::test_pure_budgets_add_up",),
     ),
     Mutation(
         "account-sensitivity",
@@ -25,6 +26,11 @@ ACCOUNTANT = (
         ACCOUNT,
         'return parameters["noise_parameter"] * parameters["sensitivity"]',
         'return parameters["noise_parameter"]',
+        tests=(
+            "tests/privacy/test_accounting.py::test_pure_budgets_add_up",
+            "tests/models/test_contract.py::test_noisy_popularity_accounts_for_its_whole_budget",
+        ),
+        audit="dp-popularity",
     ),
     Mutation(
         "account-gaussian-count",
@@ -33,6 +39,8 @@ ACCOUNTANT = (
         ACCOUNT,
         "precision = math.fsum(count * value * value for count, value in inverse)",
         "precision = math.fsum(value * value for count, value in inverse)",
+        tests=("tests/privacy/test_accounting.py::test_gaussian_noise_matches_the_analytic_formula",),
+        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "account-largest",
@@ -41,6 +49,10 @@ ACCOUNTANT = (
         ACCOUNT,
         "precision = math.fsum(count * value * value for count, value in inverse)",
         "precision = max((count * value * value for count, value in inverse), default=0.0)",
+        tests=(
+            "tests/privacy/test_accounting.py::test_composition_is_between_one_release_and_the_sum",
+            "tests/models/test_dpals.py::test_the_accounted_total_meets_the_budget",
+        ),
     ),
     Mutation(
         "account-sampled-once",
@@ -49,6 +61,9 @@ ACCOUNTANT = (
         ACCOUNT,
         "total = total.compose(_distribution(event).self_compose(event.count))",
         "total = total.compose(_distribution(event))",
+        tests=(
+            "tests/privacy/test_accounting.py::test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence",
+        ),
     ),
     Mutation(
         "account-amplified-twice",
@@ -57,6 +72,10 @@ ACCOUNTANT = (
         ACCOUNT,
         'parameters["noise_multiplier"], sampling_prob=parameters["sampling_probability"]',
         'parameters["noise_multiplier"], sampling_prob=parameters["sampling_probability"] ** 2',
+        tests=(
+            "tests/privacy/test_accounting.py::test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence",
+        ),
+        audit="dpae/sampled",
     ),
     Mutation(
         "account-halved",
@@ -65,6 +84,11 @@ ACCOUNTANT = (
         ACCOUNT,
         'return Spent(epsilon, delta, "")',
         'return Spent(epsilon / 2, delta, "")',
+        tests=(
+            "tests/privacy/test_accounting.py::test_pure_budgets_add_up",
+            "tests/privacy/test_accounting.py::test_gaussian_noise_matches_the_analytic_formula",
+        ),
+        audit="dpmf-rigorous",
     ),
     Mutation(
         "account-unknown",
@@ -74,6 +98,7 @@ ACCOUNTANT = (
         'if reason := next(filter(None, map(_refusal, events)), ""):',
         'events = [event for event in events if event.kind != "non-private"]\n'
         '    if reason := next(filter(None, map(_refusal, events)), ""):',
+        tests=("tests/privacy/test_accounting.py::test_what_cannot_be_accounted_for_is_refused_with_its_reason",),
     ),
 )
 
@@ -85,6 +110,7 @@ STREAMS = (
         NOISE,
         "child.generate_state(8).tobytes() + _digest(names)",
         "child.generate_state(8).tobytes()",
+        tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
         "stream-no-seed",
@@ -93,6 +119,7 @@ STREAMS = (
         NOISE,
         "child.generate_state(8).tobytes() + _digest(names)",
         "_digest(names)",
+        tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
         "stream-no-data",
@@ -101,6 +128,7 @@ STREAMS = (
         BASE,
         "own = type(self).__qualname__, self.config.model_dump_json(), data.digest",
         "own = type(self).__qualname__, self.config.model_dump_json()",
+        tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
         "stream-no-config",
@@ -109,6 +137,7 @@ STREAMS = (
         BASE,
         "own = type(self).__qualname__, self.config.model_dump_json(), data.digest",
         "own = type(self).__qualname__, data.digest",
+        tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
         "stream-no-setting",
@@ -117,6 +146,7 @@ STREAMS = (
         BASE,
         "return noise.stream(rng, *own, *self.named)",
         "return noise.stream(rng, *own)",
+        tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
         "generator-truncated",
@@ -125,6 +155,7 @@ STREAMS = (
         NOISE,
         "entropy = [seed, int(np.float64(epsilon).view(np.uint64))]",
         "entropy = [seed, int(epsilon)]",
+        tests=("tests/privacy/test_noise.py::test_every_release_has_a_stream_of_its_own",),
     ),
     Mutation(
         "generator-no-release",
@@ -133,6 +164,7 @@ STREAMS = (
         NOISE,
         'entropy.append(int.from_bytes(_digest(release), "little"))',
         "entropy.append(0)",
+        tests=("tests/privacy/test_noise.py::test_every_release_has_a_stream_of_its_own",),
     ),
     Mutation(
         "keyed-no-release",
@@ -141,6 +173,7 @@ STREAMS = (
         NOISE,
         "return keyed.digest(release.encode())",
         "return keyed.digest(b'')",
+        tests=("tests/privacy/test_noise.py::test_noise_by_key_is_a_function_of_release_key_and_id",),
     ),
 )
 
@@ -152,6 +185,10 @@ AUDITS = (
         AUDIT,
         "for part in (slice(0, half), slice(half, 2 * half))",
         "for part in (slice(0, half), slice(0, half))",
+        tests=(
+            "tests/privacy/test_audit.py::test_the_bound_holds_as_often_as_stated",
+            "tests/privacy/test_audit.py::test_equal_inputs_give_no_bound",
+        ),
     ),
     Mutation(
         "audit-error",
@@ -160,6 +197,7 @@ AUDITS = (
         AUDIT,
         "error = (1 - confidence) / 2",
         "error = 1 - confidence",
+        tests=("tests/privacy/test_audit.py::test_bounds_are_clopper_pearson",),
     ),
     Mutation(
         "audit-delta",
@@ -168,6 +206,10 @@ AUDITS = (
         AUDIT,
         "return np.log(np.maximum(low - delta, 0.0)) - np.log(high)",
         "return np.log(np.maximum(low, 0.0)) - np.log(high)",
+        tests=(
+            "tests/privacy/test_audit.py::test_bounds_are_clopper_pearson",
+            "tests/privacy/test_audit.py::test_gaussian_noise_is_within_its_budget_at_its_delta",
+        ),
     ),
     Mutation(
         "audit-point-estimate",
@@ -176,6 +218,7 @@ AUDITS = (
         AUDIT,
         "low = np.where(more > 0, betaincinv(np.maximum(more, 1), n - more + 1, error), 0.0)",
         "low = more / n",
+        tests=("tests/privacy/test_audit.py::test_bounds_are_clopper_pearson",),
     ),
     Mutation(
         "one-run-delta",
@@ -184,6 +227,10 @@ AUDITS = (
         "tasks/privacy/audits/one_run.py",
         "if delta == 0 or correct == 0:",
         "if delta < 1 or correct == 0:",
+        tests=(
+            "tests/privacy/test_one_run.py::test_the_p_value_is_what_a_slow_sum_gives",
+            "tests/privacy/test_one_run.py::test_ignoring_delta_would_accuse",
+        ),
     ),
 )
 
@@ -195,6 +242,9 @@ SPLITS = (
         "tasks/evaluation/splits.py",
         "held[position < np.repeat(n_test, count)] = TEST\n\n    result",
         "held[position < np.repeat(n_test // 2, count)] = TEST\n\n    result",
+        tests=(
+            "tests/evaluation/test_splits.py::test_sizes_are_the_rounded_shares_and_every_user_keeps_training_data",
+        ),
     ),
 )
 

@@ -9,6 +9,7 @@ KEYED = "tasks/privacy/mechanisms/keyed.py"
 DIPSGNN = "tasks/models/sessions/dipsgnn.py"
 EDGERAND = "tasks/models/sessions/edgerand.py"
 LEDGERS = "tasks/models/sessions/ledgers.py"
+RELEASED = "tasks/models/sessions/released.py"
 
 MUTATIONS = (
     Mutation(
@@ -18,6 +19,11 @@ MUTATIONS = (
         AGGREGATION,
         "VISIT_SENSITIVITY = math.sqrt(10)",
         "VISIT_SENSITIVITY = 1.0",
+        tests=(
+            "tests/privacy/test_aggregation.py::test_no_visit_moves_the_aggregates_further_than_its_sensitivity",
+            "tests/privacy/test_aggregation.py::test_rigorous_noise_is_enough",
+        ),
+        audit="dipsgnn-cached",
     ),
     Mutation(
         "aggregates-one-release",
@@ -26,6 +32,8 @@ MUTATIONS = (
         DIPSGNN,
         'return 1 if self.config.accounting == "cached" else self.config.epochs',
         "return 1",
+        tests=("tests/models/test_dipsgnn.py::test_noise_accounted_for_covers_every_epoch_or_one_cached_release",),
+        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "aggregates-squared",
@@ -34,6 +42,9 @@ MUTATIONS = (
         DIPSGNN,
         'gaussian_by_key((*key, direction), "aggregates", sigma, ids, width)',
         'gaussian_by_key((*key, direction), "aggregates", sigma**2, ids, width)',
+        tests=(
+            "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
+        ),
     ),
     Mutation(
         "aggregates-shared-directions",
@@ -42,6 +53,10 @@ MUTATIONS = (
         DIPSGNN,
         'gaussian_by_key((*key, direction), "aggregates", sigma, ids, width)',
         'gaussian_by_key(key, "aggregates", sigma, ids, width)',
+        tests=(
+            "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
+            "tests/models/test_dipsgnn.py::test_noise_is_a_function_of_its_arguments",
+        ),
     ),
     Mutation(
         "aggregates-shared-epochs",
@@ -50,6 +65,10 @@ MUTATIONS = (
         DIPSGNN,
         "key, visits = (self.secret, self.vectors), prefixes(asked)",
         "key, visits = (self.secret, 0), prefixes(asked)",
+        tests=(
+            "tests/models/test_dipsgnn.py::test_noise_is_fresh_in_every_epoch_unless_it_is_cached",
+            "tests/models/test_dipsgnn.py::test_noise_is_a_function_of_its_arguments",
+        ),
     ),
     Mutation(
         "aggregates-inference-exact",
@@ -58,6 +77,7 @@ MUTATIONS = (
         DIPSGNN,
         'if not sigma or (self.config.accounting == "published" and not self.network.training):',
         "if not sigma or not self.network.training:",
+        tests=("tests/models/test_dipsgnn.py::test_recommendations_come_from_a_release_of_their_own",),
     ),
     Mutation(
         "aggregates-unscaled",
@@ -66,6 +86,8 @@ MUTATIONS = (
         DIPSGNN,
         "return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))",
         "return joint",
+        tests=("tests/models/test_dipsgnn.py::test_all_prefixes_follow_from_one_release",),
+        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "aggregates-one-direction",
@@ -74,6 +96,10 @@ MUTATIONS = (
         DIPSGNN,
         "return weighted_sum(successors, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)",
         "return weighted_sum(successors, ones, torch.cat([after, nothing])), weighted_sum(block, ones, 0 * before)",
+        tests=(
+            "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
+        ),
+        audit="dipsgnn-cached",
     ),
     Mutation(
         "aggregates-cached-present",
@@ -82,6 +108,10 @@ MUTATIONS = (
         DIPSGNN,
         'if self.config.accounting == "cached":\n            joint = self._cached_states(asked)',
         'if self.config.accounting == "cached":\n            joint = self.scaled(joint)',
+        tests=(
+            "tests/models/test_dipsgnn.py::test_all_prefixes_follow_from_one_release",
+            "tests/models/test_dipsgnn.py::test_recommendations_come_from_a_release_of_their_own",
+        ),
     ),
     Mutation(
         "following-not-named",
@@ -90,6 +120,9 @@ MUTATIONS = (
         DIPSGNN,
         "following = np.where(asked.sequences.has_next, np.roll(visits, -1), visits)",
         "following = visits",
+        tests=(
+            "tests/models/test_dipsgnn.py::test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone",
+        ),
     ),
     Mutation(
         "prefixes-draw",
@@ -98,6 +131,7 @@ MUTATIONS = (
         DIPSGNN,
         "return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)",
         "return prefix_ids(mixed(sequences.users), sequences.items, sequences.indptr)",
+        tests=("tests/models/test_dipsgnn.py::test_no_two_draws_of_a_users_noise_are_alike",),
     ),
     Mutation(
         "theorem-sigma",
@@ -106,6 +140,10 @@ MUTATIONS = (
         AGGREGATION,
         "double = -2 * math.log(delta)",
         "double = -math.log(delta)",
+        tests=(
+            "tests/privacy/test_aggregation.py::test_noise_and_budget_are_inverse",
+            "tests/privacy/test_aggregation.py::test_the_oracle",
+        ),
     ),
     Mutation(
         "release-counted-once",
@@ -114,6 +152,11 @@ MUTATIONS = (
         AGGREGATION,
         'parameters={"noise_multiplier": sigma / (VISIT_SENSITIVITY * clip)}, count=releases)',
         'parameters={"noise_multiplier": sigma / (VISIT_SENSITIVITY * clip)})',
+        tests=(
+            "tests/privacy/test_aggregation.py::test_rigorous_noise_grows_with_the_root_of_releases_and_with_the_norm",
+            "tests/privacy/test_aggregation.py::test_rigorous_noise_is_hardly_more_than_enough",
+            "tests/privacy/test_aggregation.py::test_rigorous_noise_is_enough",
+        ),
     ),
     Mutation(
         "edgerand-one-entry",
@@ -122,6 +165,8 @@ MUTATIONS = (
         LEDGERS,
         'parameters={"noise_multiplier": sigma / math.sqrt(6)}',
         'parameters={"noise_multiplier": sigma}',
+        tests=("tests/models/test_edgerand.py::test_a_claim_for_one_entry_is_worth_less_for_a_visit",),
+        audit="edgerand",
     ),
     Mutation(
         "edgerand-repeats-finite",
@@ -130,6 +175,9 @@ MUTATIONS = (
         LEDGERS,
         "if refusal:",
         "if refusal and not accounted.epsilon:",
+        tests=(
+            "tests/models/test_edgerand.py::test_with_repeated_items_no_guarantee_follows_and_a_loaded_model_knows",
+        ),
     ),
     Mutation(
         "edgerand-shared-matrices",
@@ -138,6 +186,10 @@ MUTATIONS = (
         EDGERAND,
         'gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1)',
         'gaussian_by_key((self.secret,), "matrices", self.sigma, ids.ravel(), 1)',
+        tests=(
+            "tests/models/test_edgerand.py::test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for",
+            "tests/models/test_edgerand.py::test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown",
+        ),
     ),
     Mutation(
         "edgerand-symmetric",
@@ -146,6 +198,10 @@ MUTATIONS = (
         EDGERAND,
         "np.where(later, 2 * column, 2 * place + 1)",
         "np.where(later, 2 * column, 2 * place)",
+        tests=(
+            "tests/models/test_edgerand.py::test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for",
+            "tests/models/test_edgerand.py::test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices",
+        ),
     ),
     Mutation(
         "edgerand-places",
@@ -154,6 +210,11 @@ MUTATIONS = (
         EDGERAND,
         "newest = prefixes(asked)[np.sort(came)]",
         "newest = mixed(sequences.users)[sequences.owners[np.sort(came)]]",
+        tests=(
+            "tests/models/test_edgerand.py::test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for",
+            "tests/models/test_edgerand.py::test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown",
+            "tests/models/test_dipsgnn.py::test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone",
+        ),
     ),
     Mutation(
         "edgerand-one-direction",
@@ -162,6 +223,10 @@ MUTATIONS = (
         EDGERAND,
         "for direction, matrix in enumerate(through):\n            received",
         "for direction, matrix in list(enumerate(through))[:1]:\n            received",
+        tests=(
+            "tests/models/test_edgerand.py::test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices",
+        ),
+        audit="edgerand",
     ),
     Mutation(
         "prefix-ids-forget",
@@ -170,6 +235,7 @@ MUTATIONS = (
         KEYED,
         "ids[events] = state[rows] = mixed(state[rows], items[events])",
         "ids[events] = mixed(state[rows], items[events])",
+        tests=("tests/privacy/test_keyed.py::test_a_prefix_has_an_id_of_its_own_that_depends_on_nothing_else",),
     ),
     Mutation(
         "keys-first-part",
@@ -178,6 +244,7 @@ MUTATIONS = (
         KEYED,
         "for part in key:\n        state = _hashed",
         "for part in key[:1]:\n        state = _hashed",
+        tests=("tests/privacy/test_keyed.py::test_columns_rows_and_neighbouring_keys_are_uncorrelated",),
     ),
     Mutation(
         "normals-columns",
@@ -186,6 +253,7 @@ MUTATIONS = (
         KEYED,
         "radius * np.cos(angle), radius * np.sin(angle)",
         "radius * np.cos(angle), radius * np.cos(angle)",
+        tests=("tests/privacy/test_keyed.py::test_columns_rows_and_neighbouring_keys_are_uncorrelated",),
     ),
     Mutation(
         "normals-uniform",
@@ -194,6 +262,8 @@ MUTATIONS = (
         KEYED,
         "np.sqrt(-2 * np.log1p(-uniform[:, ::2]))",
         "np.sqrt(-np.log1p(-uniform[:, ::2]))",
+        tests=("tests/privacy/test_keyed.py::test_numbers_are_standard_normal",),
+        audit="dipsgnn-cached",
     ),
     Mutation(
         "streams-no-id",
@@ -202,5 +272,47 @@ MUTATIONS = (
         KEYED,
         "np.random.Philox(key=(secret, int(one)))",
         "np.random.Philox(key=(secret, 0))",
+        tests=("tests/privacy/test_keyed.py::test_streams_are_functions_of_their_id_and_begin_alike_however_long",),
+    ),
+    Mutation(
+        "released-label-sensitivity",
+        "a replaced label is taken to move one column of the sums, 1 and not √2",
+        "§3",
+        RELEASED,
+        'noise.gaussian(rng, "labels", multiplier * math.sqrt(2), labels.shape)',
+        'noise.gaussian(rng, "labels", multiplier, labels.shape)',
+        tests=("tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",),
+        audit="dipsgnn-released",
+    ),
+    Mutation(
+        "released-distance",
+        "a state is taken to move by the length of a vector, not by the distance of two",
+        "§3",
+        RELEASED,
+        "return math.sqrt(2 - 2 * float(products.min()))",
+        "return 1.0",
+        tests=(
+            "tests/models/test_released.py::test_a_replaced_visit_moves_one_state_by_the_distance_and_the_labels_by_the_square_root_of_two_at_most",
+            "tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",
+        ),
+        audit="dipsgnn-released",
+    ),
+    Mutation(
+        "released-last-exact",
+        "the last visit is read in clear",
+        "§11",
+        RELEASED,
+        "(total, states, before, users)",
+        "(total, self.vectors[sequences.items], before, users)",
+        tests=("tests/models/test_released.py::test_lists_are_functions_of_noisy_states",),
+    ),
+    Mutation(
+        "released-whole-twice",
+        "states and labels spend the whole budget each",
+        "§3",
+        RELEASED,
+        "return total / math.sqrt(1 - config.label_share), total / math.sqrt(config.label_share)",
+        "return total, total",
+        tests=("tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Bugs in mechanisms: noisy counts, perturbed features, edges and words, perturbed objectives (methods.md §1, §2, §6)."""
+"""Bugs in mechanisms: noisy counts, perturbed features, edges, words and objectives (methods.md §1, §2, §6)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ COUNTS = (
         PRIVACY + "laplace.py",
         "success = -math.expm1(-epsilon / contribution)",
         "success = -math.expm1(-epsilon)",
+        tests=("tests/privacy/test_laplace.py::test_noise_is_discrete_laplace",),
+        audit="dp-popularity",
     ),
     Mutation(
         "counts-one-sided",
@@ -23,6 +25,11 @@ COUNTS = (
         "tasks/privacy/noise.py",
         "drawn = rng.geometric(success, shape) - rng.geometric(success, shape)",
         "drawn = rng.geometric(success, shape) - 1",
+        tests=(
+            "tests/privacy/test_noise.py::test_discrete_laplace_is_the_law_of_its_name",
+            "tests/privacy/test_laplace.py::test_noise_is_discrete_laplace",
+        ),
+        audit="dp-popularity",
     ),
     Mutation(
         "counts-cap-open",
@@ -31,6 +38,11 @@ COUNTS = (
         PRIVACY + "laplace.py",
         "kept[order[np.arange(len(order)) - first < contribution]] = True",
         "kept[order] = True",
+        tests=(
+            "tests/privacy/test_laplace.py::test_every_user_keeps_as_many_distinct_items_as_allowed",
+            "tests/models/test_popularity.py::test_a_user_with_every_item_counts_for_the_contribution_alone",
+        ),
+        audit="dp-popularity/above-cap",
     ),
     Mutation(
         "popularity-cap-ignored",
@@ -39,6 +51,8 @@ COUNTS = (
         RANKING + "popularity.py",
         "counts = np.bincount(data.items[kept], minlength=data.n_items)",
         "counts = np.bincount(data.items, minlength=data.n_items)",
+        tests=("tests/models/test_popularity.py::test_a_user_with_every_item_counts_for_the_contribution_alone",),
+        audit="dp-popularity/above-cap",
     ),
     Mutation(
         "popularity-ledger-halved",
@@ -47,6 +61,11 @@ COUNTS = (
         RANKING + "popularity.py",
         'noise = {"noise_parameter": budget / contribution, "sensitivity": float(contribution)}',
         'noise = {"noise_parameter": budget / contribution / 2, "sensitivity": float(contribution)}',
+        tests=(
+            "tests/models/test_popularity.py::test_the_budget_is_spent_once",
+            "tests/models/test_contract.py::test_noisy_popularity_accounts_for_its_whole_budget",
+        ),
+        audit="dp-popularity",
     ),
     Mutation(
         "dpmf-rigorous-twice",
@@ -55,6 +74,8 @@ COUNTS = (
         RANKING + "dpmf.py",
         "counts = laplace.noisy_counts(counts, config.epsilon, 1, rng)",
         "counts = laplace.noisy_counts(counts, 2 * config.epsilon, 1, rng)",
+        tests=("tests/models/test_dpmf.py::test_rigorous_spends_its_budget_once",),
+        audit="dpmf-rigorous",
     ),
     Mutation(
         "dpmf-rigorous-own-groups",
@@ -64,6 +85,11 @@ COUNTS = (
         "return counts.reshape(data.n_items, config.dimension) / (sizes + config.ridge)",
         "exact = np.bincount(pairs, minlength=data.n_items * config.dimension)\n"
         "    return exact.reshape(data.n_items, config.dimension) / (sizes + config.ridge)",
+        tests=(
+            "tests/models/test_dpmf.py::test_rigorous_spends_its_budget_once",
+            "tests/models/test_dpmf.py::test_rigorous_reads_interactions_through_noisy_counts_and_the_own_row_alone",
+        ),
+        audit="dpmf-rigorous",
     ),
 )
 
@@ -75,6 +101,11 @@ FEATURES = (
         PRIVACY + "piecewise.py",
         "return 1 / (1 + math.exp(-epsilon / 2))",
         "return 1 / (1 + math.exp(-epsilon))",
+        tests=(
+            "tests/privacy/test_piecewise.py::test_outputs_follow_the_density",
+            "tests/privacy/test_piecewise.py::test_the_mean_of_many_outputs_is_the_input",
+        ),
+        audit="features/numbers",
     ),
     Mutation(
         "oue-true-bits",
@@ -83,6 +114,8 @@ FEATURES = (
         PRIVACY + "unary.py",
         "ones = np.where(block == 1, TRUE_BIT, false_bit(epsilon))",
         "ones = np.where(block == 1, 1.0, false_bit(epsilon))",
+        tests=("tests/privacy/test_unary.py::test_bits_survive_and_appear_at_their_rates",),
+        audit="features/categories",
     ),
     Mutation(
         "oue-symmetric",
@@ -91,6 +124,8 @@ FEATURES = (
         PRIVACY + "unary.py",
         "ones = np.where(block == 1, TRUE_BIT, false_bit(epsilon))",
         "ones = np.where(block == 1, 1 - false_bit(epsilon), false_bit(epsilon))",
+        tests=("tests/privacy/test_unary.py::test_bits_survive_and_appear_at_their_rates",),
+        audit="features/categories",
     ),
     Mutation(
         "features-budget-not-split",
@@ -99,6 +134,11 @@ FEATURES = (
         PRIVACY + "multidimensional.py",
         "_check(matrix, features)\n    budget, scale = epsilon / sampled, len(features) / sampled",
         "_check(matrix, features)\n    budget, scale = epsilon, len(features) / sampled",
+        tests=(
+            "tests/privacy/test_multidimensional.py::test_the_likelihood_ratio_of_a_whole_user_is_at_most_epsilon",
+            "tests/privacy/test_multidimensional.py::test_numbers_are_bounded_and_bits_binary",
+        ),
+        audit="features",
     ),
     Mutation(
         "features-not-sampled",
@@ -107,6 +147,8 @@ FEATURES = (
         PRIVACY + "multidimensional.py",
         "chosen = _sample(len(matrix), len(features), sampled, rng)",
         "chosen = _sample(len(matrix), len(features), len(features), rng)",
+        tests=("tests/privacy/test_multidimensional.py::test_every_user_reports_exactly_zeta_features",),
+        audit="features",
     ),
     Mutation(
         "features-one-query",
@@ -115,6 +157,10 @@ FEATURES = (
         PRIVACY + "multidimensional.py",
         'Event(kind="pure-local", parameters={"epsilon": epsilon / sampled}, count=sampled)',
         'Event(kind="pure-local", parameters={"epsilon": epsilon / sampled})',
+        tests=(
+            "tests/privacy/test_multidimensional.py::test_ledger_accounts_for_the_budget_and_names_what_it_does_not_cover",
+        ),
+        audit="features",
     ),
 )
 
@@ -126,6 +172,11 @@ EDGES = (
         PRIVACY + "edges.py",
         "target = min(max(int(noisy[0]), 0), n_cells(n_nodes))",
         "target = min(max(len(keys), 0), n_cells(n_nodes))",
+        tests=(
+            "tests/privacy/test_edges.py::test_the_law_on_four_nodes_is_the_formula",
+            "tests/privacy/test_edges.py::test_as_many_edges_come_out_as_go_in",
+        ),
+        audit="edges/number",
     ),
     Mutation(
         "tmf-edges-kept",
@@ -134,6 +185,8 @@ EDGES = (
         PRIVACY + "edges.py",
         'kept = keys[noise.uniform(rng, "which edges pass", len(keys)) >= tail(1 - theta, epsilon)]',
         "kept = keys",
+        tests=("tests/privacy/test_edges.py::test_a_cell_that_passes_tells_no_more_than_epsilon",),
+        audit="edges/cells",
     ),
     Mutation(
         "tmf-count-budget",
@@ -142,6 +195,8 @@ EDGES = (
         PRIVACY + "edges.py",
         "laplace.noisy_counts(np.array([len(keys)]), epsilon_count, 1, rng)",
         "laplace.noisy_counts(np.array([len(keys)]), epsilon, 1, rng)",
+        tests=("tests/privacy/test_edges.py::test_the_law_on_four_nodes_is_the_formula",),
+        audit="edges",
     ),
     Mutation(
         "tmf-count-free",
@@ -150,6 +205,7 @@ EDGES = (
         PRIVACY + "edges.py",
         'return count, Event(kind=cells, parameters={"epsilon": epsilon})',
         'return (Event(kind=cells, parameters={"epsilon": epsilon}),)',
+        tests=("tests/privacy/test_edges.py::test_rigorous_releases_cost_what_the_ledger_says_whatever_comes_out",),
     ),
     Mutation(
         "tmf-count-twice",
@@ -158,6 +214,7 @@ EDGES = (
         PRIVACY + "edges.py",
         'return (epsilon, count) if mode == "published" else (epsilon - count, count)',
         "return (epsilon, count)",
+        tests=("tests/privacy/test_posts.py::test_the_number_of_edges_is_paid_for_beside_or_out_of_the_budget",),
     ),
     Mutation(
         "tmf-filled-up",
@@ -166,6 +223,8 @@ EDGES = (
         PRIVACY + "edges.py",
         'n_false = noise.binomial(rng, "how many non-edges pass", n_others, tail(theta, epsilon))',
         "n_false = min(max(target - len(kept), 0), n_others)",
+        tests=("tests/privacy/test_edges.py::test_the_law_on_four_nodes_is_the_formula",),
+        audit="edges",
     ),
     Mutation(
         "tmf-two-sided",
@@ -174,6 +233,11 @@ EDGES = (
         PRIVACY + "edges.py",
         'n_false = noise.binomial(rng, "how many non-edges pass", n_others, tail(theta, epsilon))',
         'n_false = noise.binomial(rng, "how many non-edges pass", n_others, tail(theta, 2 * epsilon))',
+        tests=(
+            "tests/privacy/test_edges.py::test_a_cell_that_passes_tells_no_more_than_epsilon",
+            "tests/privacy/test_edges.py::test_the_law_on_four_nodes_is_the_formula",
+        ),
+        audit="edges/cells",
     ),
 )
 
@@ -185,6 +249,11 @@ WORDS = (
         PRIVACY + "words.py",
         "distances *= -epsilon / 2",
         "distances *= -epsilon",
+        tests=(
+            "tests/privacy/test_words.py::test_probabilities_are_the_softmax_of_distances",
+            "tests/privacy/test_words.py::test_no_two_words_differ_by_more_than_epsilon_times_their_distance",
+        ),
+        audit="texts",
     ),
     Mutation(
         "words-one-for-all",
@@ -193,6 +262,7 @@ WORDS = (
         PRIVACY + "words.py",
         "return total / (n_words * diameter)",
         "return total / diameter",
+        tests=("tests/privacy/test_words.py::test_budgets_of_words_and_texts",),
     ),
     Mutation(
         "words-mean-distance",
@@ -201,6 +271,11 @@ WORDS = (
         PRIVACY + "words.py",
         "return max((float(distances.max()) for _, distances in blocks), default=0.0)",
         "return max((float(distances.mean()) for _, distances in blocks), default=0.0)",
+        tests=(
+            "tests/privacy/test_words.py::test_budgets_of_words_and_texts",
+            "tests/privacy/test_words.py::test_no_two_words_differ_by_more_than_epsilon_times_their_distance",
+            "tests/privacy/test_words.py::test_the_bound_is_reached",
+        ),
     ),
     Mutation(
         "words-cap-open",
@@ -209,6 +284,7 @@ WORDS = (
         PRIVACY + "posts.py",
         "return rebuilt(users, lengths, tokens, before < most)",
         "return rebuilt(users, lengths, tokens, before >= 0)",
+        tests=("tests/privacy/test_posts.py::test_what_is_released_is_accounted_for_and_drawn_through_the_door",),
     ),
     Mutation(
         "words-ledger-one",
@@ -217,6 +293,8 @@ WORDS = (
         PRIVACY + "words.py",
         'any_word.model_copy(update={"count": n_words})',
         'any_word.model_copy(update={"count": 1})',
+        tests=("tests/privacy/test_words.py::test_the_ledger_accounts_for_texts_only_where_vectors_are_public",),
+        audit="texts",
     ),
 )
 
@@ -228,6 +306,7 @@ OBJECTIVES = (
         PRIVACY + "functional.py",
         "return dim + dim * dim / 4",
         "return dim / 2 + dim * dim / 8",
+        tests=("tests/privacy/test_functional.py::test_noise_scale_of_the_published_settings",),
     ),
     Mutation(
         "fm-linear-only",
@@ -236,6 +315,7 @@ OBJECTIVES = (
         PRIVACY + "functional.py",
         'quadratic = noise.laplace(rng, "quadratic coefficients", scale, (dim, dim))',
         "quadratic = np.zeros((dim, dim))",
+        tests=("tests/privacy/test_functional.py::test_noise_is_laplace_and_symmetric",),
     ),
     Mutation(
         "fm-unbounded",
@@ -244,6 +324,7 @@ OBJECTIVES = (
         RANKING + "gerai/gerai.py",
         'return pair.clamp(0.0, 1.0) if self.config.bound == "clip" else torch.tanh(torch.relu(pair))',
         'return pair.clamp(min=0.0) if self.config.bound == "clip" else torch.tanh(torch.relu(pair))',
+        tests=("tests/models/test_gerai.py::test_q_is_bounded_by_one",),
     ),
     Mutation(
         "fm-redrawn",
@@ -252,6 +333,7 @@ OBJECTIVES = (
         RANKING + "gerai/gerai.py",
         'if self.config.redraw == "step":\n            self.network',
         'if self.config.redraw in ("step", "run"):\n            self.network',
+        tests=("tests/models/test_gerai.py::test_noise_is_drawn_once_per_run_unless_asked_otherwise",),
     ),
     Mutation(
         "objective-no-root",
@@ -260,6 +342,7 @@ OBJECTIVES = (
         PRIVACY + "objective.py",
         "return 2 * sensitivity * math.sqrt(dim) / epsilon",
         "return 2 * sensitivity / epsilon",
+        tests=("tests/privacy/test_objective.py::test_the_scale_is_what_one_cell_can_move_the_gradient_by",),
     ),
     Mutation(
         "objective-half",
@@ -268,6 +351,9 @@ OBJECTIVES = (
         PRIVACY + "objective.py",
         "return np.linalg.solve(curvature, (cells.T @ users - noise / 2).T).T",
         "return np.linalg.solve(curvature, (cells.T @ users - noise / 4).T).T",
+        tests=(
+            "tests/privacy/test_objective.py::test_the_solution_equals_gradient_descent_on_the_perturbed_objective",
+        ),
     ),
     Mutation(
         "objective-long-users",
@@ -276,6 +362,7 @@ OBJECTIVES = (
         PRIVACY + "objective.py",
         "if wrong := int((~(lengths <= 1 + ROUNDING)).sum()):",
         "if wrong := int(np.isnan(lengths).sum()):",
+        tests=("tests/privacy/test_objective.py::test_impossible_arguments_are_refused",),
     ),
     Mutation(
         "dpne-uncapped",
@@ -284,6 +371,7 @@ OBJECTIVES = (
         RANKING + "dpne.py",
         "return np.clip(-np.log(expected) - math.log(shift), 0.0, cap)",
         "return np.maximum(-np.log(expected) - math.log(shift), 0.0)",
+        tests=("tests/models/test_dpne.py::test_cells_are_shifted_positive_mutual_information",),
     ),
 )
 

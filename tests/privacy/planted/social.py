@@ -15,6 +15,10 @@ MUTATIONS = (
         SOCIAL + "rating_means.py",
         "noise_scale = (config.scale[1] - config.scale[0]) / config.epsilon",
         "noise_scale = 1 / config.epsilon",
+        tests=(
+            "tests/models/test_rating_means.py::test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item",
+        ),
+        audit="dp-rating-means",
     ),
     Mutation(
         "means-of-all",
@@ -23,6 +27,10 @@ MUTATIONS = (
         SOCIAL + "rating_means.py",
         "public = ratings[~data.sensitive]\n        mean",
         "public = ratings\n        mean",
+        tests=(
+            "tests/models/test_rating_means.py::test_noisy_sums_of_one_value_changed_differ_by_at_most_the_range",
+            "tests/models/test_rating_means.py::test_others_see_nothing_of_a_sensitive_rating",
+        ),
     ),
     Mutation(
         "means-exact",
@@ -31,6 +39,10 @@ MUTATIONS = (
         SOCIAL + "rating_means.py",
         "worth * _ratio(noisy, raters)",
         "worth * _ratio(exact, raters)",
+        tests=(
+            "tests/models/test_rating_means.py::test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item",
+        ),
+        audit="dp-rating-means",
     ),
     Mutation(
         "means-noise-of-mean",
@@ -40,6 +52,9 @@ MUTATIONS = (
         'noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items)',
         'noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items) '
         "/ np.maximum(raters, 1)",
+        tests=(
+            "tests/models/test_rating_means.py::test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item",
+        ),
     ),
     Mutation(
         "means-seed-stream",
@@ -48,6 +63,7 @@ MUTATIONS = (
         SOCIAL + "rating_means.py",
         'noise.laplace(self.noise_stream(data, rng), "sums of ratings"',
         'noise.laplace(rng, "sums of ratings"',
+        tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-rating-means]",),
     ),
     Mutation(
         "means-ledger-halved",
@@ -56,6 +72,8 @@ MUTATIONS = (
         SOCIAL + "rating_means.py",
         'parameters={"noise_multiplier": 1 / self.config.epsilon}',
         'parameters={"noise_multiplier": 2 / self.config.epsilon}',
+        tests=("tests/models/test_rating_means.py::test_the_release_is_accounted_at_its_budget",),
+        audit="dp-rating-means",
     ),
     Mutation(
         "privsr-sensitivity",
@@ -64,6 +82,10 @@ MUTATIONS = (
         SOCIAL + "privsr.py",
         "sigma = 2 * config.rating_range * self.noise_multiplier()",
         "sigma = config.rating_range * self.noise_multiplier()",
+        tests=(
+            "tests/models/test_social_rigorous.py::test_noise_has_the_calibrated_deviation_in_the_sum_or_in_every_submission",
+        ),
+        audit="privsr-rigorous",
     ),
     Mutation(
         "privsr-always-shared",
@@ -72,14 +94,19 @@ MUTATIONS = (
         SOCIAL + "privsr.py",
         'SharedNoise("gaussian", sigma, shared=config.towards == "sums")',
         'SharedNoise("gaussian", sigma)',
+        tests=(
+            "tests/models/test_social_rigorous.py::test_noise_has_the_calibrated_deviation_in_the_sum_or_in_every_submission",
+        ),
+        audit="privsr-rigorous/recommender",
     ),
     Mutation(
         "privsr-one-iteration",
-        "noise and ledger are those of one iteration",
+        "noise is that of one iteration",
         "§5",
         SOCIAL + "privsr.py",
         "return dpsgd.noise_multiplier(self.config.epsilon, self.config.delta, 1.0, self.config.iterations)",
         "return dpsgd.noise_multiplier(self.config.epsilon, self.config.delta, 1.0, 1)",
+        tests=("tests/models/test_social_rigorous.py::test_the_ledger_accounts_for_all_iterations_within_the_budget",),
     ),
     Mutation(
         "privsr-private-vectors",
@@ -88,6 +115,9 @@ MUTATIONS = (
         SOCIAL + "users.py",
         "return self.vectors if self.public_vectors is None else self.public_vectors",
         "return self.vectors",
+        tests=(
+            "tests/models/test_social_rigorous.py::test_one_sensitive_value_changes_one_submission_by_at_most_its_sensitivity",
+        ),
     ),
     Mutation(
         "privsr-no-ball",
@@ -96,6 +126,7 @@ MUTATIONS = (
         SOCIAL + "users.py",
         "if self.projection:\n            into_unit_ball(vectors)",
         "if self.projection:\n            vectors *= 1",
+        tests=("tests/models/test_social.py::test_users_are_in_the_unit_ball_after_every_iteration",),
     ),
     Mutation(
         "privsr-similar-by-all",
@@ -104,6 +135,10 @@ MUTATIONS = (
         SOCIAL + "factorisation.py",
         "published = table(~sensitive)",
         "published = table(np.ones_like(sensitive))",
+        tests=(
+            "tests/models/test_social.py::test_similarity_does_not_change_by_a_bit_if_sensitive_ratings_do",
+            "tests/models/test_social_rigorous.py::test_public_vectors_do_not_change_by_a_bit_given_the_same_item_vectors",
+        ),
     ),
     Mutation(
         "privsr-none-sensitive",
@@ -112,6 +147,11 @@ MUTATIONS = (
         SOCIAL + "privsr.py",
         "return np.ones_like(sensitive), sensitive",
         "return np.ones_like(sensitive), np.zeros_like(sensitive)",
+        tests=(
+            "tests/models/test_social_rigorous.py::test_noise_has_the_calibrated_deviation_in_the_sum_or_in_every_submission",
+            "tests/models/test_social_rigorous.py::test_one_sensitive_value_changes_one_submission_by_at_most_its_sensitivity",
+        ),
+        audit="privsr-rigorous",
     ),
     Mutation(
         "privsr-public-vectors-all",
@@ -120,6 +160,9 @@ MUTATIONS = (
         SOCIAL + "users.py",
         "self._descend(self.public_vectors, public_only, items, messages)",
         "self._descend(self.public_vectors, [self.sensitive, *public_only], items, messages)",
+        tests=(
+            "tests/models/test_social_rigorous.py::test_public_vectors_do_not_change_by_a_bit_given_the_same_item_vectors",
+        ),
     ),
     Mutation(
         "privsr-budget-split",
@@ -128,6 +171,7 @@ MUTATIONS = (
         SOCIAL + "privsr.py",
         "return self.epsilon * (1 + self.beta)\n",
         "return self.epsilon * (1 + self.beta) / self.beta\n",
+        tests=("tests/models/test_social.py::test_budgets_of_methods_section_10",),
     ),
     Mutation(
         "privsr-observer-sum",
@@ -136,6 +180,8 @@ MUTATIONS = (
         SOCIAL + "ledgers.py",
         "noise_multiplier / most_raters**0.5",
         "noise_multiplier",
+        tests=("tests/models/test_social_rigorous.py::test_the_ledger_accounts_for_all_iterations_within_the_budget",),
+        audit="privsr-rigorous/submissions",
     ),
     Mutation(
         "shared-noise-share",
@@ -144,6 +190,11 @@ MUTATIONS = (
         SHARED,
         "return (1 / np.sqrt(np.maximum(senders, 1))).astype(np.float32)",
         "return (1 / np.maximum(senders, 1)).astype(np.float32)",
+        tests=(
+            "tests/models/test_social_rigorous.py::test_noise_has_the_calibrated_deviation_in_the_sum_or_in_every_submission",
+            "tests/models/test_social_noise.py::test_an_items_noise_adds_up_to_the_laplace_law_of_theorem_1",
+        ),
+        audit="privsr-rigorous",
     ),
     Mutation(
         "shared-noise-laplace",
@@ -152,6 +203,7 @@ MUTATIONS = (
         SHARED,
         "return np.float32(self.scale) * np.sqrt(2 * mixing)",
         "return np.float32(self.scale) * np.sqrt(mixing)",
+        tests=("tests/models/test_social_noise.py::test_an_items_noise_adds_up_to_the_laplace_law_of_theorem_1",),
     ),
     Mutation(
         "friends-sums-exact",
@@ -160,6 +212,7 @@ MUTATIONS = (
         SOCIAL + "friends.py",
         'sums += noise.gaussian(self.rng, "sums of messages", spread * self._rest[:, None], sums.shape, single=True)',
         "sums += 0",
+        tests=("tests/models/test_social_noise.py::test_what_friends_add_follows_the_laplace_law_of_theorem_2",),
     ),
     Mutation(
         "public-sums-exact",
@@ -168,5 +221,9 @@ MUTATIONS = (
         SOCIAL + "users.py",
         'if self.public_noise.law != "none":',
         'if self.public_noise.law == "gaussian":',
+        tests=(
+            "tests/models/test_social_noise.py::test_noise_of_the_two_kinds_of_ratings_is_independent",
+            "tests/models/test_social_noise.py::test_an_items_noise_adds_up_to_the_laplace_law_of_theorem_1",
+        ),
     ),
 )

@@ -1,13 +1,10 @@
-"""Bugs in private training: user-level SGD, DPAE, DPSGD, DP-VAE, DPALS (methods.md §2 to §4)."""
+"""Bugs in private SGD: steps, norms, user-level SGD, DP-VAE (methods.md §4)."""
 
 from __future__ import annotations
 
 from tests.privacy.planted.mutation import Mutation
 
 PRIVACY = "tasks/privacy/mechanisms/"
-DPAE = "tasks/models/ranking/dpae.py"
-DPALS = "tasks/models/ranking/dpals.py"
-DPSGD = "tasks/models/sessions/dpsgd.py"
 VAE = "tasks/models/vae/"
 
 STEPS = (
@@ -18,6 +15,8 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         "return (clip_norm / squared_norms.clamp(min=0).sqrt()).clamp(max=1.0)",
         "return clip_norm / squared_norms.clamp(min=0)",
+        tests=("tests/privacy/test_dpsgd.py::test_clipping_bounds_norms_and_leaves_small_gradients_alone",),
+        audit="dpvae-rigorous",
     ),
     Mutation(
         "clip-missing",
@@ -26,6 +25,8 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         "return (clip_norm / squared_norms.clamp(min=0).sqrt()).clamp(max=1.0)",
         "return squared_norms.new_ones(len(squared_norms))",
+        tests=("tests/privacy/test_dpsgd.py::test_clipping_bounds_norms_and_leaves_small_gradients_alone",),
+        audit="dpae",
     ),
     Mutation(
         "poisson-fixed",
@@ -34,6 +35,7 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         'return np.flatnonzero(noise.uniform(rng, "who is in the step", n) < probability)',
         'return np.sort(noise.order(rng, "who is in the step", n)[: round(n * probability)])',
+        tests=("tests/privacy/test_dpsgd.py::test_every_record_is_sampled_independently_at_the_rate",),
     ),
     Mutation(
         "plan-one-epoch",
@@ -42,6 +44,13 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         "return cls(expected, expected / n_records, steps, epochs * steps)",
         "return cls(expected, expected / n_records, steps, steps)",
+        tests=(
+            "tests/models/test_dpae.py::test_all_planned_steps_are_counted_where_weights_of_an_earlier_epoch_are_kept",
+            "tests/models/test_dpae.py::test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer",
+            "tests/privacy/test_user_sgd.py::test_all_steps_together_stay_within_the_budget_and_near_it",
+            "tests/models/test_session_dpsgd.py::test_all_planned_steps_are_counted_in_a_loaded_model_too",
+        ),
+        audit="dpae",
     ),
     Mutation(
         "plan-probability",
@@ -50,6 +59,11 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         'parameters = {"noise_multiplier": noise_multiplier, "sampling_probability": sampling_probability}',
         'parameters = {"noise_multiplier": noise_multiplier, "sampling_probability": sampling_probability**2}',
+        tests=(
+            "tests/models/test_dpae.py::test_samples_are_drawn_at_the_rate_that_the_ledger_states",
+            "tests/models/test_session_dpsgd.py::test_users_are_sampled_at_the_rate_that_the_ledger_states",
+        ),
+        audit="dpae/sampled",
     ),
     Mutation(
         "calibration-one-step",
@@ -58,6 +72,7 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         "spent = account([release(multiplier, probability, steps), *beside], delta).epsilon",
         "spent = account([release(multiplier, probability, 1), *beside], delta).epsilon",
+        tests=("tests/privacy/test_dpsgd.py::test_the_budget_is_met_and_used_up",),
     ),
     Mutation(
         "calibration-beside",
@@ -66,6 +81,7 @@ STEPS = (
         PRIVACY + "dpsgd.py",
         "spent = account([release(multiplier, probability, steps), *beside], delta).epsilon",
         "spent = account([release(multiplier, probability, steps)], delta).epsilon",
+        tests=("tests/privacy/test_user_sgd.py::test_what_is_released_beside_the_steps_takes_its_part_of_the_budget",),
     ),
     Mutation(
         "ghost-norm-biases",
@@ -74,6 +90,8 @@ STEPS = (
         PRIVACY + "ghost.py",
         "return (self.inputs.square().sum(1) + self._bias) * self.errors.square().sum(1)",
         "return self.inputs.square().sum(1) * self.errors.square().sum(1)",
+        tests=("tests/privacy/test_ghost.py::test_norms_and_weighted_sums_equal_those_of_gradients_per_example",),
+        audit="dpvae-rigorous",
     ),
     Mutation(
         "ghost-norm-tied",
@@ -82,6 +100,9 @@ STEPS = (
         PRIVACY + "ghost.py",
         "return self.first.squared_norms() + later + 2 * both",
         "return self.first.squared_norms() + later",
+        tests=(
+            "tests/privacy/test_ghost.py::test_norms_and_weighted_sums_of_tied_weights_equal_those_of_gradients_per_example",
+        ),
     ),
     Mutation(
         "ghost-norm-last-layer",
@@ -90,6 +111,8 @@ STEPS = (
         PRIVACY + "ghost.py",
         "return torch.stack([outer.squared_norms() for outer in outers]).sum(0)",
         "return torch.stack([outer.squared_norms() for outer in outers]).amax(0)",
+        tests=("tests/privacy/test_ghost.py::test_norms_and_weighted_sums_equal_those_of_gradients_per_example",),
+        audit="dpvae-rigorous",
     ),
 )
 
@@ -101,6 +124,8 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples",
         "factors = shares / examples",
+        tests=("tests/privacy/test_user_sgd.py::test_a_user_moves_the_sum_by_no_more_than_the_bound",),
+        audit="dpvae-rigorous",
     ),
     Mutation(
         "rigorous-per-example",
@@ -109,6 +134,7 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples",
         "factors = shares * dpsgd.clip_factors(norms.square(), bound)",
+        tests=("tests/privacy/test_user_sgd.py::test_small_gradients_pass_unclipped_and_examples_are_averaged",),
     ),
     Mutation(
         "count-noise-off",
@@ -117,6 +143,11 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         'count = float(below.sum()) + float(noise.gaussian(rng, "count of small norms", self.count_noise, ()))',
         "count = float(below.sum())",
+        tests=(
+            "tests/privacy/test_user_sgd.py::test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted",
+            "tests/models/test_userwise.py::test_an_adaptive_bound_is_counted_with_noise_in_every_step",
+        ),
+        audit="dpvae-rigorous/quantile",
     ),
     Mutation(
         "count-empty-users",
@@ -125,6 +156,7 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "torch.where(norms > 0, (norms <= bound).to(norms.dtype) - 0.5, 0.0)",
         "((norms <= bound).to(norms.dtype) - 0.5)",
+        tests=("tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",),
     ),
     Mutation(
         "count-free",
@@ -133,6 +165,10 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "self.gradient_multiplier = (self.multiplier**-2 - (2 * self.count_noise) ** -2) ** -0.5",
         "self.gradient_multiplier = self.multiplier",
+        tests=(
+            "tests/privacy/test_user_sgd.py::test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted",
+            "tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",
+        ),
     ),
     Mutation(
         "shares-inverted",
@@ -141,6 +177,7 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "shares[level] = self.multiplier / own",
         "shares[level] = own / self.multiplier",
+        tests=("tests/privacy/test_user_sgd.py::test_smaller_budgets_are_clipped_so_much_more_that_they_hold",),
     ),
     Mutation(
         "rigorous-actual-batch",
@@ -149,6 +186,7 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "return released, self.plan.expected",
         "return released, max(len(users), 1)",
+        tests=("tests/privacy/test_user_sgd.py::test_what_a_step_is_divided_by_leaks_nothing",),
     ),
     Mutation(
         "published-mean-noise",
@@ -157,6 +195,7 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "own = float(np.sqrt((sigmas**2).sum()))",
         "own = float(np.sqrt((sigmas**2).mean()))",
+        tests=("tests/privacy/test_user_sgd.py::test_published_noise_is_the_sum_of_the_users_own",),
     ),
     Mutation(
         "published-one-epoch",
@@ -165,6 +204,11 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         'parameters={"noise_multiplier": least}, count=self.epochs)',
         'parameters={"noise_multiplier": least})',
+        tests=(
+            "tests/privacy/test_user_sgd.py::test_a_constant_published_bound_is_accounted_and_a_chosen_one_is_not",
+            "tests/privacy/test_user_sgd.py::test_no_published_step_has_less_noise_than_is_accounted",
+            "tests/models/test_userwise.py::TestLedger::test_a_published_constant_bound_is_accounted_over_all_epochs",
+        ),
     ),
     Mutation(
         "gaussian-two",
@@ -173,6 +217,7 @@ USER_SGD = (
         PRIVACY + "optimal_clip.py",
         "return math.sqrt(2 * math.log(1.25 / delta)) / budgets",
         "return math.sqrt(math.log(1.25 / delta)) / budgets",
+        tests=("tests/privacy/test_optimal_clip.py::test_sigma_is_that_of_the_gaussian_mechanism",),
     ),
     Mutation(
         "popularity-start-uncapped",
@@ -181,6 +226,7 @@ USER_SGD = (
         VAE + "userwise.py",
         "items = items[laplace.cap(data.users, items, config.contribution, self.noise_rng)]",
         "items = np.array(items)",
+        tests=("tests/models/test_userwise.py::test_popularity_counts_no_more_of_a_user_than_is_paid_for",),
     ),
     Mutation(
         "popularity-start-exact",
@@ -189,6 +235,7 @@ USER_SGD = (
         VAE + "userwise.py",
         "counts = laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
         "counts = np.maximum(counts, 0)",
+        tests=("tests/models/test_userwise.py::test_popularity_starts_at_counts_that_are_paid_for",),
     ),
     Mutation(
         "popularity-start-free",
@@ -197,6 +244,7 @@ USER_SGD = (
         VAE + "userwise_ledger.py",
         "events = (*private.events(), *_counts(config))",
         "events = private.events()",
+        tests=("tests/models/test_userwise.py::test_popularity_starts_at_counts_that_are_paid_for",),
     ),
     Mutation(
         "empty-rows-teach",
@@ -205,6 +253,8 @@ USER_SGD = (
         VAE + "userwise.py",
         "return torch.where((rows != 0).any(1), self.mismatch(rows, self.items(codes)) + extra, 0.0)",
         "return self.mismatch(rows, self.items(codes)) + extra",
+        tests=("tests/models/test_userwise.py::test_a_user_without_interactions_adds_nothing_to_a_private_step",),
+        audit="dpvae-rigorous",
     ),
     Mutation(
         "prior-means-exact",
@@ -213,6 +263,7 @@ USER_SGD = (
         VAE + "vae.py",
         "return user_priors(vectors, np.full(vectors.shape[1:], 0.5))",
         "return user_priors(vectors, vectors.mean(0))",
+        tests=("tests/models/test_vae.py::test_rigorous_priors_know_nothing_of_other_users",),
     ),
     Mutation(
         "prior-noise-shared",
@@ -221,147 +272,8 @@ USER_SGD = (
         VAE + "vae.py",
         'centre = centre + gaussian(rng, "prior means", noise[:, None], centre.shape)',
         'centre = centre + gaussian(rng, "prior means", float(noise.min()), centre.shape)',
+        tests=("tests/models/test_vae.py::test_noise_of_priors_is_of_each_users_budget",),
     ),
 )
 
-MODELS = (
-    Mutation(
-        "dpae-clip-missing",
-        "DPAE sums gradients as they are",
-        "§2",
-        DPAE,
-        "for total in gradients.weighted_sum(factors)]",
-        "for total in gradients.weighted_sum(torch.ones_like(factors))]",
-    ),
-    Mutation(
-        "dpae-norm-tied",
-        "DPAE's norms leave out what encoder and decoder have in common",
-        "§2",
-        DPAE,
-        "return inputs * hidden_errors + errors * hidden + 2 * shared + errors",
-        "return inputs * hidden_errors + errors * hidden + errors",
-    ),
-    Mutation(
-        "dpae-norm-biases",
-        "DPAE's norms leave out the biases",
-        "§2",
-        DPAE,
-        "return inputs * hidden_errors + errors * hidden + 2 * shared + errors",
-        "return inputs * hidden_errors + errors * hidden + 2 * shared",
-    ),
-    Mutation(
-        "dpae-noise-of-mean",
-        "DPAE's noise is that of the mean, and is divided by the batch once more",
-        "§2",
-        DPAE,
-        "std = self._multiplier * self.config.clip_norm",
-        "std = self._multiplier * self.config.clip_norm / self._plan.expected",
-    ),
-    Mutation(
-        "dpae-biases-exact",
-        "DPAE's biases get no noise",
-        "§2",
-        DPAE,
-        "if not self._multiplier:\n            return torch.zeros(shape)",
-        "if not self._multiplier or len(shape) == 1:\n            return torch.zeros(shape)",
-    ),
-    Mutation(
-        "dpsgd-clip-one-parameter",
-        "DPSGD clips by the norm of the first parameter's gradient",
-        "§3",
-        DPSGD,
-        "factors = dpsgd.clip_factors(squared_norms(gradients), self.config.clip_norm)",
-        "factors = dpsgd.clip_factors(squared_norms(gradients[:1]), self.config.clip_norm)",
-    ),
-    Mutation(
-        "dpsgd-vectors-exact",
-        "DPSGD's biases get no noise",
-        "§3",
-        DPSGD,
-        "if not multiplier:\n            return torch.zeros(shape)",
-        "if not multiplier or len(shape) == 1:\n            return torch.zeros(shape)",
-    ),
-    Mutation(
-        "dpsgd-clip-of-mean",
-        "DPSGD clips the sum of a piece of users, not each user",
-        "§3",
-        DPSGD,
-        "for part, gradient in zip(sums, weighted_sums(gradients, factors), strict=True):",
-        "for part, gradient in zip(sums, weighted_sums(gradients, torch.ones_like(factors)), strict=True):",
-    ),
-    Mutation(
-        "dpsgd-one-epoch",
-        "DPSGD's ledger counts the steps of one epoch",
-        "§11",
-        DPSGD,
-        "(multiplier, self._plan.probability, self._plan.steps)",
-        "(multiplier, self._plan.probability, self._plan.steps_per_epoch)",
-    ),
-    Mutation(
-        "dpals-items-free",
-        "right-hand sides get noise for one item of a user, not for all that the user counts for",
-        "§4",
-        DPALS,
-        "self._std(rest / steps, bound * clip)",
-        "self._std(rest / steps, clip)",
-    ),
-    Mutation(
-        "dpals-gramian-exact",
-        "the Gramian gets no noise",
-        "§4",
-        DPALS,
-        'gramian = positive_part(gramian + symmetric_gaussian("Gramian", gramian.shape, std, rng)) if std else gramian',
-        "gramian = positive_part(gramian) if std else gramian",
-    ),
-    Mutation(
-        "dpals-local-items",
-        "items' own matrices get noise for one item of a user, not for all that the user counts for",
-        "§4",
-        DPALS,
-        "self._std(config.local_share / steps, bound * clip**2)",
-        "self._std(config.local_share / steps, clip**2)",
-    ),
-    Mutation(
-        "dpals-clip-missing",
-        "users' vectors are not clipped",
-        "§4",
-        DPALS,
-        "if not math.isinf(config.clip):\n            norms",
-        "if config.lengthen:\n            norms",
-    ),
-    Mutation(
-        "dpals-cap-ignored",
-        "users with many items are not weighed down",
-        "§4",
-        DPALS,
-        "return np.sqrt(contribution / np.maximum(squared_norms, contribution))",
-        "return np.ones_like(squared_norms)",
-    ),
-    Mutation(
-        "dpals-iterations-twice",
-        "each iteration spends the whole share of the right-hand sides",
-        "§4",
-        DPALS,
-        "self._std(rest / steps, bound * clip)",
-        "self._std(rest, bound * clip)",
-    ),
-    Mutation(
-        "dpals-one-release",
-        "the ledger counts releases of the same noise once",
-        "§9",
-        DPALS,
-        "self._releases[multiplier] = self._releases.get(multiplier, 0) + 1",
-        "self._releases[multiplier] = 1",
-    ),
-    Mutation(
-        "dpals-repeats",
-        "a repeated interaction adds to the sums again",
-        "§4",
-        DPALS,
-        "return csr_array((np.ones(len(seen.items)), seen.items, seen.indptr), shape=(data.n_users, data.n_items))",
-        "del seen\n    return csr_array((np.ones(len(data.items)), (data.users, data.items)), "
-        "shape=(data.n_users, data.n_items))",
-    ),
-)
-
-MUTATIONS = (*STEPS, *USER_SGD, *MODELS)
+MUTATIONS = (*STEPS, *USER_SGD)

@@ -1,0 +1,115 @@
+"""docs/planted.md: which bug was noticed by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tests.privacy.planted.mutation import ROOT, Mutation
+from tests.privacy.planted.runner import Asked, Run
+
+PLACE = ROOT / "docs" / "planted.md"
+HEAD = """# Planted bugs: which mistakes tests and audits notice
+
+`make planted` puts each of these mistakes, by itself, into a copy of the code, runs a few tests on the copy, and the
+audit of a model that the mistake reaches. A test must fail. An audit must refute: it proves more than the model's own
+ledger accounts for, at 0.999 confidence, from samples of real fits and with no knowledge of the mistake. Where no audit
+is named, none reaches the code, or the mistake moves a guarantee by less than an audit can see. The mistakes are in
+`tests/privacy/planted/`; this page is written by the program.
+
+"""
+
+
+class Outcome(NamedTuple):
+    """Of one bug."""
+
+    mutation: Mutation
+    tests: Run | None
+    audit: Run | None
+
+    @property
+    def row(self) -> list[str]:
+        """Of the table."""
+        mutation, audit = self.mutation, self.audit
+        seconds = sum(given.seconds for given in (self.tests, audit) if given)
+        return [
+            f"`{mutation.name}`",
+            mutation.wrong,
+            mutation.section,
+            "formulas" if mutation.written == "from formulas" else "tests read",
+            _answer(self.tests),
+            _answer(audit),
+            "" if audit is None else _budgets(audit),
+            f"{seconds:.0f}",
+        ]
+
+
+def outcomes(mutations: Iterable[Mutation], runs: Mapping[Asked, Run]) -> list[Outcome]:
+    """All bugs with what was said of them."""
+    of = {(asked.mutation, asked.kind): given for asked, given in runs.items()}
+    return [Outcome(mutation, of.get((mutation, "tests")), of.get((mutation, "audit"))) for mutation in mutations]
+
+
+def unexpected(runs: Mapping[Asked, Run]) -> list[str]:
+    """A line for every control that fails, bug that survives, and run that did not come to its end."""
+    found = []
+    for asked, given in runs.items():
+        name = asked.mutation.name if asked.mutation else f"control {', '.join(asked.names)}"
+        last = (given.output.splitlines() or [""])[-1]
+        if given.broken:
+            found.append(f"{name}: {asked.kind} did not come to an end: {last}")
+        elif given.noticed == (asked.mutation is None) or (given.verdict == "none" and not asked.mutation):
+            found.append(f"{name}: {asked.kind} {given.verdict or last}")
+    return found
+
+
+def written(found: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
+    """The page."""
+    tested = sum(bool(one.tests and one.tests.noticed) for one in found)
+    audited = sum(bool(one.audit and one.audit.noticed) for one in found)
+    formulas = sum(one.mutation.written == "from formulas" for one in found)
+    survivors = [f"`{one.mutation.name}`" for one in found if not (one.tests and one.tests.noticed)]
+    parts = [
+        HEAD,
+        f"Of {len(found)} mistakes tests notice {tested}, audits {audited}. {formulas} were written from the formulas "
+        "and the code, before any test was read. ",
+        f"Survivors: {', '.join(survivors) if survivors else 'none'}.\n\n",
+        _table(
+            [
+                "mistake",
+                "what is wrong",
+                "methods.md",
+                "written from",
+                "test",
+                "audit",
+                "proved / accounted ε",
+                "CPU s",
+            ],
+            (one.row for one in found),
+        ),
+        "\n## Controls\n\nThe same audits on the code as it is; all tests named above pass on it.\n\n",
+        _table(
+            ["audit", "verdict", "proved / accounted ε", "CPU s"],
+            (
+                [f"`{asked.names[0]}`", given.verdict, _budgets(given), f"{given.seconds:.0f}"]
+                for asked, given in runs.items()
+                if asked.kind == "audit" and not asked.mutation
+            ),
+        ),
+    ]
+    return "".join(parts)
+
+
+def _answer(given: Run | None) -> str:
+    if given is None:
+        return "–"
+    return "broken" if given.broken else "yes" if given.noticed else "no"
+
+
+def _budgets(given: Run) -> str:
+    return f"{given.proved:.2f} / " + ("∞" if given.accounted is None else f"{given.accounted:.2f}")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
