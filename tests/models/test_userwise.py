@@ -244,6 +244,14 @@ def test_popularity_counts_no_more_of_a_user_than_is_paid_for(monkeypatch):
     assert [draw.shape for draw in draws if draw.release == "item counts"] == [(N_ITEMS,)]
 
 
+def test_a_private_start_is_at_the_noisy_counts(monkeypatch):
+    noisy, released = laplace.noisy_counts, []
+    monkeypatch.setattr(laplace, "noisy_counts", lambda *given: released.append(noisy(*given)) or released[0])
+    model = fitted("ae", epochs=1, popularity=0.4, contribution=5, learning_rate=0.0, **RIGOROUS)
+    logs = torch.from_numpy(released[0]).clamp(min=1).double().log()
+    torch.testing.assert_close(model.network.items.bias.detach(), (logs - logs.mean()).float())
+
+
 def test_an_adaptive_bound_is_counted_with_noise_in_every_step():
     with noise.recording() as draws:
         model = fitted("ae", quantile=0.5, batch_size=N_USERS, **RIGOROUS)

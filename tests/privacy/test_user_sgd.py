@@ -162,6 +162,17 @@ def test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted():
     assert float(rigorous(clip_norm=7.0).bound) == 7.0
 
 
+def test_the_adaptive_bound_follows_a_count_with_all_of_its_noise():
+    """A step that nobody is in moves the bound by the noise alone."""
+    private, counts = rigorous(quantile=0.5), []
+    rng, nobody = np.random.default_rng(1), np.empty(0, np.int64)
+    for _ in range(300):
+        private.bound.fill_(1.5)
+        _, divisor = private.release(outers(0), nobody, 1, rng)
+        counts.append(-math.log(float(private.bound) / 1.5) / user_sgd.QUANTILE_RATE * divisor)
+    assert normal(np.array(counts), private.count_noise)
+
+
 def test_a_constant_published_bound_is_accounted_and_a_chosen_one_is_not():
     own = math.sqrt(2 * math.log(1.25 / DELTA))
     for batch, smallest in ((10, 10), (12, 4)):
