@@ -85,6 +85,22 @@ def test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item(epsil
     assert draws == [Draw("sums of ratings", "laplace", pytest.approx(4 / epsilon), (data.n_items,))]
 
 
+def test_what_is_released_holds_all_of_the_noise_that_was_drawn() -> None:
+    """Two seeds' offsets differ by the difference of their noise, divided by the raters and weighed as the sum is."""
+    data, drawn, offsets = ratings(0.3), [], []
+    for seed in range(2):
+        with noise.recording() as draws:
+            offsets.append(private(1.0, data, seed).item_offsets.numpy())
+        drawn.append(draws[0].values)
+    raters, published = (
+        np.bincount(data.items[which], minlength=data.n_items) for which in (data.sensitive, ~data.sensitive)
+    )
+    assert raters.max() > 1
+    worth = raters**2 / (raters + 2 * 4.0**2)
+    expected = (drawn[1] - drawn[0]) * worth / np.maximum(raters, 1) / (published + worth + 1.0)
+    np.testing.assert_allclose(offsets[1] - offsets[0], expected, rtol=1e-4, atol=1e-6)
+
+
 def test_much_budget_is_the_mean_of_all_ratings_and_none_that_of_published_ones():
     data = ratings()
     public = means("bias", data, damping=1.0)

@@ -40,7 +40,6 @@ ACCOUNTANT = (
         "precision = math.fsum(count * value * value for count, value in inverse)",
         "precision = math.fsum(value * value for count, value in inverse)",
         tests=("tests/privacy/test_accounting.py::test_gaussian_noise_matches_the_analytic_formula",),
-        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "account-largest",

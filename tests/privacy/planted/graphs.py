@@ -33,7 +33,6 @@ MUTATIONS = (
         'return 1 if self.config.accounting == "cached" else self.config.epochs',
         "return 1",
         tests=("tests/models/test_dipsgnn.py::test_noise_accounted_for_covers_every_epoch_or_one_cached_release",),
-        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "aggregates-squared",
@@ -87,7 +86,6 @@ MUTATIONS = (
         "return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))",
         "return joint",
         tests=("tests/models/test_dipsgnn.py::test_all_prefixes_follow_from_one_release",),
-        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "aggregates-one-direction",
@@ -99,7 +97,6 @@ MUTATIONS = (
         tests=(
             "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
         ),
-        audit="dipsgnn-cached",
     ),
     Mutation(
         "aggregates-cached-present",
@@ -235,7 +232,7 @@ MUTATIONS = (
         KEYED,
         "ids[events] = state[rows] = mixed(state[rows], items[events])",
         "ids[events] = mixed(state[rows], items[events])",
-        tests=("tests/privacy/test_keyed.py::test_a_prefix_has_an_id_of_its_own_that_depends_on_nothing_else",),
+        tests=("tests/privacy/test_keyed.py::test_ids_of_many_prefixes_and_pairs_do_not_meet",),
     ),
     Mutation(
         "keys-first-part",
@@ -263,7 +260,6 @@ MUTATIONS = (
         "np.sqrt(-2 * np.log1p(-uniform[:, ::2]))",
         "np.sqrt(-np.log1p(-uniform[:, ::2]))",
         tests=("tests/privacy/test_keyed.py::test_numbers_are_standard_normal",),
-        audit="dipsgnn-cached",
     ),
     Mutation(
         "streams-no-id",
@@ -282,7 +278,6 @@ MUTATIONS = (
         'noise.gaussian(rng, "labels", multiplier * math.sqrt(2), labels.shape)',
         'noise.gaussian(rng, "labels", multiplier, labels.shape)',
         tests=("tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",),
-        audit="dipsgnn-released",
     ),
     Mutation(
         "released-distance",
@@ -295,7 +290,6 @@ MUTATIONS = (
             "tests/models/test_released.py::test_a_replaced_visit_moves_one_state_by_the_distance_and_the_labels_by_the_square_root_of_two_at_most",
             "tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",
         ),
-        audit="dipsgnn-released",
     ),
     Mutation(
         "released-last-exact",

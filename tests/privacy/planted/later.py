@@ -163,4 +163,22 @@ MUTATIONS = (
         "return generator(seed, epsilon, *where)",
         tests=("tests/stages/test_perturb_networks.py::test_every_release_has_noise_of_its_own",),
     ),
+    Mutation(
+        "popularity-start-unused",
+        "noise on the counts that biases start at is drawn and thrown away",
+        "§1",
+        MODELS + "vae/userwise.py",
+        "counts = laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
+        "laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
+        tests=("tests/models/test_userwise.py::test_a_private_start_is_at_the_noisy_counts",),
+    ),
+    Mutation(
+        "count-noise-unused",
+        "noise on the quantile's count is drawn and thrown away",
+        "§11",
+        MECHANISMS + "user_sgd.py",
+        "count = float(below.sum()) + float(",
+        "count = float(below.sum()) + 0 * float(",
+        tests=("tests/privacy/test_user_sgd.py::test_the_adaptive_bound_follows_a_count_with_all_of_its_noise",),
+    ),
 )

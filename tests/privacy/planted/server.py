@@ -35,7 +35,8 @@ def _work(folder: str, kind: str, asked: list[str]) -> int:
         import pytest
 
         return int(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", *asked]))
-    from tasks.audits import auditor, judged
+    from tasks.audits import auditor
+    from tasks.audits.judging import judged
     from tasks.privacy.audits.audit import verdict
 
     samples = auditor(asked[0])(1)

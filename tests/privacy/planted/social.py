@@ -39,9 +39,7 @@ MUTATIONS = (
         SOCIAL + "rating_means.py",
         "worth * _ratio(noisy, raters)",
         "worth * _ratio(exact, raters)",
-        tests=(
-            "tests/models/test_rating_means.py::test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item",
-        ),
+        tests=("tests/models/test_rating_means.py::test_what_is_released_holds_all_of_the_noise_that_was_drawn",),
         audit="dp-rating-means",
     ),
     Mutation(
@@ -52,9 +50,7 @@ MUTATIONS = (
         'noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items)',
         'noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items) '
         "/ np.maximum(raters, 1)",
-        tests=(
-            "tests/models/test_rating_means.py::test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item",
-        ),
+        tests=("tests/models/test_rating_means.py::test_what_is_released_holds_all_of_the_noise_that_was_drawn",),
     ),
     Mutation(
         "means-seed-stream",

@@ -134,7 +134,7 @@ USER_SGD = (
         PRIVACY + "user_sgd.py",
         "factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples",
         "factors = shares * dpsgd.clip_factors(norms.square(), bound)",
-        tests=("tests/privacy/test_user_sgd.py::test_small_gradients_pass_unclipped_and_examples_are_averaged",),
+        tests=("tests/privacy/test_user_sgd.py::test_a_user_moves_the_sum_by_no_more_than_the_bound",),
     ),
     Mutation(
         "count-noise-off",
@@ -235,7 +235,7 @@ USER_SGD = (
         VAE + "userwise.py",
         "counts = laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
         "counts = np.maximum(counts, 0)",
-        tests=("tests/models/test_userwise.py::test_popularity_starts_at_counts_that_are_paid_for",),
+        tests=("tests/models/test_userwise.py::test_popularity_counts_no_more_of_a_user_than_is_paid_for",),
     ),
     Mutation(
         "popularity-start-free",
