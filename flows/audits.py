@@ -19,14 +19,14 @@ def show(records: Iterable[dict[str, Any]], total: int) -> bool:
     Args:
         records: as they end (`tasks.stages.audit_mechanisms.run`); total: how many there will be.
     """
-    found = []
+    ended = []
     bar = Progress(
         TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True)
     )
     with bar:
         task = bar.add_task("audits", total=total)
         for record in records:
-            found.append(record)
+            ended.append(record)
             bar.update(task, advance=1, description=f"audits, last {record['audit']}")
     table = Table(
         title="ε: proved is a lower bound; detects is the smallest true ε that an audit refutes in nine of ten runs",
@@ -36,7 +36,7 @@ def show(records: Iterable[dict[str, Any]], total: int) -> bool:
     for name in NUMBERS:
         table.add_column(name, justify="right")
     table.add_column("verdict")
-    for record in sorted(found, key=lambda one: str(one["audit"])):
+    for record in sorted(ended, key=lambda record: str(record["audit"])):
         numbers = (
             record["epsilon_claimed"],
             record["epsilon_accounted"],
@@ -45,9 +45,11 @@ def show(records: Iterable[dict[str, Any]], total: int) -> bool:
             record["provable"],
             record["power"],
         )
-        table.add_row(record["audit"], *("-" if one is None else f"{one:.3g}" for one in numbers), _verdict(record))
+        table.add_row(
+            record["audit"], *("-" if number is None else f"{number:.3g}" for number in numbers), _verdict(record)
+        )
     Console(width=None if sys.stdout.isatty() else 160).print(table)
-    return not any(record["fault"] for record in found)
+    return not any(record["fault"] for record in ended)
 
 
 def _verdict(record: dict[str, Any]) -> str:

@@ -329,10 +329,10 @@ def read_processed(folder: Path) -> ProcessedTables:
 
 
 def _conform(arrow: pa.Table, schema: pa.Schema, where: str, start: int = 0) -> pa.Table:
-    expected, found = schema.names, arrow.column_names
-    if missing := [name for name in expected if name not in found]:
-        raise DataError(f"{where}: column {missing[0]!r} is missing (has {found})")
-    if extra := [name for name in found if name not in expected]:
+    expected, present = schema.names, arrow.column_names
+    if missing := [name for name in expected if name not in present]:
+        raise DataError(f"{where}: column {missing[0]!r} is missing (has {present})")
+    if extra := [name for name in present if name not in expected]:
         raise DataError(f"{where}: column {extra[0]!r} is not in the contract {expected}")
     arrow = arrow.select(expected)
     for field in schema:

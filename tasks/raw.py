@@ -104,7 +104,7 @@ def read_raw(folder: Path) -> RawTables:
 
 def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
     try:
-        found = pq.read_schema(path)
+        present = pq.read_schema(path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such table; run convert again") from None
     except (pa.ArrowInvalid, OSError) as error:
@@ -113,14 +113,16 @@ def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
     if table == "interactions" and schema.time == "order":
         expected["position"] = "int64"
     if table == "users":
-        expected |= {one.name: {"numeric": "number", "categorical": "string"}[one.kind] for one in schema.features}
+        expected |= {
+            feature.name: {"numeric": "number", "categorical": "string"}[feature.kind] for feature in schema.features
+        }
     if table == "labels":
         expected |= dict.fromkeys(schema.labels, "int8")
     for column, kind in expected.items():
-        if column not in found.names:
-            raise DataError(f"{path}: column {column!r} is missing (has {found.names}); run convert again")
-        if not _is(found.field(column).type, kind.removesuffix("?")):
-            raise DataError(f"{path}: column {column!r} is {found.field(column).type}, not {kind}; run convert again")
+        if column not in present.names:
+            raise DataError(f"{path}: column {column!r} is missing (has {present.names}); run convert again")
+        if not _is(present.field(column).type, kind.removesuffix("?")):
+            raise DataError(f"{path}: column {column!r} is {present.field(column).type}, not {kind}; run convert again")
 
 
 def _is(kind: pa.DataType, name: str) -> bool:

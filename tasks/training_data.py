@@ -46,11 +46,11 @@ class TrainingData:
         order = np.lexsort((self.items, self.users))
         pairs = np.column_stack([self.users[order], self.items[order]])
         first = np.append(True, (pairs[1:] != pairs[:-1]).any(1))[: len(pairs)]
-        beside = (None if array is None else array[order][first] for array in (self.ratings, self.sensitive))
+        values = (None if array is None else array[order][first] for array in (self.ratings, self.sensitive))
         events = () if self.sequences is None else (self.sequences.items, self.sequences.indptr)
         attributes = (self.attributes[name] for name in sorted(self.attributes))
         digest = hashlib.sha256(f"{self.n_users} {self.n_items} {sorted(self.attributes)}".encode())
-        for array in (pairs[first], *beside, self.features, self.links, *attributes, *events):
+        for array in (pairs[first], *values, self.features, self.links, *attributes, *events):
             digest.update(b"-" if array is None else f"{array.dtype} {array.shape}".encode())
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()

@@ -116,14 +116,14 @@ def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]
     budget = config.get("epsilon", config.get("epsilon_max"))
     if budget is None or math.isinf(budget):
         return {}
-    found = {}
+    audits = {}
     for name in AUDITS:
         conditions = SET.get(name, {"model": name.partition("/")[0]})
         own = {"model": model, **config}
         if conditions and all(_meets(own.get(key), wanted) for key, wanted in conditions.items()):
             taken = {key: config[key] for key in TAKES.get(name, ()) if key in config}
-            found[name] = {"epsilon": float(budget)} | taken
-    return found
+            audits[name] = {"epsilon": float(budget)} | taken
+    return audits
 
 
 def _meets(value: Any, wanted: Any) -> bool:

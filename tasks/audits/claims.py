@@ -26,12 +26,12 @@ def factorisation(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Sa
     where the first block's item vectors have the larger sum, else 0.
     """
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="published"))
-    rng, found = np.random.default_rng(seed), []
+    rng, sides = np.random.default_rng(seed), []
     for missing in (1, 0):
         data = two_blocks((10, 10), (9, 11), missing)
         items = [model.fit(data, rng=rng).items[:, 0] for _ in range(n_samples)]
-        found.append(np.array([float(vectors[:10].sum() > vectors[10:].sum()) for vectors in items]))
-    return Samples(found[0], found[1], model.ledger()[0])
+        sides.append(np.array([float(vectors[:10].sum() > vectors[10:].sum()) for vectors in items]))
+    return Samples(sides[0], sides[1], model.ledger()[0])
 
 
 def two_blocks(first: tuple[int, int], second: tuple[int, int], missing: int) -> TrainingData:

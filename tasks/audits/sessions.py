@@ -98,11 +98,11 @@ def matrices(seed: int, n: int, epsilon: float, delta: float) -> tuple[EdgeRand,
     """The same of the matrices of EdgeRand."""
     model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, delta, 1)))
     _fit(model, seed)
-    found = []
+    sides = []
     for world, items in enumerate((WITH_VISIT, WITHOUT)):
         asked = _asked(model, items, n, first=world * n)
-        found.append(-_common(model, torch.eye(3)[asked.graphs.node_items], asked, coordinates=(2, 0)))
-    return model, (found[0], found[1])
+        sides.append(-_common(model, torch.eye(3)[asked.graphs.node_items], asked, coordinates=(2, 0)))
+    return model, (sides[0], sides[1])
 
 
 def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:

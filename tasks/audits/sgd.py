@@ -67,7 +67,7 @@ def sessions(seed: int, n_samples: int = 600, epsilon: float = 2.0) -> Samples:
     """`dpsgd`, one step: one of two users has a sequence, or a single event, which teaches nothing."""
     small = {"epochs": 1, "dimension": 1, "steps": 1, "user_dimension": 1, "clip": 1.0, "clip_norm": 0.01}
     config = DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon})
-    whole, alone = ([0, 1, 2, 0], [1, 2]), ([0], [1, 2])
+    taught, alone = ([0, 1, 2, 0], [1, 2]), ([0], [1, 2])
     worlds = [
         TrainingData(
             USERS,
@@ -77,12 +77,12 @@ def sessions(seed: int, n_samples: int = 600, epsilon: float = 2.0) -> Samples:
             features=np.ones((USERS, 1), np.float32),
             sequences=_sequences(both),
         )
-        for both in (alone, whole)
+        for both in (alone, taught)
     ]
     model = DPSGD(config)
 
     def own() -> Sequence[Tensor]:
-        return model.clipped_sum(_sequences(whole[:1]))[2]
+        return model.clipped_sum(_sequences(taught[:1]))[2]
 
     return _samples(model, worlds, own, seed, n_samples, others=lambda: model.clipped_sum(_sequences(alone))[2])
 
@@ -167,6 +167,6 @@ def _flat(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _sequences(of: Sequence[Sequence[int]]) -> Sequences:
-    lengths = [len(one) for one in of]
+    lengths = [len(events) for events in of]
     users = np.repeat(np.arange(len(of), dtype=np.int32), lengths)
-    return Sequences.from_events(users, np.concatenate([np.array(one, np.int32) for one in of]))
+    return Sequences.from_events(users, np.concatenate([np.array(events, np.int32) for events in of]))

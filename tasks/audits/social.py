@@ -96,12 +96,12 @@ def _submissions(towards: str, line: int, seed: int, n: int, epsilon: float) -> 
 
 def _claimed(model: SocialFactorisation, seed: int, n: int) -> Samples:
     """Averages by inverse variance are as much as can be known of an unchanging submission, given h."""
-    found = []
+    sides = []
     for _ in _worlds(model, n, 1, seed):
         received = _received(model)
         weighted, variance = received.weighted[:n], received.weighted_variance[:n]
-        found.append(-(weighted / variance).sum(1, dtype=np.float64))
-    return Samples(found[0], found[1], model.ledger()[0])
+        sides.append(-(weighted / variance).sum(1, dtype=np.float64))
+    return Samples(sides[0], sides[1], model.ledger()[0])
 
 
 def _worlds(model: SocialFactorisation, n: int, raters: int, seed: int) -> Iterator[None]:

@@ -30,16 +30,16 @@ def alternating(seed: int, n_samples: int = 5_000, epsilon: float = 2.0) -> Samp
 
     The statistic is the inner product of the released items' vectors with what the user adds to right-hand sides.
     """
-    model, found = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon})), []
+    model, sides = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon})), []
     seeds = iter(np.random.default_rng(seed).integers(2**62, size=2 * n_samples))
     for present in (False, True):
         own = np.arange(ITEMS if present else 0, dtype=np.int32)
-        data, found_here = TrainingData(1, ITEMS, np.zeros(len(own), np.int32), own), np.empty(n_samples)
+        data, products = TrainingData(1, ITEMS, np.zeros(len(own), np.int32), own), np.empty(n_samples)
         for run in range(n_samples):
             of_run = int(next(seeds))
             start = normal(np.random.default_rng(of_run), (ITEMS, 1))
             added = model.terms(csr_array(np.ones((1, ITEMS))), np.zeros(ITEMS), start).rhs()
             items = model.fit(data, rng=np.random.default_rng(of_run)).released()["items"]
-            found_here[run] = float((items.numpy() * added).sum())
-        found.append(found_here)
-    return Samples(found[0], found[1], model.ledger()[0])
+            products[run] = float((items.numpy() * added).sum())
+        sides.append(products)
+    return Samples(sides[0], sides[1], model.ledger()[0])

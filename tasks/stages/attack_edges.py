@@ -50,7 +50,7 @@ from tasks.stages.common import (
 from tasks.stages.inputs import read_inputs
 from tasks.stages.screen import Screen
 
-KEPT, FOUND = CHECKPOINTS / "attack-edges", "found.json"
+KEPT, RESULT = CHECKPOINTS / "attack-edges", "found.json"
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""
 WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
@@ -128,7 +128,7 @@ def complete(
         {"system": unit.system, "setting": BASE, "epsilon": model.config.epsilon} | row
         for row in attacked(model, targets, attack, order)
     ]
-    write_json(place / FOUND, rows)
+    write_json(place / RESULT, rows)
     screen.step(len(WORLDS))
 
 
@@ -136,7 +136,7 @@ def assemble(
     name: str, data: str, units: list[Unit], checks: list[dict[str, Any]], controls: list[dict[str, Any]]
 ) -> None:
     """Put what was found of all models and without any together as the stage's output."""
-    rows = [*(row for unit in units for row in read_json(unit.done / FOUND)), *controls]
+    rows = [*(row for unit in units for row in read_json(unit.done / RESULT)), *controls]
     with atomic_write(RUNS / name / "edges") as place:
         place.mkdir()
         contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)

@@ -66,7 +66,7 @@ from tasks.stages.common import (
 from tasks.stages.network_files import embedded, embedding_file, read_vectors
 from tasks.stages.screen import Screen
 
-KEPT, FOUND = CHECKPOINTS / "attack-embeddings", "found.json"
+KEPT, RESULT = CHECKPOINTS / "attack-embeddings", "found.json"
 BOTH = "both"
 """The part of a release that is attacked when the accounts of both networks are matched."""
 
@@ -197,7 +197,7 @@ def assemble(
     rows = [
         about | {"setting": unit.setting, "seed": unit.seed} | metric
         for unit in units
-        for metric in read_json(unit.done / FOUND)
+        for metric in read_json(unit.done / RESULT)
     ]
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
@@ -234,7 +234,7 @@ def complete(unit: Unit, attack: EmbeddingAttack, released: Released, place: Pat
     """
     screen.begin(f"{unit.setting} seed {unit.seed}, {unit.part}", 1)
     try:
-        write_json(place / FOUND, attacked(unit, attack, released))
+        write_json(place / RESULT, attacked(unit, attack, released))
     except DataError as error:
         raise DataError(f"{unit.setting} seed {unit.seed}, {unit.part}: {error}") from error
     screen.step(1)

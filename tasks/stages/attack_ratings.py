@@ -47,7 +47,7 @@ from tasks.stages.common import (
 from tasks.stages.inputs import read_inputs
 from tasks.stages.screen import Screen
 
-KEPT, FOUND = CHECKPOINTS / "attack-ratings", "found.json"
+KEPT, RESULT = CHECKPOINTS / "attack-ratings", "found.json"
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,13 @@ def complete(
     inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).at(unit.seed)
     learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
     release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
-    write_json(place / FOUND, attacked(learnt, inputs.schema, release, attack).model_dump())
+    write_json(place / RESULT, attacked(learnt, inputs.schema, release, attack).model_dump())
     screen.step(1)
 
 
 def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put what was found at all settings and seeds together as the stage's output."""
-    results = {unit: AttackErrors.model_validate(read_json(unit.done / FOUND)) for unit in units}
+    results = {unit: AttackErrors.model_validate(read_json(unit.done / RESULT)) for unit in units}
     rows = [
         (experiment.suite, name, experiment.data, experiment.system, *at, metric_name(attacker), None, value)
         for at, result in (((unit.setting, unit.seed), result) for unit, result in results.items())

@@ -44,12 +44,12 @@ def main(name: str) -> None:
         records.append(record(job.audit, samples, confidence) | {"network": job.network, "covers": covers})
     with atomic_write(RUNS / name / "audit.json") as place:
         write_json(place, records)
-    for one in records:
-        if one["fault"]:
+    for audited in records:
+        if audited["fault"]:
             raise PrivacyError(
-                f"{RUNS / name / 'audit.json'}: {one['audit']}: {one['mechanism']}: the ledger accounts for epsilon "
-                f"{one['epsilon_accounted']:g}, but what is released proves at least {one['audited_epsilon']:.3g}; "
-                "mend it before anything is released"
+                f"{RUNS / name / 'audit.json'}: {audited['audit']}: {audited['mechanism']}: the ledger accounts for "
+                f"epsilon {audited['epsilon_accounted']:g}, but what is released proves at least "
+                f"{audited['audited_epsilon']:.3g}; mend it before anything is released"
             )
 
 

@@ -38,21 +38,21 @@ Plan = dict[Job, dict[str, list[str]]]
 
 def plan(name: str, params: Params) -> Plan:
     """All audits of a suite; reads the schemas of processed data that perturbed data were made of."""
-    suite, found = params.suites[name], Plan()
+    suite, planned = params.suites[name], Plan()
     for key, experiment in suite.experiments.items():
         for setting, config in experiment.settings().items():
             for audit, arguments in of_model(experiment.model, config).items():
-                _add(found, audit, arguments, key, [setting])
+                _add(planned, audit, arguments, key, [setting])
     if TASKS[suite.task].networks:
         for release in releases(name, params):
-            _networks(found, release, suite, params)
+            _networks(planned, release, suite, params)
     else:
         for key, experiment in suite.experiments.items():
-            _features(found, key, experiment, params)
-    return found
+            _features(planned, key, experiment, params)
+    return planned
 
 
-def _features(found: Plan, key: str, experiment: Experiment, params: Params) -> None:
+def _features(planned: Plan, key: str, experiment: Experiment, params: Params) -> None:
     """The local mechanisms, at every budget at which an experiment reads features."""
     for setting, config in experiment.settings().items():
         epsilon = params.features_epsilon(experiment, config)
@@ -62,30 +62,34 @@ def _features(found: Plan, key: str, experiment: Experiment, params: Params) -> 
         each = epsilon / sampled_features(epsilon, len(features))
         widths = [len(feature.columns) for feature in features if feature.kind == "categorical"]
         if len(widths) < len(features):
-            _add(found, "features/numbers", {"epsilon": each}, key, [setting])
+            _add(planned, "features/numbers", {"epsilon": each}, key, [setting])
         if widths:
-            _add(found, "features/categories", {"epsilon": each, "n_categories": max(widths)}, key, [setting])
-        _add(found, "features", {"epsilon": epsilon, "of": features}, key, [setting])
+            _add(planned, "features/categories", {"epsilon": each, "n_categories": max(widths)}, key, [setting])
+        _add(planned, "features", {"epsilon": epsilon, "of": features}, key, [setting])
 
 
-def _networks(found: Plan, name: str, suite: Suite, params: Params) -> None:
+def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
     release = params.perturbed[name]
     assert release.mechanism == "dpcrosue", "params.load lets nothing else pass"
     source, public = PROCESSED / release.data, release.accounting == "rigorous"
     networks = contracts.read_schema(source / "schema.json").networks
     schemas = {network: contracts.read_schema(source / network / "schema.json") for network in networks}
-    readers = {key: one for key, one in suite.experiments.items() if name in releases_behind(one.features, params)}
+    readers = {
+        key: experiment
+        for key, experiment in suite.experiments.items()
+        if name in releases_behind(experiment.features, params)
+    }
 
     def add(audit: str, epsilon: float, network: str = "", **more: Any) -> None:
         arguments = {"epsilon": epsilon, **more}
-        _add(found, audit, arguments, network=network)
+        _add(planned, audit, arguments, network=network)
         for key, experiment in readers.items():
-            _add(found, audit, arguments, key, experiment.settings(), network)
+            _add(planned, audit, arguments, key, experiment.settings(), network)
 
     for budgets in release.settings().values():
         for network, schema in schemas.items():
             features: tuple[Feature, ...] = tuple(
-                one for one in schema.features if not public or one.bounds == "public"
+                feature for feature in schema.features if not public or feature.bounds == "public"
             )
             if features:
                 add("features", budgets.features_epsilon, network, of=features)
@@ -99,10 +103,10 @@ def _networks(found: Plan, name: str, suite: Suite, params: Params) -> None:
 
 
 def _add(
-    found: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
+    planned: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
 ) -> None:
     """Plan an audit, for the settings of an experiment beside those that it is of already."""
-    covers = found.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
+    covers = planned.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
     if key:
         of = covers.setdefault(key, [])
         of += [setting for setting in settings if setting not in of]

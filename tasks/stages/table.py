@@ -318,7 +318,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
         outs=(f"{runs}/audit.json",),
         order=lambda _: _all_names(suite),
-        plugins=lambda _: [Plugin("tasks.audits", "AUDITS", one) for one in table_audits.names(name, params)],
+        plugins=lambda _: [Plugin("tasks.audits", "AUDITS", audit) for audit in table_audits.names(name, params)],
         params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
     stages = ("train", "attack") if kind is not None and kind.each else ("train",)

@@ -13,25 +13,27 @@ OF_NETWORKS = ("edges", "edges/cells", "edges/number", "features", "texts")
 def names(name: str, params: Params) -> list[str]:
     """Names of the audits that a suite may need; nothing but the parameters is read."""
     suite = params.suites[name]
-    found = {
+    audits = {
         audit
         for experiment in suite.experiments.values()
         for config in experiment.settings().values()
         for audit in of_model(experiment.model, config)
     }
     if TASKS[suite.task].networks and releases(name, params):
-        found |= set(OF_NETWORKS)
+        audits |= set(OF_NETWORKS)
     elif any(experiment.features.startswith("perturbed/") for experiment in suite.experiments.values()):
-        found |= set(OF_FEATURES)
-    return sorted(found)
+        audits |= set(OF_FEATURES)
+    return sorted(audits)
 
 
 def releases(name: str, params: Params) -> list[str]:
     """Entries of `perturbed` that experiments and alignments of a suite read, by themselves or through embeddings."""
     suite = params.suites[name]
-    read = {one for experiment in suite.experiments.values() for one in releases_behind(experiment.features, params)}
+    read = {
+        release for experiment in suite.experiments.values() for release in releases_behind(experiment.features, params)
+    }
     aligned = [key for key, pair in params.aligned.items() if pair.suite == name]
-    return sorted(read | {one for key in aligned for one in releases_behind(f"aligned/{key}", params)})
+    return sorted(read | {release for key in aligned for release in releases_behind(f"aligned/{key}", params)})
 
 
 def releases_behind(features: str, params: Params) -> set[str]:

@@ -74,9 +74,9 @@ def _seen(result: Audit, n: int, delta: float) -> float:
     return max(math.log(max(more - delta, 1e-300) / less), 1e-3)
 
 
-def _apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def _apart(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     """How many standard deviations two normal laws would lie apart that are told apart as well as these."""
-    better = stats.mannwhitneyu(one, other).statistic / len(one) / len(other)
+    better = stats.mannwhitneyu(left, right).statistic / len(left) / len(right)
     return max(math.sqrt(2) * abs(float(stats.norm.ppf(np.clip(better, 1e-6, 1 - 1e-6)))), 1e-3)
 
 
@@ -101,8 +101,8 @@ def _refutes(apart: float, result: Audit, claimed: float, delta: float) -> bool:
     """Whether audits of normal samples do that have to choose their event, as this one had to."""
     rng, refuted = np.random.default_rng(0), 0
     for run in range(RUNS):
-        one, other = rng.standard_normal((2, result.samples))
-        refuted += audit(one + apart, other, result.confidence, delta).epsilon > claimed
+        left, right = rng.standard_normal((2, result.samples))
+        refuted += audit(left + apart, right, result.confidence, delta).epsilon > claimed
         if run - refuted >= RUNS - SURE * RUNS:
             return False
     return True

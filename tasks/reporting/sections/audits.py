@@ -102,4 +102,4 @@ def _same(record: Record, entry: LedgerEntry) -> bool:
 
 def _alone(results: Results, record: Record) -> bool:
     """Whether the lines that a record of version 0.1 may be of are of one system."""
-    return len({one.name for one in results.systems for spent in one.spent if _same(record, spent.entry)}) == 1
+    return len({system.name for system in results.systems for spent in system.spent if _same(record, spent.entry)}) == 1
