@@ -99,7 +99,7 @@ planted: env  ## put mistakes into copies of the private code: tests and audits 
 
 .PHONY: regenerate
 regenerate: env  ## SUITE=gerai (or any other) from nothing, then compare with the committed numbers
-	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE) data/checkpoints/attack data/checkpoints/embeddings data/checkpoints/aligned
+	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE)  # all others are shared with other suites: --force computes them again
 	@dprec check $(SUITE)
 	@dprec run $(SUITE) --force
 	@dprec compare $(SUITE)

@@ -117,3 +117,9 @@ def test_what_is_not_on_record_is_said_to_be_unknown(project: Path) -> None:
 def test_where_nothing_is_there_nothing_is_said_to_be_lost(project: Path) -> None:
     make(project, "distclean", "YES=1")
     assert make(project, "distclean", "YES=1").stdout.startswith("nothing is there to remove")
+
+
+def test_regenerating_a_suite_removes_nothing_that_other_suites_have() -> None:
+    recipe = subprocess.run(["make", "-n", "regenerate", "SUITE=demo"], cwd=ROOT, capture_output=True, text=True)
+    [removal] = [line for line in recipe.stdout.splitlines() if line.startswith("rm ")]
+    assert removal.partition("#")[0].split()[2:] == ["data/runs/demo", "data/checkpoints/demo"]
