@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shutil
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ CHECKPOINTS = DATA / "checkpoints"
 PROVENANCE = DATA / "provenance"
 SUMMARY = ("contract", "name", "success", "evaluated", "failed")
 """Of a check's verdict, what a run remembers."""
+_HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
+"""In the names of unfinished outputs: the id of a process means something on its own host alone."""
 
 
 @contextmanager
@@ -35,30 +39,42 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a place beside `path` to write a file or fill a folder; on success it replaces `path` in one rename.
 
     On any error, Ctrl-C included, what was written is removed and `path` is as it was before. For a folder, create
-    it first: `place.mkdir()`.
+    it first: `place.mkdir()`. Of several processes that write one `path` the last to finish stays.
 
     Args:
         durable: have everything on the disk before the rename, so that not even a power cut leaves half of it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    place = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    place = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.partial")
     _sweep(path)
     try:
         yield place
         if durable:
             for written in [*place.rglob("*"), place] if place.is_dir() else [place]:
                 _sync(written)
-        if place.is_dir() and path.exists():
-            old = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
-            path.rename(old)
-            place.rename(path)
-            remove(old)
-        else:
-            place.replace(path)
+        _replace(place, path)
         if durable:
             _sync(path.parent)
     finally:
         remove(place)
+
+
+def _replace(place: Path, path: Path) -> None:
+    """Rename `place` to `path`, from which a folder must be moved away first: another process may do so, too."""
+    old = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.old.partial")
+    while True:
+        if place.is_dir():
+            with suppress(FileNotFoundError):
+                path.rename(old)
+        try:
+            place.replace(path)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            remove(old)  # another process has put its own in that place meanwhile
+        else:
+            break
+    remove(old)
 
 
 def _sync(path: Path) -> None:
@@ -71,15 +87,17 @@ def _sync(path: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Clear away what killed runs left beside `path`; what a live process is writing is not touched."""
-    for left in path.parent.glob(f".{path.name}.*.partial"):
-        pid = left.name.removeprefix(f".{path.name}.").split(".")[0]
+    """Clear away what killed runs of this host left beside `path`; what a live process is writing is not touched."""
+    own = f".{path.name}.{_HOST}."
+    for left in path.parent.glob(f"{own}*.partial"):
+        pid = left.name.removeprefix(own).split(".")[0]
         if pid.isdecimal() and int(pid) != os.getpid() and _alive(int(pid)):
             continue
-        if left.name.endswith(".old.partial") and not path.exists():
-            left.rename(path)  # killed between the two renames: the old output is still the current one
-        else:
-            remove(left)
+        with suppress(OSError):  # another process may clear it away at the same time
+            if left.name.endswith(".old.partial") and not path.exists():
+                left.rename(path)  # killed between the two renames: the old output is still the current one
+            else:
+                remove(left)
 
 
 def _alive(pid: int) -> bool:
@@ -116,7 +134,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path}: not found; run the stage that writes it (dprec check shows which)") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not readable as JSON ({error}); delete it and run its stage again") from error
 
 

@@ -76,19 +76,47 @@ def dead_process() -> int:
     return process.pid
 
 
+def partial(path: Path, pid: int, old: str = "") -> Path:
+    """Where a process of this host writes what will be `path`."""
+    return path.with_name(f".{path.name}.{common._HOST}.{pid}.{old}partial")
+
+
 def test_what_a_killed_run_left_is_cleared_away_and_what_a_live_one_writes_is_not(tmp_path: Path) -> None:
     path = tmp_path / "output"
-    fill_folder(tmp_path / f".output.{dead_process()}.partial", "half")
-    live = tmp_path / f".output.{os.getppid()}.partial"
+    fill_folder(partial(path, dead_process()), "half")
+    live = partial(path, os.getppid())
     fill_folder(live, "of another process")
     with atomic_write(path) as place:
         fill_folder(place, "whole")
     assert sorted(os.listdir(tmp_path)) == sorted(["output", live.name])
 
 
+def test_what_another_host_writes_is_not_touched(tmp_path: Path) -> None:
+    """Its processes cannot be seen from here, where the same id is that of none."""
+    theirs = tmp_path / f".output.0123456789ab.{dead_process()}.partial"
+    fill_folder(theirs, "of another host")
+    with atomic_write(tmp_path / "output") as place:
+        fill_folder(place, "whole")
+    assert sorted(os.listdir(tmp_path)) == sorted(["output", theirs.name])
+
+
+def test_several_processes_replace_one_folder_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom tasks.stages.common import atomic_write\n"
+        "for time in range(300):\n"
+        "    with atomic_write(Path(sys.argv[1]), durable=False) as place:\n"
+        "        place.mkdir()\n        (place / 'a').write_text('whole')\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "output")]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
+    assert content(tmp_path / "output") == "whole"
+    assert os.listdir(tmp_path) == ["output"]
+
+
 def test_a_kill_between_the_two_renames_does_not_lose_the_last_output(tmp_path: Path) -> None:
     path = tmp_path / "output"
-    fill_folder(tmp_path / f".output.{dead_process()}.old.partial", "last")
+    fill_folder(partial(path, dead_process(), "old."), "last")
     with atomic_write(path) as place:
         assert content(path) == "last"
         fill_folder(place, "new")
@@ -108,9 +136,10 @@ def test_json_is_the_same_bytes_for_the_same_value_and_has_no_nan(tmp_path: Path
 def test_json_that_is_missing_or_broken_is_a_data_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not found; run the stage"):
         read_json(tmp_path / "none.json")
-    (tmp_path / "broken.json").write_text('{"a": ')
-    with pytest.raises(DataError, match=r"broken\.json: not readable as JSON"):
-        read_json(tmp_path / "broken.json")
+    for broken in ('{"a": ', "[" * 100_000):
+        (tmp_path / "broken.json").write_text(broken)
+        with pytest.raises(DataError, match=r"broken\.json: not readable as JSON"):
+            read_json(tmp_path / "broken.json")
 
 
 def test_a_digest_sees_names_within_folders_and_contents_and_nothing_else(tmp_path: Path) -> None:
