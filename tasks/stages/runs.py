@@ -13,6 +13,7 @@ stage puts the finished units together.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -74,6 +75,11 @@ class Work(Generic[_Unit]):
     kept: Path | None = None
     """The folder that holds the folders of these units and of former ones, which are cleared away."""
 
+    @property
+    def lock(self) -> Path:
+        """Held by the process that puts the results together."""
+        return self.units[0].folder.parent.with_name(f".{text_digest(self.title)[:16]}.lock")
+
 
 def folder_of(parent: Path, label: str, *decides: Any) -> Path:
     """Where a unit lies; decides: everything that its results depend on, as JSON values."""
@@ -113,12 +119,14 @@ def perform(work: Work[Any], unit: str | None = None, force: bool = False) -> di
             ]
     if unit is not None:
         return {}
-    work.assemble()
-    if work.kept is not None:
-        for folder in work.kept.iterdir():
-            if folder not in {candidate.folder for candidate in work.units}:
-                remove(folder)
-    return {"epoch_seconds": {candidate.label: seconds for candidate in work.units if (seconds := _seconds(candidate))}}
+    with FileLock(work.lock):
+        work.assemble()
+        if work.kept is not None:
+            for folder in work.kept.iterdir():
+                if folder not in {candidate.folder for candidate in work.units}:
+                    remove(folder)
+        measured = {candidate.label: seconds for candidate in work.units if (seconds := _seconds(candidate))}
+    return {"epoch_seconds": measured}
 
 
 def _finish(unit: Unit, work: Work[Any], screen: Screen, *, patient: bool, force: bool) -> bool:
@@ -144,7 +152,7 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, *, patient: bool, force
 
 def finished(unit: Unit) -> bool:
     """Whether a unit's results are there and agree with their manifest; those that do not are set aside."""
-    if not unit.done.is_dir():
+    if not os.path.lexists(unit.done):
         return False
     try:
         verify(unit.done, unit.folder.name)
@@ -157,7 +165,7 @@ def finished(unit: Unit) -> bool:
 
 
 def seal(folder: Path, owner: str) -> None:
-    """Write the manifest of a folder, last: whose it is, and the SHA-256 of every file."""
+    """Write the manifest of a folder, last: whose it is, all that is in it, and the SHA-256 of every file."""
     write_json(folder / MANIFEST, {"unit": owner, "files": _files(folder)})
 
 
@@ -165,23 +173,34 @@ def verify(folder: Path, owner: str) -> None:
     """Check a folder against its manifest.
 
     Raises:
-        DataError: it has none, it is another unit's, or a file is missing, changed, or not in it.
+        DataError: it has none, it is another unit's, or anything in it is missing, changed, or not in the manifest.
     """
     if not (folder / MANIFEST).is_file():
-        raise DataError(f"{folder}: has no manifest")
+        raise DataError(f"{folder}: {'has no manifest' if folder.is_dir() else 'is no folder'}")
     manifest = read_json(folder / MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("unit") != owner:
         raise DataError(f"{folder}: its manifest is another unit's")
     expected, files = manifest.get("files"), _files(folder)
+    if not isinstance(expected, dict):
+        raise DataError(f"{folder}: its manifest lists no files")
     if expected != files:
-        wrong = sorted({*files, *expected} if isinstance(expected, dict) else files)
-        name = next(name for name in wrong if not isinstance(expected, dict) or expected.get(name) != files.get(name))
-        raise DataError(f"{folder / name}: not the file that was written")
+        differ = (name for name in sorted({*files, *expected}) if expected.get(name) != files.get(name))
+        raise DataError(f"{folder / next(differ, MANIFEST)}: not the file that was written")
 
 
 def _files(folder: Path) -> dict[str, str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
-    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
+    """Everything below a folder, beside its own manifest, with what it is."""
+    paths = sorted(path for path in folder.rglob("*") if path != folder / MANIFEST)
+    return {path.relative_to(folder).as_posix(): _kind(path) for path in paths}
+
+
+def _kind(path: Path) -> str:
+    """The SHA-256 of a file, or what else lies there."""
+    if path.is_symlink():
+        return f"link to {path.readlink()}"
+    if path.is_dir():
+        return "folder"
+    return file_digest(path) if path.is_file() else "neither file nor folder"
 
 
 class Progress:
@@ -209,17 +228,17 @@ class Progress:
 
         One that is damaged, or that `read` has no use for, is discarded, and said so.
         """
+        if os.path.lexists(self._folder) and not self._folder.is_dir():
+            _discard(self._folder, "is no folder")
         for name in (LAST, BEFORE):
             state = self._folder / name
-            if not state.is_dir():
+            if not os.path.lexists(state):
                 continue
             try:
                 verify(state, self._owner)
                 return read(state)
             except (DataError, OSError, SafetensorError, ArithmeticError, LookupError, RuntimeError, *_MISFIT) as error:
-                reason = " ".join(str(error).split()) or type(error).__name__
-                print(f"{state}: discarded ({reason}); going on without it", file=sys.stderr, flush=True)
-                remove(state)
+                _discard(state, " ".join(str(error).split()) or type(error).__name__)
         return None
 
     @property
@@ -227,8 +246,13 @@ class Progress:
         return "/".join(self._folder.parts[-3:])
 
 
-_MISFIT = (AttributeError, TypeError, ValueError)
+_MISFIT = (AssertionError, AttributeError, TypeError, ValueError)
 """What a model says of a state that is not its own."""
+
+
+def _discard(state: Path, reason: str) -> None:
+    print(f"{state}: discarded ({reason}); going on without it", file=sys.stderr, flush=True)
+    remove(state)
 
 
 def _seconds(unit: Unit) -> list[float]:

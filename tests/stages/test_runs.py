@@ -43,6 +43,7 @@ class Counted:
         self.calls.append(unit.label)
         (place / "below").mkdir()
         (place / "below" / "value").write_text(unit.label)
+        (place / "empty").mkdir()
 
     def _assemble(self) -> None:
         self.assembled += 1
@@ -110,7 +111,49 @@ def of_another(place: Path) -> None:
     (place / runs.MANIFEST).write_text(json.dumps(manifest | {"unit": "b-0123"}))
 
 
-DAMAGES = [edited, added, removed, without_manifest, cut_manifest, no_table, of_another]
+def without_files(place: Path) -> None:
+    removed(place)
+    manifest = json.loads((place / runs.MANIFEST).read_text())
+    (place / runs.MANIFEST).write_text(json.dumps({"unit": manifest["unit"]}))
+
+
+def deep_manifest(place: Path) -> None:
+    (place / runs.MANIFEST).write_text("[" * 100_000)
+
+
+def manifest_below(place: Path) -> None:
+    (place / "below" / runs.MANIFEST).write_text("{}")
+
+
+def without_empty_folder(place: Path) -> None:
+    (place / "empty").rmdir()
+
+
+def dangling_link(place: Path) -> None:
+    (place / "more").symlink_to("nowhere")
+
+
+def link_to_the_same(place: Path) -> None:
+    """Its target may change later, and nobody would know."""
+    value = place / "below/value"
+    value.rename(place.parent / "elsewhere")
+    value.symlink_to(place.parent / "elsewhere")
+
+
+def link_to_nothing(place: Path) -> None:
+    shutil.rmtree(place)
+    place.symlink_to("nowhere")
+
+
+def no_folder(place: Path) -> None:
+    shutil.rmtree(place)
+    place.write_text("")
+
+
+DAMAGES = [
+    edited, added, removed, without_manifest, cut_manifest, no_table, of_another, without_files, deep_manifest,
+    manifest_below, without_empty_folder, dangling_link, link_to_the_same, link_to_nothing, no_folder,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -122,7 +165,8 @@ def test_what_does_not_verify_is_set_aside_and_worked_on_again(
     capsys.readouterr()
     runs.perform(counted.work)
     assert counted.calls == ["a", "b", "c", "b"]
-    assert capsys.readouterr().err.count("set aside as set-aside-") == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "; set aside as set-aside-" in line
     assert (done(counted, "b") / "below/value").read_text() == "b"
     assert len(list(done(counted, "b").parent.glob("set-aside-*"))) == 1, "nothing is lost"
 
@@ -156,6 +200,57 @@ def test_units_of_one_stage_are_shared_by_processes(tmp_path: Path) -> None:
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
     assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
+
+
+def test_outputs_are_put_together_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """Four at once, which also clear away what no unit has any more."""
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\nroot = Path(sys.argv[1])\n"
+        "units = [runs.Unit('a', runs.folder_of(root / 'kept', 'a'))]\n"
+        "def run(unit, place, screen):\n    pass\n"
+        "def assemble():\n    (root / 'alone').mkdir()\n    time.sleep(0.1)\n    (root / 'alone').rmdir()\n"
+        "runs.perform(runs.Work('shared', units, run, assemble, kept=root / 'kept'))\n"
+    )
+    for former in range(200):
+        (tmp_path / "kept" / f"former-{former}" / "below").mkdir(parents=True)
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
+
+
+def state_of(folder: Path) -> str | None:
+    """What there is to go on from, after which the next state is kept."""
+    progress = Progress(folder)
+    found = progress.restore(lambda state: (state / "value").read_text())
+    with progress.write() as place:
+        (place / "value").write_text("next")
+    assert (folder / runs.LAST / "value").read_text() == "next"
+    return found
+
+
+@pytest.mark.parametrize("name", [".", runs.LAST, runs.BEFORE])
+@pytest.mark.parametrize("link", [False, True])
+def test_progress_that_is_no_folder_is_discarded(
+    name: str, link: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "progress"
+    state_of(folder)
+    state_of(folder)
+    shutil.rmtree(folder / name)
+    (folder / name).symlink_to("nowhere") if link else (folder / name).write_text("")
+    assert state_of(folder) == (None if name == "." else "next")
+    assert capsys.readouterr().err.count(": discarded (") == (name != runs.BEFORE), "the one before is not asked for"
+
+
+def test_a_state_that_a_model_says_is_not_its_own_is_discarded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read(_: Path) -> None:
+        raise AssertionError
+
+    state_of(tmp_path / "progress")
+    assert Progress(tmp_path / "progress").restore(read) is None
+    assert "discarded (AssertionError)" in capsys.readouterr().err
 
 
 def cut(state: Path) -> None:
