@@ -146,6 +146,14 @@ def test_what_data_cannot_give_is_said_with_its_reason(published: Results, bare:
     assert networks.lacking(whole) == {}
 
 
+def test_a_table_of_any_name_needs_what_its_description_says(published: Results) -> None:
+    table = replace(published.layout.tables[1], key="table6", needs=(), words="", methods=("R-GCN",))
+    other = replace(published, layout=replace(published.layout, tables=(table,), figures=()))
+    assert [one.split(",")[0] for one in networks.lacking(other)["table6"]] == ["Twitter"]  # has no friendships
+    asking = replace(other, layout=replace(other.layout, tables=(replace(table, words="Whatever"),)))
+    assert networks.lacking(asking)["table6"][-1].startswith("Whatever, because the data have of texts")
+
+
 def test_differences_from_controls_are_paired_by_seed(whole: Results) -> None:
     metric = "foursquare/interests/precision"
     found = controls.against(whole, metric, own={"everything": "foursquare/interests/everything/precision"},

@@ -142,6 +142,8 @@ def _measured(networks: tuple[Network, ...]) -> tuple[tuple[str, tuple[Quality, 
 
 _FIGURE3 = Figure(
     key="figure3",
+    needs=("interests",),
+    words=BUDGETS["text_epsilon"],
     name="Figure 3",
     title="Interests and attacks by ε of attributes, friendships and texts",
     method="DP-CroSUE",
@@ -178,6 +180,7 @@ def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tup
     return (
         Table(
             key="table2",
+            needs=("interests", "attributes"),
             name="Table 2",
             title="Task relevance to message inference (TMR)",
             note=(
@@ -191,6 +194,8 @@ def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tup
         ),
         Table(
             key="table3",
+            needs=("interests",),
+            words="SANTEXT",
             name="Table 3",
             title="Interests of users",
             note=(
@@ -205,6 +210,8 @@ def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tup
         ),
         Table(
             key="table4",
+            needs=("attributes",),
+            words="SANTEXT",
             name="Table 4",
             title="Attacks on gender and occupation",
             note=(
@@ -218,6 +225,7 @@ def _tables(labelled: tuple[Network, ...], attacked: tuple[Network, ...]) -> tup
         ),
         Table(
             key="table5",
+            needs=("interests",),
             name="Table 5",
             title="Ablation of the cross-network network",
             note=(
@@ -278,6 +286,9 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
         ),
         private_yardstick="",
         measured=_measured(networks),
+        pairs={("foursquare", "twitter"): "foursquare-twitter", ("weibo1", "weibo2"): "weibo"},
+        joint=("DP-CroSUE", "CroSUE", *ABLATION),
+        attribute_free="rgcn-attribute-free",
     )
 
 

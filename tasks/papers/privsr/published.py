@@ -155,6 +155,7 @@ PRIVSR = Paper(
         ),
     },
     bases={SHARE: 0.1},
+    unprotected="nonoise",
 )
 
 

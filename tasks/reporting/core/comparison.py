@@ -61,6 +61,12 @@ def is_printed(results: Results, paper: published.Paper) -> bool:
     return bool(printed(results, paper))
 
 
+def statistics_title(results: Results) -> str:
+    """What heads the statistics of the suite's data."""
+    paper = results.reproduced
+    return f"{f'{published.numbered(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}"
+
+
 def methods(results: Results, table: published.Table) -> list[Method]:
     """Rows of a table: the paper's methods in its order, then ours alone, popularity among them.
 
@@ -186,4 +192,13 @@ def printed(results: Results, paper: published.Paper, data: str = "") -> dict[tu
         (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]
         * (1.0 if row["method"] == STATISTICS else paper.unit)
         for row in rows.iter_rows(named=True)
+    }
+
+
+def printed_statistics(results: Results, paper: published.Paper, data: str = "") -> dict[str, float]:
+    """Metric -> what the paper's table of its data prints; `data` as of `printed`."""
+    return {
+        metric: value
+        for (artefact, method, _, metric), value in printed(results, paper, data).items()
+        if (artefact, method) == (paper.data_table, STATISTICS)
     }

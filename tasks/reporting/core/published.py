@@ -29,6 +29,8 @@ SCORES = {"precision": "precision", "precision-swapped": "precision, swapped", "
 EVERYTHING, MAJORITY = "everything", "majority"
 """Guesses that need no embedding: every interest for everybody, and the most frequent class."""
 
+Need = Literal["interests", "attributes"]
+
 
 @dataclass(frozen=True)
 class Column:
@@ -116,6 +118,10 @@ class Table:
     """It stands only in suites whose data have one of these in their name; empty for all suites."""
     alone: bool = True
     """Whether systems of ours that the paper does not have stand below its methods."""
+    needs: tuple[Need, ...] = ()
+    """What must be known of the users of a network for it to have a part, beside their friendships."""
+    words: str = ""
+    """What of it replaces words, which only posts have; empty for nothing."""
 
     @property
     def anchor(self) -> str:
@@ -146,6 +152,9 @@ class Figure:
     """What to know of our version of it."""
     by_length: bool = False
     """Whether it varies the length of the list, not a key of a configuration."""
+    needs: tuple[Need, ...] = ()
+    words: str = ""
+    """Both as of a `Table`."""
 
     @property
     def drawn(self) -> tuple[str, ...]:
@@ -288,6 +297,19 @@ class Paper:
     """Data set, or "" for all -> what its reports say beside what the suite says of its data, as paragraphs."""
     bases: dict[str, float] = field(default_factory=dict)
     """Key that the data of a run say, not its model's configuration -> its value at setting `base`."""
+    pairs: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """Two networks -> `dataset` in paper_tables.csv of what is printed of both together."""
+    joint: tuple[str, ...] = ()
+    """Methods that need both networks, by the paper's names."""
+    attribute_free: str = ""
+    """Label of the system that sees everything but attributes, a control of attacks on them; empty for none."""
+    unprotected: str = ""
+    """Label of the paper's method without its noise, which shows what an attack can do at all; empty for none."""
+
+
+def numbered(key: str) -> str:
+    """What a table is called, of its `artefact`: "Table 1" of `table1`."""
+    return key.replace("table", "Table ")
 
 
 RANKING = {"hit": "Hit", "ndcg": "NDCG", "recall": "Recall", "mrr": "MRR"}

@@ -20,8 +20,8 @@ from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inferen
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, paragraph
 
-RANDOM, ATTRIBUTE_FREE = "random", "rgcn-attribute-free"
-"""Labels of the systems that know nothing, and no attributes."""
+RANDOM = "random"
+"""Label of the system that knows nothing."""
 NOT_RUN = "not run"
 NAMED = 6
 """Up to so many systems are named, more are counted."""
@@ -75,6 +75,7 @@ def interests_section(results: Results) -> Section:
 
 def attacks_section(results: Results) -> Section:
     """Attacks on attributes."""
+    blind = results.layout.attribute_free
     return Section(
         "inferred",
         "Attacks on gender and occupation",
@@ -82,8 +83,8 @@ def attacks_section(results: Results) -> Section:
         link="Attacks on attributes",
         about=paragraph(
             "What an attacker gains over guessing the most frequent class (majority), over the same attack on vectors "
-            "that say nothing (random), and over that on the same network without its attributes "
-            "(rgcn-attribute-free). Only what is above random is a leak."
+            "that say nothing (random){}. Only what is above random is a leak.",
+            f", and over that on the same network without its attributes ({blind})" if blind else "",
         ),
     )
 
@@ -236,7 +237,7 @@ def _inferred(results: Results, network: Network, attribute: str) -> dict[tuple[
         results,
         inference(network.name, attribute),
         own={MAJORITY: inference(network.name, f"{attribute}/{MAJORITY}")},
-        systems=(RANDOM, ATTRIBUTE_FREE),
+        systems=(RANDOM, results.layout.attribute_free),
     )
 
 

@@ -1,4 +1,4 @@
-"""Table 1 of a paper: what the protocol left of the suite's data, beside what the paper prints."""
+"""A paper's statistics of its data: what the protocol left of the suite's data, beside what the paper prints."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def table(results: Results) -> Table | None:
     if results.processed is None or not results.layout.statistics:
         return None
     paper = results.reproduced
-    printed = {} if paper is None else comparison.printed(results, paper)
+    printed = {} if paper is None else comparison.printed_statistics(results, paper)
     ours = statistics(results.processed)
-    theirs_by_name = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in STATISTICS}
+    theirs_by_name = {name: printed.get(name) for name in STATISTICS}
     compared = any(value is not None for value in theirs_by_name.values())
     rows = []
     for name, label in STATISTICS.items():
@@ -51,7 +51,7 @@ def table(results: Results) -> Table | None:
         rows.append(Row(label, cells))
     headings = ["", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
-        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
+        f"{comparison.statistics_title(results)} after preprocessing",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
@@ -62,12 +62,12 @@ def network(results: Results) -> Table | None:
     if results.processed is None:
         return None
     paper = results.reproduced
-    printed = {} if paper is None else comparison.printed(results, paper)
+    printed = {} if paper is None else comparison.printed_statistics(results, paper)
     last = results.processed.counts[-1]
     linked = [count for count in results.processed.counts if "links" in count]
     ours = {name: last[key] for name, key in (("users", "users"), ("items", "items"), ("ratings", "interactions"))}
     ours |= {"relationships": linked[-1]["links"]} if linked else {}
-    theirs_by_name = {name: printed.get(("table1", comparison.STATISTICS, "", name)) for name in ours}
+    theirs_by_name = {name: printed.get(name) for name in ours}
     compared = any(value is not None for value in theirs_by_name.values())
     rows = []
     for name, value in ours.items():
@@ -80,7 +80,7 @@ def network(results: Results) -> Table | None:
         rows.append(Row(name.capitalize(), cells))
     headings = ["", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
-        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin} after preprocessing",
+        f"{comparison.statistics_title(results)} after preprocessing",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )

@@ -11,7 +11,7 @@ from tasks.reporting.core import findings
 from tasks.reporting.core.published import MAJORITY, SCORES, inference
 from tasks.reporting.core.results import BASE, Results, System
 from tasks.reporting.sections import alignment, links
-from tasks.reporting.sections.controls import ATTRIBUTE_FREE, RANDOM
+from tasks.reporting.sections.controls import RANDOM
 
 COLUMNS: dict[str, type[pl.DataType]] = {
     "experiment": pl.String,  # or the entry of `aligned`
@@ -47,7 +47,7 @@ def _attributes(results: Results) -> Iterator[Attack]:
                 for system, setting, values in _measured(results, metric):
                     about = (system.experiment, setting, metric, 0, values)
                     yield (*about, MAJORITY, results.by_seed(system, majority, 0, setting))
-                    for name, other in _others(results, system, (RANDOM, ATTRIBUTE_FREE)):
+                    for name, other in _others(results, system, (RANDOM, results.layout.attribute_free)):
                         yield (*about, name, results.by_seed(other, metric, 0))
 
 

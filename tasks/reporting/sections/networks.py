@@ -1,43 +1,32 @@
-"""A pair of networks: its statistics beside the paper's Table 1, and what of the paper it cannot give."""
+"""A pair of networks: its statistics beside the paper's, and what of the paper it cannot give."""
 
 from __future__ import annotations
 
-from tasks.reporting.core import comparison
+from tasks.reporting.core import comparison, published
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, signed
 from tasks.reporting.core.results import Results
 
-PAIRS: dict[tuple[str, ...], str] = {
-    ("foursquare", "twitter"): "foursquare-twitter",
-    ("weibo1", "weibo2"): "weibo",
-}
-"""Networks -> `dataset` in paper_tables.csv of what both have in common."""
 STATISTICS = {"users": "users", "posts": "posts", "friendships": "friendships"}
 """Our counts -> the paper's."""
-CROSS = ("DP-CroSUE", "CroSUE", "CroGCN-NH", "CroGCN-NA", "CroGCN")
-"""Methods that need both networks."""
-WORDS = "SANTEXT"
-"""The method that replaces words."""
 
 
 def statistics(results: Results) -> Table | None:
-    """Table 1: users, posts and friendships of both networks, and anchors; None where the data are no pair."""
+    """Users, posts and friendships of both networks, and anchors; None where the data are no pair."""
     if not results.networks:
         return None
     paper = results.reproduced
     compared = paper is not None and comparison.is_printed(results, paper)
     rows = []
     for network in results.networks:
-        printed = comparison.printed(results, paper, network.name) if paper is not None and compared else {}
+        printed = comparison.printed_statistics(results, paper, network.name) if paper and compared else {}
         for name, metric in STATISTICS.items():
-            theirs = printed.get((paper.data_table if paper else "", comparison.STATISTICS, "", metric))
-            rows.append(_row(f"{network.title}: {name}", getattr(network, name), theirs, compared))
-    both = PAIRS.get(tuple(network.name for network in results.networks), "")
-    printed = comparison.printed(results, paper, both) if paper is not None and compared and both else {}
-    theirs = printed.get((paper.data_table if paper else "", comparison.STATISTICS, "", "anchor_users"))
-    rows.append(_row("Anchors", results.anchors, theirs, compared))
+            rows.append(_row(f"{network.title}: {name}", getattr(network, name), printed.get(metric), compared))
+    both = paper.pairs.get(tuple(network.name for network in results.networks)) if paper else None
+    printed = comparison.printed_statistics(results, paper, both) if paper and compared and both else {}
+    rows.append(_row("Anchors", results.anchors, printed.get("anchor_users"), compared))
     headings = ["", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
-        f"{'Table 1, s' if paper else 'S'}tatistics of {results.origin}; a post is also a write relation",
+        f"{comparison.statistics_title(results)}; a post is also a write relation",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
@@ -70,46 +59,44 @@ def lacking(results: Results) -> dict[str, list[str]]:
     if paper is None or not results.networks:
         return {}
     reasons_by_key: dict[str, list[str]] = {}
-    for table in paper.tables:
-        needs = {"table2": "both", "table3": "interests", "table4": "attributes", "table5": "interests"}[table.key]
-        reasons_by_key[table.key] = [*_networks(results, needs), *_methods(results, table.methods, table.key)]
-    for figure in paper.figures:
-        reasons_by_key[figure.key] = [*_networks(results, "interests"), *_methods(results, figure.drawn, figure.key)]
+    described: list[published.Table | published.Figure] = [*paper.tables, *paper.figures]
+    for shown in described:
+        methods = shown.methods if isinstance(shown, published.Table) else shown.drawn
+        needing_both = [name for name in methods if name in paper.joint]
+        reasons_by_key[shown.key] = [*_networks(results, shown.needs), *_methods(results, needing_both, shown.words)]
     return {key: reasons for key, reasons in reasons_by_key.items() if reasons}
 
 
-def _networks(results: Results, needs: str) -> list[str]:
+def _networks(results: Results, needs: tuple[published.Need, ...]) -> list[str]:
     """Per network without a part in the table: what is not published of it."""
     reasons = []
     for network in results.networks:
         without = []
         if not network.friendships:
             without.append("friendships (without which nothing is embedded)")
-        if needs in ("interests", "both") and not network.labelled:
+        if "interests" in needs and not network.labelled:
             without.append("interests")
-        if needs in ("attributes", "both") and not network.sensitive:
+        if "attributes" in needs and not network.sensitive:
             without.append("gender and occupation")
         if without:
             reasons.append(f"{network.title}, because the data lack its users' {joined(without)}.")
     return reasons
 
 
-def _methods(results: Results, methods: tuple[str, ...], artefact: str) -> list[str]:
-    """Methods of a table that the data cannot give, where some network has a part in it."""
+def _methods(results: Results, names: list[str], words: str) -> list[str]:
+    """What of a table the data cannot give, where some network has a part in it: methods that need both, and words."""
     able = [network for network in results.networks if network.friendships and network.labelled]
     if not able:
         return []
-    names, layout = [name for name in methods if name in CROSS], results.layout
-    reasons = []
+    layout, reasons = results.layout, list[str]()
     if names and not any(results.named(layout.methods[name]) for name in names) and len(able) < 2:
         reasons.append(
             f"{joined(names)}, because {'it embeds' if len(names) == 1 else 'they embed'} both networks and the data "
             f"have friendships of {joined([of.title for of in results.networks if of.friendships])} alone."
         )
-    if all(network.texts != "posts" for network in able) and (WORDS in methods or artefact == "figure3"):
-        what = "ε_t" if artefact == "figure3" else WORDS
+    if words and all(network.texts != "posts" for network in able):
         had = "one vector for each user" if any(network.texts == "vectors" for network in able) else "nothing"
-        reasons.append(f"{what}, because the data have of texts {had} and no words that could be replaced.")
+        reasons.append(f"{words}, because the data have of texts {had} and no words that could be replaced.")
     return reasons
 
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from tasks.reporting.core import comparison
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.core.published import numbered
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph
 from tasks.reporting.sections import data_statistics, embeddings, reconstruction, tables
@@ -118,7 +119,7 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
 
 def _heading(results: Results, key: str, title: str) -> Markup:
     """A heading with the number of the table where there is a paper."""
-    return heading("{}", f"{key.replace('table', 'Table ')}: {title}" if results.reproduced else title, anchor=key)
+    return heading("{}", f"{numbered(key)}: {title}" if results.reproduced else title, anchor=key)
 
 
 def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: int) -> list[Blocks]:

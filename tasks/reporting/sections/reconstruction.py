@@ -30,8 +30,6 @@ ALONE = "tuned"
 """Knows the released item vectors, and no message."""
 LISTENING = ("averaged", "weighted", "friend")
 """Know what it does, and messages."""
-UNPROTECTED = "nonoise"
-"""Label of the paper's method without its noise: what an attack can do at all."""
 WIDTH = 0.7
 """Share of the room of an attacker over which the systems are spread."""
 SIZE = (560.0, 360.0)
@@ -88,10 +86,10 @@ def lead(results: Results) -> str:
     protecting += [results.named(mode.system) for mode in layout.modes]
     texts = []
     for system in systems:
-        if system in protecting and system.label != UNPROTECTED:
+        if system in protecting and system.label != results.layout.unprotected:
             won = _won(results, system)
             texts.append(f"{system.label} by {joined(won)}" if won else f"{system.label} by none")
-    without = next((system for system in systems if system.label == UNPROTECTED), None)
+    without = next((system for system in systems if system.label == results.layout.unprotected), None)
     parts = [
         f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(texts)}."
     ]
@@ -114,7 +112,7 @@ def sentences(results: Results) -> list[str]:
         parts = [f"beats the control against {joined(won)}" if won else "beats the control against no system"]
         if won and lost:
             parts.append(f"does not beat it against {joined(lost)}")
-        if UNPROTECTED in lost:
+        if results.layout.unprotected in lost:
             parts.append("fails without noise, too, so its failures elsewhere show no protection")
         compared = [(system, more) for system, _ in tried if (more := added(results, system, attacker))]
         adding = [f"{system.label} ({signed(more.mean)})" for system, more in compared if beats(more)]
@@ -136,8 +134,8 @@ def table(results: Results) -> Table | None:
         control = results.values(system, metric(CONTROL), 0)
         cells = [Cell(number(float(control.mean()))) if len(control) else missing()]
         cells += [_cell(results, system, attacker) for attacker in attackers]
-        name = f"{system.label} (positive control)" if system.label == UNPROTECTED else system.label
-        rows.append(Row(name, cells, "reference" if system.label == UNPROTECTED else ""))
+        name = f"{system.label} (positive control)" if system.label == results.layout.unprotected else system.label
+        rows.append(Row(name, cells, "reference" if system.label == results.layout.unprotected else ""))
     return Table(
         f"Error on sensitive ratings: mean over {run}s, and difference from the control with its 95 % interval; bold: "
         "below the control",
@@ -191,7 +189,7 @@ def frame(results: Results) -> pl.DataFrame:
 def attacked(results: Results) -> list[System]:
     """Systems with any attacker beside the control, the one without noise first."""
     systems = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
-    return sorted(systems, key=lambda system: system.label != UNPROTECTED)
+    return sorted(systems, key=lambda system: system.label != results.layout.unprotected)
 
 
 def _won(results: Results, system: System) -> list[str]:
