@@ -85,6 +85,14 @@ def generator(seed: int, epsilon: float, *release: str) -> np.random.Generator:
     return np.random.default_rng(entropy)
 
 
+def key(rng: np.random.Generator) -> int:
+    """A secret of 62 bits for `gaussian_by_key` and `gaussian_streams`, from the noise's own generator.
+
+    No recorder is told: what is drawn by the key is recorded.
+    """
+    return int(rng.integers(2**62))
+
+
 def gaussian(
     rng: np.random.Generator,
     release: str,

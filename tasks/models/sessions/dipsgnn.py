@@ -85,7 +85,7 @@ class DIPSGNN(GatedSessions):
         """The network and, where aggregates are cached, the vectors that they are made of."""
         network = super().build(data, rng)
         rng.integers(2**62)  # as in `train_epoch`
-        self.key = int(self.noise_rng.integers(2**62))
+        self.key = noise.key(self.noise_rng)
         if self.config.accounting == "cached":
             for name, part in (("public_items", network.items), ("public_user", network.user)):
                 network.register_buffer(name, part.weight.detach().clone())  # type: ignore[union-attr, operator]

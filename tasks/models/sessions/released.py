@@ -84,7 +84,7 @@ class Released(NextItemRecommender):
             raise DataError("interactions: their order is not known, and this model learns what comes next")
         assert data.features is not None
         secret = self.noise_stream(data, rng)
-        self.key = int(secret.integers(2**62))
+        self.key = noise.key(secret)
         self.vectors = scaled(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
         shown = data.sequences.without_last()

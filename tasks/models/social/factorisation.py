@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.base import Observed, RatingPredictor
+from tasks.models.draws import normal
 from tasks.models.social.friends import Friends
 from tasks.models.social.memory import Memory
 from tasks.models.social.messages import Traffic
@@ -298,8 +299,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         std, dimension = self.config.initial_spread, self.config.dimension
 
         def initial(centre: float, rows: int, party: str) -> NDArray[np.float32]:
-            drawn = rngs[party].standard_normal((rows, dimension))
-            return (centre / dimension**0.5 + std * drawn).astype(np.float32)
+            return (centre / dimension**0.5 + normal(rngs[party], (rows, dimension), std)).astype(np.float32)
 
         users = initial(1.0, data.n_users, "users")
         users /= np.maximum(np.linalg.norm(users, axis=1, keepdims=True), np.finfo(np.float32).tiny)

@@ -62,14 +62,14 @@ def draw(n_items: int, dim: int, scale: float, rng: np.random.Generator) -> NDAr
 
 
 def perturbed_least_squares(
-    users: NDArray[np.float64], cells: Any, noise: NDArray[np.float64], ridge: float
+    users: NDArray[np.float64], cells: Any, eta: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
     """Item vectors that minimise Σ (cell - u_iᵀv_j)² + ridge Σ ‖v_j‖² + Σ η_jᵀv_j, over every cell, zeros included.
 
     Args:
         users: (n_users, d) user vectors, none longer than 1.
         cells: (n_users, n_items), sparse (scipy) or dense.
-        noise: (n_items, d) linear terms η.
+        eta: (n_items, d) linear terms η.
         ridge: weight of the squared norms.
 
     Returns:
@@ -83,11 +83,11 @@ def perturbed_least_squares(
     _check_lengths(users)
     curvature = users.T @ users + ridge * np.eye(users.shape[1])
     # For every item the same positive definite matrix.
-    return np.linalg.solve(curvature, (cells.T @ users - noise / 2).T).T
+    return np.linalg.solve(curvature, (cells.T @ users - eta / 2).T).T
 
 
 def perturbed_least_squares_of_stored(
-    users: NDArray[np.float64], cells: csr_array, noise: NDArray[np.float64], ridge: float
+    users: NDArray[np.float64], cells: csr_array, eta: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
     """The same over the stored cells of each item alone, stored zeros included: (n_items, d) float64.
 
@@ -97,14 +97,14 @@ def perturbed_least_squares_of_stored(
     Args:
         users: (n_users, d) user vectors, none longer than 1.
         cells: (n_users, n_items).
-        noise: (n_items, d) linear terms η.
+        eta: (n_items, d) linear terms η.
         ridge: weight of the squared norms.
 
     Raises:
         ValueError: as in `perturbed_least_squares`.
     """
     _check_lengths(users)
-    return least_squares_of_stored(users, cells, ridge, noise)
+    return least_squares_of_stored(users, cells, ridge, eta)
 
 
 def least_squares_of_stored(
