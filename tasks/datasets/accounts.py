@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import Feature
-from tasks.datasets.synthetic.text import allow, once, read_table
+from tasks.datasets.text import allow, once, read_table
 from tasks.errors import DataError
 
 BITS = 32

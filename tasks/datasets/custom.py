@@ -19,8 +19,8 @@ from pydantic import Field, model_validator
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.synthetic.text import allow, once
 from tasks.datasets.tables import Column, batches, first_line, in_seconds
+from tasks.datasets.text import allow, once
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -14,7 +14,7 @@ import polars as pl
 from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, known, occupation, occupation_feature
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
-from tasks.datasets.synthetic.text import allow, once
+from tasks.datasets.text import allow, once
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -47,7 +47,7 @@ from tasks.datasets.accounts import (
     simhash,
 )
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy
-from tasks.datasets.synthetic.text import LATIN_1_OR_UTF_8, allow, content, once, parse, read_table
+from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, content, once, parse, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

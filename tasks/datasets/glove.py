@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.datasets.fetch import FormFile
-from tasks.datasets.synthetic.text import BLOCK, allow, blocks, once, parse
+from tasks.datasets.text import BLOCK, allow, blocks, once, parse
 
 WIDTH = 50
 """Numbers per word."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
-from tasks.datasets.synthetic.text import allow, once, read_table
+from tasks.datasets.text import allow, once, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -10,7 +10,7 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, fetched
-from tasks.datasets.synthetic.text import allow, content, once, read_table
+from tasks.datasets.text import allow, content, once, read_table
 from tasks.raw import RawSchema, write_raw_schema
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"

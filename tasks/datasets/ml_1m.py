@@ -11,7 +11,7 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, Options, Places, RemoteFile, Source, fetched
-from tasks.datasets.synthetic.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, once, read_table
+from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, once, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

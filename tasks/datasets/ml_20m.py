@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from tasks.contracts import RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions, Options, Places, RemoteFile, Source, fetched
-from tasks.datasets.synthetic.text import (
+from tasks.datasets.text import (
     BLOCK,
     INTERACTIONS,
     Pairs,

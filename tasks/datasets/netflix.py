@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
 from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
-from tasks.datasets.synthetic.text import (
+from tasks.datasets.text import (
     BLOCK,
     INTERACTIONS,
     LATIN_1_OR_UTF_8,

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.datasets.synthetic.text import LONGEST_LINE, YEAR_2100, allow, allow_seconds, blocks, parse
+from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, allow_seconds, blocks, parse
 from tasks.errors import DataError
 
 PARQUET = ".parquet"

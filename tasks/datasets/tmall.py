@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
 from tasks.datasets.fetch import FormFile, Options, Places, Source, fetched, verify
-from tasks.datasets.synthetic.text import allow, blocks, once, parse, read_table
+from tasks.datasets.text import allow, blocks, once, parse, read_table
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

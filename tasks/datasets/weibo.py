@@ -43,7 +43,7 @@ from tasks.datasets.accounts import (
     simhash,
 )
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy
-from tasks.datasets.synthetic.text import SHOWN, content
+from tasks.datasets.text import SHOWN, content
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -18,7 +18,7 @@ from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import FormFile, Options, Places, Source, fetched, verify
-from tasks.datasets.synthetic.text import allow, blocks, once
+from tasks.datasets.text import allow, blocks, once
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, fetched, verify
-from tasks.datasets.synthetic.text import allow, once, read_table
+from tasks.datasets.text import allow, once, read_table
 from tasks.raw import RawSchema, write_raw_schema
 
 PAGE = "https://github.com/librahu/HIN-Datasets-for-Recommendation-and-Network-Embedding"

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.privacy.mechanisms import keyed
+from tasks.privacy import keyed
 
 Law = Literal["gaussian", "laplace", "discrete laplace", "exponential", "binomial", "uniform"]
 
@@ -114,7 +114,7 @@ def gaussian(
 def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
-    """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.mechanisms.keyed`."""
+    """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.keyed`."""
     drawn = keyed.normals((_named(release), *key), ids, width)
     return torch.from_numpy(_recorded(release, "gaussian", std, drawn)) * std
 

@@ -1,6 +1,6 @@
 """Stage `collect`: what a suite's runs produced as small files for git, from which its page is drawn.
 
-Writes data/results/<suite>/ (`tasks.reporting.core.files`). Everything is computed before anything is written, and each
+Writes data/results/<suite>/ (`tasks.reporting.files`). Everything is computed before anything is written, and each
 file replaces its predecessor in one rename. The same runs always give the same bytes.
 data/results/<suite>/provenance.json is written only with one of them, or where there is none, so it stays that of the
 runs that gave the numbers.
@@ -21,7 +21,8 @@ from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting.core import files
+from tasks.reporting import files
+from tasks.reporting.core import audits
 from tasks.reporting.core.results import (
     BASE,
     Processed,
@@ -32,7 +33,7 @@ from tasks.reporting.core.results import (
     label,
     unique,
 )
-from tasks.reporting.sections import audits, embeddings, one_run
+from tasks.reporting.sections import embeddings, one_run
 from tasks.stages.command import run_stage
 from tasks.stages.common import DATA, PROCESSED, QUALITY, RESULTS, RUNS, SUMMARY, read_json, require_passed
 from tasks.stages.papers import describe

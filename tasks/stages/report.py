@@ -13,12 +13,12 @@ import polars as pl
 
 from tasks import papers
 from tasks.errors import DataError
-from tasks.reporting.core import claims, comparison, files
+from tasks.reporting import files
+from tasks.reporting.core import claims, comparison, ledger
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
 from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.sections import ledger
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe

@@ -8,7 +8,7 @@ import pytest
 from tasks.audits import auditor, of_model
 from tasks.config.params import load
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting.sections import audits
+from tasks.reporting.core import audits
 from tasks.stages import report
 from tasks.stages.common import RESULTS
 from tasks.stages.table_audits import names

@@ -3,8 +3,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.datasets.synthetic import text
-from tasks.datasets.synthetic.text import (
+from tasks.datasets import text
+from tasks.datasets.text import (
     LATIN_1_OR_UTF_8,
     YEAR_2100,
     Pairs,

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tasks.datasets import tmall
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic.text import blocks
+from tasks.datasets.text import blocks
 from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.errors import ByHandError, DataError
 from tasks.papers.protocol import profiles

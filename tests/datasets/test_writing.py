@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.datasets import writing
-from tasks.datasets.writing import (
+from tasks.datasets.synthetic import writing
+from tasks.datasets.synthetic.writing import (
     HAN,
     LATIN,
     authors,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tasks.datasets import yelp
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic.text import blocks
+from tasks.datasets.text import blocks
 from tasks.datasets.yelp import ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.errors import ByHandError, DataError
 from tasks.papers.protocol import profiles

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from tasks.privacy.mechanisms.keyed import digest, mixed, normals, prefix_ids, streams
+from tasks.privacy.keyed import digest, mixed, normals, prefix_ids, streams
 
 FALSE_ALARM = 1e-6
 """Chance of each statistical test below to fail with right code, were its keys not fixed."""

@@ -12,10 +12,10 @@ import pytest
 
 from tasks.evaluation.statistics import paired_tests
 from tasks.papers.dpcrosue.published import VALUES
-from tasks.reporting.core import comparison, sweeps
+from tasks.reporting.core import comparison, ledger, sweeps
 from tasks.reporting.core.layout import Row, Table
 from tasks.reporting.core.results import Aligned, Results, System
-from tasks.reporting.sections import alignment, controls, details, leaks, ledger, links, networks, summary, tables
+from tasks.reporting.sections import alignment, controls, details, leaks, links, networks, summary, tables
 from tasks.reporting.sections.alignment import Way
 from tasks.stages.report import report_of
 from tests.reporting import example_dpcrosue, example_privsr, shown

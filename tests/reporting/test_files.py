@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting.core import files
+from tasks.reporting import files
 from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER, Results
 from tasks.reporting.page import headline_cutoff
 from tasks.stages.papers import describe

@@ -10,8 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.reporting.core import audits, ledger
 from tasks.reporting.core.results import Results, Spent
-from tasks.reporting.sections import audits, details, ledger, tables
+from tasks.reporting.sections import details, tables
 from tasks.stages import report
 from tests.reporting.example import SEEDS, SPENT
 

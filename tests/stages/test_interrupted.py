@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting.core import files
+from tasks.reporting import files
 from tasks.stages import audit, check, collect, report
 from tasks.stages.common import QUALITY, REPORTS, RESULTS, RUNS, digest, require_passed, write_json
 from tests.reporting import example

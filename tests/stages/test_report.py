@@ -17,10 +17,10 @@ from tasks import contracts
 from tasks.attacks.edges import EDGES
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
-from tasks.reporting.core import claims, comparison, files
+from tasks.reporting import files
+from tasks.reporting.core import claims, comparison, ledger
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER
-from tasks.reporting.sections import ledger
 from tasks.stages import attack_edges, attack_ratings, audit, check, collect, report, train
 from tasks.stages.common import RESULTS, RUNS, digest, read_json
 from tests.reporting import example

@@ -1,8 +1,8 @@
 """Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
 
 Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
-taste (and so do words, `tasks.datasets.writing`), so whatever a model or an attack is to find in a social network is
-there to be found.
+taste (and so do words, `tasks.datasets.synthetic.writing`), so whatever a model or an attack is to find in a social
+network is there to be found.
 
 Everything is drawn in arrays: time and memory grow with people + edges, never with their product.
 """

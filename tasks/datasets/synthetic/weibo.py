@@ -17,7 +17,7 @@ from pydantic import Field
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
 from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scaled
-from tasks.datasets.writing import HAN, Words, authors, handles, social_posts, social_vocabulary
+from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, social_posts, social_vocabulary
 
 SOURCE = Source(
     name="twin-weibo",

@@ -34,8 +34,8 @@ from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.keyed import digest, mixed, prefix_ids
 from tasks.privacy.mechanisms import aggregation
-from tasks.privacy.mechanisms.keyed import digest, mixed, prefix_ids
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

@@ -21,8 +21,8 @@ from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.models.training import EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.keyed import mixed
 from tasks.privacy.mechanisms import aggregation
-from tasks.privacy.mechanisms.keyed import mixed
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

@@ -35,8 +35,8 @@ from tasks.models.draws import normal
 from tasks.models.sessions.ledgers import released_entry
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.keyed import mixed, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
-from tasks.privacy.mechanisms.keyed import mixed, prefix_ids
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting.core import findings, published
+from tasks.reporting.core import findings, ledger, published
 from tasks.reporting.core.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
-from tasks.reporting.sections import ledger
 
 
 def charts(results: Results, k: int) -> list[Chart]:

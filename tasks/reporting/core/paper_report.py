@@ -11,7 +11,6 @@ from tasks.reporting.core.claim_specs import Claim, Spec
 from tasks.reporting.core.published import Figure, Table
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Section
-from tasks.reporting.sections import data_statistics
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class PaperReport:
     """The claims that tests decide, and those already judged."""
     elsewhere: bool = False
     """Whether claims are also tested on data of which the paper prints nothing."""
-    statistics: Callable[[Results], layout.Table | None] = data_statistics.table
-    """The paper's statistics of the data."""
+    statistics: Callable[[Results], layout.Table | None] | None = None
+    """The paper's statistics of the data; None: what its protocol left of users, items and interactions."""
     settings: Callable[[Results], layout.Table | None] | None = None
     """The settings of its method; None where they are not shown."""
     lacking: Callable[[Results], dict[str, list[str]]] | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tasks.evaluation.statistics import summary
+from tasks.reporting.core import ledger
 from tasks.reporting.core.chart import Chart, Panel, Series
 from tasks.reporting.core.figures import point_of, yardstick_levels
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.published import Mode
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Section, optional, paragraph
-from tasks.reporting.sections import iterations, ledger
+from tasks.reporting.sections import iterations
 
 
 def section(results: Results, k: int) -> Section:

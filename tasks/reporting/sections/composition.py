@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.reporting.core import ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, words
 from tasks.reporting.core.results import Results, Spent, System
 from tasks.reporting.core.section import Blocks, heading, paragraph
-from tasks.reporting.sections import ledger
 
 SHARED_NOISE = (
     "In these results, of version 0.1, all fits of one seed shared their noise: the difference of two releases shows "

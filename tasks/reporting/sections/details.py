@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from tasks.reporting.core import audits, ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, words
 from tasks.reporting.core.results import BASE, Results, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph, subsection
-from tasks.reporting.sections import audits, composition, ledger, one_run
+from tasks.reporting.sections import composition, one_run
 
 SHORT_REVISION = 10
 NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tasks.reporting.core import findings
+from tasks.reporting.core import findings, ledger
 from tasks.reporting.core.findings import Difference
 from tasks.reporting.core.layout import count, joined, number, signed, with_interval
 from tasks.reporting.core.results import Results, System
-from tasks.reporting.sections import alignment, ledger, means, reconstruction
+from tasks.reporting.sections import alignment, means, reconstruction
 
 FEW_SEEDS = 3
 """Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tasks.reporting.core import ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.sections import ledger
 
 FIELDS = (
     "experiment",

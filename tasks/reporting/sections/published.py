@@ -99,7 +99,7 @@ def _testing(results: Results) -> Markup:
 def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim]) -> list[Blocks]:
     """Statistics of the data, settings of the method and embeddings of words."""
     layout, blocks = results.layout, list[Blocks]()
-    if statistics := report.statistics(results):
+    if statistics := (report.statistics or data_statistics.table)(results):
         note, steps = data_statistics.note(results), data_statistics.steps(results)
         about = paragraph("{}", note or layout.counted)
         blocks += [_heading(results, layout.data_table, "Statistics of the data"), [about], statistics]

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from markupsafe import Markup
 
-from tasks.reporting.core import findings
+from tasks.reporting.core import findings, ledger
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import counted
 from tasks.reporting.core.findings import Difference
@@ -15,7 +15,7 @@ from tasks.reporting.core.layout import joined, with_interval
 from tasks.reporting.core.published import ATTACKERS, Quality, Words
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, paragraph
-from tasks.reporting.sections import composition, controls, lead, ledger, links
+from tasks.reporting.sections import composition, controls, lead, links
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""

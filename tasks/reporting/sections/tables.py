@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluation.statistics import ordering_agreement
-from tasks.reporting.core import comparison, findings, published
+from tasks.reporting.core import comparison, findings, ledger, published
 from tasks.reporting.core.comparison import Entry
 from tasks.reporting.core.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, count, missing, number, signed
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
-from tasks.reporting.sections import ledger, means
+from tasks.reporting.sections import means
 
 NOT_RUN = "not run"
 

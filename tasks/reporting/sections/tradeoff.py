@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.evaluation.statistics import summary
+from tasks.reporting.core import ledger
 from tasks.reporting.core.chart import Chart, Panel
 from tasks.reporting.core.figures import axis, crossing_levels, point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.core.sweeps import along
-from tasks.reporting.sections import ledger
 
 SIZE = (560.0, 360.0)
 

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
+from tasks.reporting.core import audits
 from tasks.reporting.core.layout import joined
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.sections import audits
 
 UNCLAIMED, UNAUDITED = "–", "not audited"
 NO_MECHANISM = "none"
