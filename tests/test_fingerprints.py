@@ -219,7 +219,7 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
     }
     assert dynamic == {
         "tasks/attacks/attribute.py",  # ATTACKERS
-        "tasks/audits/__init__.py",  # AUDITS, which no stage asks for by name
+        "tasks/audits/__init__.py",  # AUDITS
         "tasks/models/__init__.py",  # MODELS
         "tasks/stages/convert.py",  # FORMATS
         "tasks/stages/data.py",  # no stage
