@@ -230,7 +230,7 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/stages/table.py",  # ATTACKS: it decides no output
         "tasks/config/tasks.py",  # which all these resolve
         "tasks/stages/papers.py",  # PUBLISHED
-        "tasks/stages/perturb.py",  # MECHANISMS
+        "tasks/stages/perturb.py",  # FEATURES, NETWORKS
         "tasks/stages/preprocess.py",  # PROTOCOLS
         "tasks/stages/report.py",  # REPORTS
         "tasks/config/references.py",  # checks of parameters, which no stage but `code` runs

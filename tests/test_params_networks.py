@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from tasks.config import network_references, references
+from tasks.config.mechanisms import NETWORKS
 from tasks.config.params import load
 from tasks.config.references import check
+from tasks.papers import PROTOCOLS
 from tests import parameters
 from tests.test_params import DEMO, EMBEDDED, ORIGINAL, Change, put, refused
 
@@ -36,6 +39,23 @@ def test_the_suites_that_are_changed_are_fine_as_they_are(written: Callable[[Cha
     params = load(written(lambda _: None))
     check(params)
     assert params.embeddings.keys() >= {WEIBO, OTHER}
+
+
+def test_another_papers_protocol_and_mechanism_may_make_networks(
+    written: Callable[[Change], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(params: dict[str, Any]) -> None:
+        params["processed"][WEIBO]["protocol"] = "other"
+        params["perturbed"][WEIBO]["mechanism"] = "other"
+
+    monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["dpcrosue"])
+    monkeypatch.setitem(NETWORKS, "other", NETWORKS["dpcrosue"])
+    assert "'other' is not for data whose protocol is 'other'" in refused(written(change))
+    for module in (references, network_references):
+        monkeypatch.setattr(module, "WITH_NETWORKS", frozenset({"dpcrosue", "other"}))
+    params = load(written(change))
+    check(params)
+    assert params.networks_settings(f"perturbed/{WEIBO}")[0] == "base"
 
 
 def alone(name: str, key: str, value: Any) -> Change:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from tasks.config.mechanisms import FEATURES, NETWORKS
 
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
@@ -58,7 +60,7 @@ class PerturbedFeatures(Strict):
     """A processed data set whose user features went through a local mechanism, once per budget and seed."""
 
     data: str
-    mechanism: Literal["multidimensional"]
+    mechanism: Annotated[str, known("mechanism", lambda: list(FEATURES))]
     epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)]
     seeds: Seeds
 
@@ -72,13 +74,13 @@ class Budgets(NamedTuple):
 
 
 class _PerturbedNetworks(Strict):
-    """A processed network of users, or two, of which all that DP-CroSUE reads was perturbed, once per setting and seed.
+    """A processed network of users, or two, of which all that is read was perturbed, once per setting and seed.
 
     The settings are `base` and, for each budget of the sweep, the base with that one in its kind's place.
     """
 
     data: str
-    mechanism: Literal["dpcrosue"]
+    mechanism: Annotated[str, known("mechanism", lambda: list(NETWORKS))]
     features_epsilon: Epsilon
     """epsilon_a: of all attributes of a user together."""
     edges_epsilon: Epsilon
@@ -142,4 +144,19 @@ class RigorousNetworks(_PerturbedNetworks):
 
 
 PerturbedNetworks = Annotated[PublishedNetworks | RigorousNetworks, Field(discriminator="accounting")]
-Perturbed = Annotated[PerturbedFeatures | PerturbedNetworks, Field(discriminator="mechanism")]
+
+
+def _released(given: Any) -> str | None:
+    """What an entry's mechanism releases; None where there is no such mechanism."""
+    name = given.get("mechanism") if isinstance(given, Mapping) else getattr(given, "mechanism", None)
+    return "features" if name in [*FEATURES] else "networks" if name in [*NETWORKS] else None
+
+
+Perturbed = Annotated[
+    Annotated[PerturbedFeatures, Tag("features")] | Annotated[PerturbedNetworks, Tag("networks")],
+    Discriminator(
+        _released,
+        custom_error_type="unknown_mechanism",
+        custom_error_message=f"mechanism: must be one of {', '.join(map(repr, [*FEATURES, *NETWORKS]))}",
+    ),
+]

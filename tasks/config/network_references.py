@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tasks.config.fields import PerturbedFeatures, PublishedNetworks, RigorousNetworks
 from tasks.config.tasks import TASKS
 
 if TYPE_CHECKING:
     from tasks.config.params import Experiment, Params, Suite
 
+WITH_NETWORKS = frozenset({"dpcrosue"})
+"""Protocols that make networks of users."""
 LAYERS = ("embeddings", "aligned")
 """Where only suites whose task is embedding read from."""
 BUDGETS = ("features_epsilon", "edges_epsilon", "text_epsilon")
@@ -90,7 +93,7 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
 
 def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
     yield from _unknown(f"{where}.data", data, params.processed, "processed data set")
-    if data in params.processed and (protocol := params.processed[data].protocol) != "dpcrosue":
+    if data in params.processed and (protocol := params.processed[data].protocol) not in WITH_NETWORKS:
         yield f"{where}.data: the protocol of {data!r} is {protocol!r}, which has no networks"
 
 
@@ -106,7 +109,7 @@ def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int
     release = params.perturbed[name]
     if release.data != data:
         yield f"{where}: {name!r} perturbs {release.data!r}, not {data!r}"
-    elif release.mechanism != "dpcrosue":
+    elif isinstance(release, PerturbedFeatures):
         yield f"{where}: {name!r} has the features of a table of users, not networks"
     else:
         yield from _missing_seed(where.rpartition(".")[0], seeds, release.seeds, f"perturbed.{name}")
@@ -115,7 +118,7 @@ def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int
 def _release_is_there(networks: str, params: Params) -> bool:
     """Whether the settings of these networks are known; what is wrong otherwise is said elsewhere."""
     layer, name = networks.split("/")
-    return layer == "processed" or (name in params.perturbed and params.perturbed[name].mechanism == "dpcrosue")
+    return layer == "processed" or isinstance(params.perturbed.get(name), PublishedNetworks | RigorousNetworks)
 
 
 def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], owner: str) -> Iterator[str]:

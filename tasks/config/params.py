@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from tasks.config import strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
-from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, Seeds, Strict, known
+from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, known
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -32,7 +32,7 @@ OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tu
 _Entry = TypeVar("_Entry")
 _Kind = TypeVar("_Kind", bound=Attack)
 _Options = TypeVar("_Options", bound=BaseModel)
-_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(multidimensional|dpcrosue(\.(published|rigorous))?)(?=\.|$)")
+_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|rigorous))?)(?=\.|$)")
 
 
 class Dataset(Strict):
@@ -216,7 +216,7 @@ class Params(Data):
         if layer != "perturbed":
             return None
         perturbed = self.perturbed[name]
-        base = perturbed.epsilon[0] if perturbed.mechanism == "multidimensional" else perturbed.features_epsilon
+        base = perturbed.epsilon[0] if isinstance(perturbed, PerturbedFeatures) else perturbed.features_epsilon
         return float(config.get("features_epsilon", base))
 
     def networks_of(self, aligned: Alignment) -> str:
@@ -233,7 +233,7 @@ class Params(Data):
         if layer == "processed":
             return [BASE]
         release = self.perturbed[name]
-        if release.mechanism != "dpcrosue":
+        if isinstance(release, PerturbedFeatures):
             raise ConfigurationError(f"perturbed.{name}: has the features of a table of users, not networks")
         return list(release.settings())
 

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tasks.config.fields import Perturbed, model_config
-from tasks.config.network_references import experiment_problems, network_problems
+from tasks.config.fields import Perturbed, PerturbedFeatures, model_config
+from tasks.config.network_references import WITH_NETWORKS, experiment_problems, network_problems
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -133,7 +133,7 @@ def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Ite
     """Networks where a mechanism wants a table of users, or the other way round."""
     if perturbed.data in params.processed:
         protocol = params.processed[perturbed.data].protocol
-        if (protocol == "dpcrosue") != (perturbed.mechanism == "dpcrosue"):
+        if (protocol in WITH_NETWORKS) == isinstance(perturbed, PerturbedFeatures):
             yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
 
 
@@ -196,7 +196,7 @@ def _features_problems(where: str, experiment: Experiment, params: Params) -> It
     perturbed = params.perturbed[name]
     if perturbed.data != experiment.data:
         yield f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}"
-    if perturbed.mechanism != "multidimensional":
+    if not isinstance(perturbed, PerturbedFeatures):
         yield f"{where}.features: {name!r} has perturbed networks, not the features of a table of users"
         return
     for config in experiment.settings().values():

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tasks import contracts
 from tasks.audits import of_model
+from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite
 from tasks.config.tasks import TASKS
 from tasks.contracts import Feature
@@ -70,7 +71,7 @@ def _features(planned: Plan, key: str, experiment: Experiment, params: Params) -
 
 def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
     release = params.perturbed[name]
-    assert release.mechanism == "dpcrosue", "params.load lets nothing else pass"
+    assert not isinstance(release, PerturbedFeatures), "params.load lets nothing else pass"
     source, public = PROCESSED / release.data, release.accounting == "rigorous"
     networks = contracts.read_schema(source / "schema.json").networks
     schemas = {network: contracts.read_schema(source / network / "schema.json") for network in networks}

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from tasks import contracts
-from tasks.config.fields import PublishedNetworks, RigorousNetworks
+from tasks.config.fields import PerturbedFeatures, PublishedNetworks, RigorousNetworks
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError, DataError
@@ -171,7 +171,7 @@ def processed(key: str, params: Params) -> Subject:
 def perturbed(key: str, params: Params) -> Subject:
     """Perturbed features, every budget and seed, or networks, every setting and seed."""
     release = entry("perturbed", key, params.perturbed)
-    if release.mechanism == "dpcrosue":
+    if not isinstance(release, PerturbedFeatures):
         return _perturbed_networks(PERTURBED / key, release)
     folder = PERTURBED / key
     files = {

@@ -1,6 +1,6 @@
 """Stage `perturb`: processed data under local mechanisms, once per budget and seed.
 
-Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `MECHANISMS` says.
+Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `tasks.config.mechanisms` says.
 """
 
 from __future__ import annotations
@@ -14,16 +14,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tasks.config.mechanisms import FEATURES, NETWORKS
 from tasks.config.params import entry, load
 from tasks.errors import PrivacyError
 from tasks.stages.command import run_stage
 from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, write_json
-
-MECHANISMS = {
-    "multidimensional": "tasks.stages.perturb_features:perturb",
-    "dpcrosue": "tasks.stages.perturb_networks:perturb",
-}
-"""Mechanisms of params.yaml -> what runs them; imported only when asked for."""
 
 
 def main(name: str) -> None:
@@ -51,7 +46,7 @@ def mechanism(name: str) -> Callable[[str, Any, Path, Path], list[dict[str, Any]
     It takes the name of its entry, the entry, the folder of the processed data and the one to be written into, and
     returns the ledger of each release.
     """
-    module, _, attribute = MECHANISMS[name].partition(":")
+    module, _, attribute = (FEATURES | NETWORKS)[name].partition(":")
     return getattr(import_module(module), attribute)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from tasks.config.fields import Perturbed, PerturbedFeatures
 from tasks.config.params import Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
@@ -124,7 +125,7 @@ def _data(params: Params) -> Iterator[Stage]:
         deps=checked,
         outs=("data/perturbed/${key}",),
         params={root: ("perturbed.${key}",)},
-        plugins=lambda key: [Plugin("tasks.stages.perturb", "MECHANISMS", params.perturbed[key].mechanism)],
+        plugins=lambda key: [_mechanism(params.perturbed[key])],
     )
     yield _check("perturbed", perturbed, deps=("data/perturbed/${key}", "data/processed/${item.data}"))
     if params.embedded:
@@ -172,6 +173,11 @@ def _of_task(suite: Suite, target: str | None) -> list[Plugin]:
 def _of_attack(suite: Suite, target: str | None) -> list[Plugin]:
     """What the kind of a suite's attack names."""
     return [Plugin("tasks.config.tasks", "ATTACKS", suite.attack.kind, at=target)] if suite.attack and target else []
+
+
+def _mechanism(release: Perturbed) -> Plugin:
+    table = "FEATURES" if isinstance(release, PerturbedFeatures) else "NETWORKS"
+    return Plugin("tasks.config.mechanisms", table, release.mechanism)
 
 
 def _paper(suite: Suite, *registries: str) -> list[Plugin]:
