@@ -60,6 +60,21 @@ def test_releases_share_no_noise_and_do_not_depend_on_what_else_is_listed(tmp_pa
         assert release("7.5", 1).equals(before)
 
 
+def test_two_entries_of_one_data_set_share_no_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equal budgets and seeds: else one release would be the other, whatever the parameters say of their cost."""
+    other, entry = tmp_path / "other", tiny.parameters()["perturbed"]["tiny"]
+    other.mkdir()
+    tiny.build(other, perturbed={"tiny": entry, "again": entry})
+    monkeypatch.chdir(other)
+    for name in ("tiny", "again"):
+        perturb.main(name)
+    paths = [path.relative_to(OUT) for path in OUT.rglob("*.parquet")]
+    assert len(paths) == 4
+    for path in paths:
+        first, second = (pl.read_parquet(place / path).drop("user").to_numpy() for place in (OUT, PERTURBED / "again"))
+        assert ((first != 0) != (second != 0)).any()
+
+
 def test_running_again_gives_the_same_bytes() -> None:
     perturb.main("tiny")
     before = digest(OUT)
