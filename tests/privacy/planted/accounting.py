@@ -40,6 +40,8 @@ ACCOUNTANT = (
         "precision = math.fsum(count * value * value for count, value in inverse)",
         "precision = math.fsum(value * value for count, value in inverse)",
         tests=("tests/privacy/test_accounting.py::test_gaussian_noise_matches_the_analytic_formula",),
+        audit="dipsgnn-rigorous",
+        refuted=False,
     ),
     Mutation(
         "account-largest",
@@ -75,6 +77,7 @@ ACCOUNTANT = (
             "tests/privacy/test_accounting.py::test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence",
         ),
         audit="dpae/sampled",
+        refuted=False,
     ),
     Mutation(
         "account-halved",

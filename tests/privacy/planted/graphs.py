@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.privacy.planted.mutation import Mutation
 
 AGGREGATION = "tasks/privacy/mechanisms/aggregation.py"
-KEYED = "tasks/privacy/mechanisms/keyed.py"
+KEYED = "tasks/privacy/keyed.py"
 DIPSGNN = "tasks/models/sessions/dipsgnn.py"
 EDGERAND = "tasks/models/sessions/edgerand.py"
 LEDGERS = "tasks/models/sessions/ledgers.py"
@@ -33,6 +33,8 @@ MUTATIONS = (
         'return 1 if self.config.accounting == "cached" else self.config.epochs',
         "return 1",
         tests=("tests/models/test_dipsgnn.py::test_noise_accounted_for_covers_every_epoch_or_one_cached_release",),
+        audit="dipsgnn-rigorous",
+        refuted=False,
     ),
     Mutation(
         "aggregates-squared",
@@ -86,6 +88,7 @@ MUTATIONS = (
         "return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))",
         "return joint",
         tests=("tests/models/test_dipsgnn.py::test_all_prefixes_follow_from_one_release",),
+        audit="dipsgnn-rigorous",
     ),
     Mutation(
         "aggregates-one-direction",
@@ -97,6 +100,8 @@ MUTATIONS = (
         tests=(
             "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
         ),
+        audit="dipsgnn-cached",
+        refuted=False,
     ),
     Mutation(
         "aggregates-cached-present",
@@ -164,6 +169,7 @@ MUTATIONS = (
         'parameters={"noise_multiplier": sigma}',
         tests=("tests/models/test_edgerand.py::test_a_claim_for_one_entry_is_worth_less_for_a_visit",),
         audit="edgerand",
+        refuted=False,
     ),
     Mutation(
         "edgerand-repeats-finite",
@@ -224,6 +230,7 @@ MUTATIONS = (
             "tests/models/test_edgerand.py::test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices",
         ),
         audit="edgerand",
+        refuted=False,
     ),
     Mutation(
         "prefix-ids-forget",
@@ -260,6 +267,8 @@ MUTATIONS = (
         "np.sqrt(-2 * np.log1p(-uniform[:, ::2]))",
         "np.sqrt(-np.log1p(-uniform[:, ::2]))",
         tests=("tests/privacy/test_keyed.py::test_numbers_are_standard_normal",),
+        audit="dipsgnn-cached",
+        refuted=False,
     ),
     Mutation(
         "streams-no-id",
@@ -275,9 +284,12 @@ MUTATIONS = (
         "a replaced label is taken to move one column of the sums, 1 and not √2",
         "§3",
         RELEASED,
-        'noise.gaussian(rng, "labels", multiplier * math.sqrt(2), labels.shape)',
-        'noise.gaussian(rng, "labels", multiplier, labels.shape)',
+        'noise.gaussian(secret, "labels", multiplier * math.sqrt(2), labels.shape)',
+        'noise.gaussian(secret, "labels", multiplier, labels.shape)',
         tests=("tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",),
+        audit="dipsgnn-released",
+        refuted=False,
+        written="with tests read",
     ),
     Mutation(
         "released-distance",
@@ -290,6 +302,9 @@ MUTATIONS = (
             "tests/models/test_released.py::test_a_replaced_visit_moves_one_state_by_the_distance_and_the_labels_by_the_square_root_of_two_at_most",
             "tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",
         ),
+        audit="dipsgnn-released",
+        refuted=False,
+        written="with tests read",
     ),
     Mutation(
         "released-last-exact",
@@ -299,6 +314,7 @@ MUTATIONS = (
         "(total, states, before, users)",
         "(total, self.vectors[sequences.items], before, users)",
         tests=("tests/models/test_released.py::test_lists_are_functions_of_noisy_states",),
+        written="with tests read",
     ),
     Mutation(
         "released-whole-twice",
@@ -308,5 +324,6 @@ MUTATIONS = (
         "return total / math.sqrt(1 - config.label_share), total / math.sqrt(config.label_share)",
         "return total, total",
         tests=("tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",),
+        written="with tests read",
     ),
 )

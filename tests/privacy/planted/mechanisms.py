@@ -225,6 +225,7 @@ EDGES = (
         "n_false = min(max(target - len(kept), 0), n_others)",
         tests=("tests/privacy/test_edges.py::test_the_law_on_four_nodes_is_the_formula",),
         audit="edges",
+        refuted=False,
     ),
     Mutation(
         "tmf-two-sided",
@@ -349,8 +350,8 @@ OBJECTIVES = (
         "the linear term is added to the gradient at half its weight",
         "§2",
         PRIVACY + "objective.py",
-        "return np.linalg.solve(curvature, (cells.T @ users - noise / 2).T).T",
-        "return np.linalg.solve(curvature, (cells.T @ users - noise / 4).T).T",
+        "return np.linalg.solve(curvature, (cells.T @ users - eta / 2).T).T",
+        "return np.linalg.solve(curvature, (cells.T @ users - eta / 4).T).T",
         tests=(
             "tests/privacy/test_objective.py::test_the_solution_equals_gradient_descent_on_the_perturbed_objective",
         ),

@@ -81,6 +81,7 @@ MUTATIONS = (
             "tests/models/test_session_dpsgd.py::test_a_step_without_any_user_still_makes_noise_of_the_stated_size_on_every_parameter",
         ),
         audit="dpsgd",
+        refuted=False,
     ),
     Mutation(
         "dpsgd-clip-of-mean",

@@ -28,7 +28,9 @@ class Mutation:
     tests: tuple[str, ...] = ()
     """Node ids of tests, few and fast, at least one of which must fail."""
     audit: str = ""
-    """The audit in `tasks.audits.AUDITS` that must refute the model's own ledger; empty if none can."""
+    """The audit in `tasks.audits.AUDITS` whose model runs this code; empty if there is none."""
+    refuted: bool = True
+    """Whether the audit refutes the model's own ledger then: a mistake that it does not see is published as that."""
     written: Written = "from formulas"
     """Whether it was thought of from the formulas alone, or by somebody who had read the tests."""
 

@@ -206,7 +206,7 @@ MUTATIONS = (
         "messages that nobody watches carry no noise",
         "§5",
         SOCIAL + "friends.py",
-        'sums += noise.gaussian(self.rng, "sums of messages", spread * self._rest[:, None], sums.shape, single=True)',
+        'sums += noise.gaussian(self.rng, "sums of messages", std * self._rest[:, None], sums.shape, single=True)',
         "sums += 0",
         tests=("tests/models/test_social_noise.py::test_what_friends_add_follows_the_laplace_law_of_theorem_2",),
     ),

@@ -12,12 +12,16 @@ PLACE = ROOT / "docs" / "planted.md"
 HEAD = """# Planted bugs: which mistakes tests and audits notice
 
 `make planted` puts each of these mistakes, by itself, into a copy of the code, runs a few tests on the copy, and the
-audit of a model that the mistake reaches. A test must fail. An audit must refute: it proves more than the model's own
-ledger accounts for, at 0.999 confidence, from samples of real fits and with no knowledge of the mistake. Where no audit
-is named, none reaches the code, or the mistake moves a guarantee by less than an audit can see. The mistakes are in
-`tests/privacy/planted/`; this page is written by the program.
+audit of a model that runs the mistake. A test must fail. An audit notices it if it proves more than the model's own
+ledger accounts for, at 0.999 confidence, from samples of real fits and without any knowledge of the mistake. Audits
+have one worst case and so many samples: what they do not see is said too; where none is named, none was asked. The
+mistakes are in `tests/privacy/planted/`; this page is written by the program.
 
 """
+
+
+MENDED = ("means-exact", "means-noise-of-mean", "perturbed-fits-share", "popularity-start-unused", "count-noise-unused")
+"""Survived all tests of their modules at first."""
 
 
 class Outcome(NamedTuple):
@@ -38,7 +42,7 @@ class Outcome(NamedTuple):
             mutation.section,
             "formulas" if mutation.written == "from formulas" else "tests read",
             _answer(self.tests),
-            _answer(audit),
+            "–" if audit is None else f"`{mutation.audit}`: {_answer(audit)}",
             "" if audit is None else _budgets(audit),
             f"{seconds:.0f}",
         ]
@@ -58,9 +62,14 @@ def unexpected(runs: Mapping[Asked, Run]) -> list[str]:
         last = (given.output.splitlines() or [""])[-1]
         if given.broken:
             found.append(f"{name}: {asked.kind} did not come to an end: {last}")
-        elif given.noticed == (asked.mutation is None) or (given.verdict == "none" and not asked.mutation):
+        elif given.noticed != expected(asked) or (given.verdict == "none" and not asked.mutation):
             found.append(f"{name}: {asked.kind} {given.verdict or last}")
     return found
+
+
+def expected(asked: Asked) -> bool:
+    """Whether something must be noticed: in no control, by a test of every bug, by an audit that sees it."""
+    return asked.mutation is not None and (asked.kind == "tests" or asked.mutation.refuted)
 
 
 def written(found: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
@@ -69,11 +78,14 @@ def written(found: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
     audited = sum(bool(one.audit and one.audit.noticed) for one in found)
     formulas = sum(one.mutation.written == "from formulas" for one in found)
     survivors = [f"`{one.mutation.name}`" for one in found if not (one.tests and one.tests.noticed)]
+    unseen = [f"`{one.mutation.name}`" for one in found if one.audit and not one.audit.noticed]
     parts = [
         HEAD,
         f"Of {len(found)} mistakes tests notice {tested}, audits {audited}. {formulas} were written from the formulas "
-        "and the code, before any test was read. ",
-        f"Survivors: {', '.join(survivors) if survivors else 'none'}.\n\n",
+        "and the code, before any test of them was read. ",
+        f"No test notices: {', '.join(survivors) or 'none'}. "
+        f"At first none noticed {', '.join(f'`{name}`' for name in MENDED)}: each has a test since. "
+        f"An audit is asked and sees nothing: {', '.join(unseen) or 'none'}.\n\n",
         _table(
             [
                 "mistake",
