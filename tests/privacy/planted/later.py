@@ -81,8 +81,7 @@ MUTATIONS = (
         "§11",
         MODELS + "sessions/dipsgnn.py",
         "self.key = noise.key(self.noise_rng)",
-        "self.key = noise.key(self.noise_rng)\n"
-        '        network.register_buffer("key", torch.tensor(self.key))',
+        'self.key = noise.key(self.noise_rng)\n        network.register_buffer("key", torch.tensor(self.key))',
         tests=(
             "tests/models/test_dipsgnn.py::test_a_loaded_model_repeats_the_release_of_the_saved_one_to_who_has_the_key",
         ),
