@@ -21,7 +21,9 @@ def texts(params: Params) -> dict[Path, str]:
         Path(file): [_stage(stage, Path(file)) for stage in stages] for file, stages in table.dvc_files(params).items()
     }
     files[Path(table.ROOT)].insert(0, _code(params))
-    return {path: f"{HEADER}stages:\n" + "\n".join(stages) for path, stages in files.items()}
+    written = {path: f"{HEADER}stages:\n" + "\n".join(stages) for path, stages in files.items()}
+    written[Path(table.ROOT)] += "\n" + _yaml(_shown(params))
+    return written
 
 
 def behind(params: Params) -> list[Path]:
@@ -59,6 +61,18 @@ def _code(params: Params) -> str:
         "outs": [{table.code_file(file): {"cache": False, "persist": True}} for file in table.dvc_files(params)],
     }
     return f"  code:\n{indent(_yaml(body), '    ')}"
+
+
+def _shown(params: Params) -> dict[str, Any]:
+    """What `dvc metrics` and `dvc plots` read: in the root's file, since below it a wrong path is no error."""
+    folders = {name: f"data/results/{name}" for name in params.suites}
+    axes = {"utility": ("epsilon", "utility"), "attacks": ("k", "f1"), "curves": ("step", "valid")}
+    plots = [
+        {f"{name}-{table}": {"x": x, "y": {f"{folder}/plots/{table}.csv": y}, "template": table}}
+        for name, folder in folders.items()
+        for table, (x, y) in axes.items()
+    ]
+    return {"metrics": [f"{folder}/summary.json" for folder in folders.values()], "plots": plots}
 
 
 def _stage(stage: Stage, path: Path) -> str:

@@ -1,12 +1,14 @@
 """Stage `report`: what follows from the results of one suite, from data/results/ and the published figures alone.
 
 Writes data/reports/<suite>/index.html (self-contained, works offline) and, beside the results, comparison.csv (each
-published figure with ours), claims.csv (what the paper says, judged) and ledger.csv. Everything is computed before
+published figure with ours), claims.csv (what the paper says, judged), ledger.csv, summary.json (what `dvc metrics`
+compares) and plots/ (what `dvc plots` draws). Everything is computed before
 anything is written, and the same results always give the same bytes.
 """
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 
 import polars as pl
@@ -14,7 +16,7 @@ import polars as pl
 from tasks import papers
 from tasks.errors import DataError
 from tasks.reporting import files
-from tasks.reporting.core import claims, comparison, ledger
+from tasks.reporting.core import claims, comparison, headline, ledger, plots
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
@@ -30,11 +32,25 @@ DOCS = "../../quality"
 def main(name: str) -> None:
     """Write the report of suite `name` and the tables beside its results."""
     results, report, tested = read(name)
-    page = render(results, report, tested, docs=DOCS)
-    for table, frame in tables(results, tested).items():
+    page, k = render(results, report, tested, docs=DOCS), headline_cutoff(results)
+    frames, drawn, short = tables(results, tested), plots.tables(results, k), headline.summary(results, tested, k)
+    for table, frame in frames.items():
         with atomic_write(RESULTS / name / f"{table}.csv") as place:
             frame.write_csv(place, float_precision=6)
+    with atomic_write(RESULTS / name / "summary.json") as place:
+        place.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with atomic_write(RESULTS / name / "plots") as folder:
+        folder.mkdir()
+        for table, frame in drawn.items():
+            frame.write_csv(folder / f"{table}.csv", float_precision=6)
     write(name, page)
+
+
+def standings(name: str) -> tuple[str, list[headline.Standing]]:
+    """What the utility of suite `name` is called, and its systems as a terminal shows them."""
+    results = _results(name)
+    k = headline_cutoff(results)
+    return results.layout.utility.at(k), headline.shown(headline.standings(results, k))
 
 
 def draw(name: str) -> None:
@@ -49,12 +65,16 @@ def read(name: str) -> tuple[Results, PaperReport, list[Claim]]:
     Raises:
         DataError: there are none, or a file is not what was written.
     """
+    results = _results(name)
+    report = report_of(results.paper)
+    return results, report, claims.published_claims(results, report, headline_cutoff(results))
+
+
+def _results(name: str) -> Results:
     if not (RESULTS / name / "results.json").is_file():
         known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json"))) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
-    results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
-    report = report_of(results.paper)
-    return results, report, claims.published_claims(results, report, headline_cutoff(results))
+    return files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
 
 
 def report_of(paper: str | None) -> PaperReport:

@@ -22,7 +22,7 @@ from tasks.stages.stage import Items, Stage, inherited, model, names, no_order, 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `collect` writes of a suite, and `report` reads but for metrics.csv, which is for people."""
-TABLES = ("claims.csv", "comparison.csv", "ledger.csv")
+TABLES = ("claims.csv", "comparison.csv", "ledger.csv", "plots", "summary.json")
 """What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
 

@@ -107,7 +107,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
-    tables = ["claims.csv", "comparison.csv", "ledger.csv", "provenance.json"]
+    tables = ["claims.csv", "comparison.csv", "ledger.csv", "plots", "provenance.json", "summary.json"]
     assert sorted(file.name for file in results.iterdir()) == sorted([*files.WRITTEN, *tables])
     assert pl.read_parquet(results / "attacks.parquet").columns == ["experiment", "model", *GAINS.names]
     assert pl.read_parquet(results / "metrics.parquet").columns == contracts.METRICS.names
@@ -147,7 +147,7 @@ def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
     before = written(gerai)
     run(gerai, "gerai")
     assert written(gerai) == before
-    assert len(before) == len(files.WRITTEN) + 5
+    assert len(before) == len(files.WRITTEN) + 9
 
 
 def test_the_page_is_whole_and_can_be_navigated(gerai: Path, demo: Path) -> None:

@@ -120,12 +120,12 @@ def lines_of(results: Results, system: System) -> list[Line]:
     )
 
 
-def base_lines(results: Results, system: System) -> list[Line]:
-    """The lines of a system at setting `base`."""
-    return [line for line in lines_of(results, system) if line.setting == BASE]
+def lines_at(results: Results, system: System, setting: str = BASE) -> list[Line]:
+    """The lines of a system at one setting."""
+    return [line for line in lines_of(results, system) if line.setting == setting]
 
 
-def total_epsilon(results: Results, system: System) -> float | None:
+def total_epsilon(results: Results, system: System, setting: str = BASE) -> float | None:
     """The accounted budget of everything the system learns from, per run: budgets of different things add up.
 
     What was spent on features and on interactions was spent on the same users (basic composition), and somebody may be
@@ -135,8 +135,9 @@ def total_epsilon(results: Results, system: System) -> float | None:
     finite guarantee, or where the ledger names nothing that is protected.
     """
     budgets: dict[tuple[int, str], dict[tuple[str, str], float]] = {}
-    observers = {line.entry.observer for line in base_lines(results, system)}
-    for line in base_lines(results, system):
+    lines = lines_at(results, system, setting)
+    observers = {line.entry.observer for line in lines}
+    for line in lines:
         entry = line.entry
         if entry.accounted_epsilon is None:
             return None

@@ -126,7 +126,7 @@ def budgets(results: Results) -> list[str]:
         texts = [
             f"{budget.what}: claimed {budget.claimed}, accounted {budget.accounted}, "
             + (f"audited {budget.audited}" if "≥" in budget.audited else "not audited")
-            for budget in ledger.budgets(ledger.base_lines(results, system), "s")
+            for budget in ledger.budgets(ledger.lines_at(results, system), "s")
         ]
         sentences.append(
             f"{results.full_label(system)}: {'; '.join(unique(texts)) or 'no entry in its ledger, so no guarantee'}."
@@ -154,7 +154,7 @@ def _covered(results: Results, system: System) -> list[str]:
     return unique(
         [
             f"{line.protects}s, ε = {ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta)}"
-            for line in ledger.base_lines(results, system)
+            for line in ledger.lines_at(results, system)
             if line.entry.accounted_epsilon is not None
         ]
     )

@@ -260,7 +260,7 @@ def _mean_std(values: NDArray[np.float64], digits: int = 3) -> str:
 
 def _budgets(results: Results, system: System) -> list[Cell]:
     """Claimed, accounted and audited, one line per protected thing."""
-    spent = ledger.budgets(ledger.base_lines(results, system))
+    spent = ledger.budgets(ledger.lines_at(results, system))
     if not spent:
         return [missing("no entry")] * 3
     columns = zip(*((budget.claimed, budget.accounted, budget.audited) for budget in spent), strict=True)

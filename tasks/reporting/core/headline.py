@@ -1,0 +1,163 @@
+"""The answer of a suite in ten lines, and in a dozen numbers: what `dprec run` ends with and DVC compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import polars as pl
+
+from tasks.evaluation.statistics import ordering_agreement
+from tasks.reporting.core import comparison, findings, ledger
+from tasks.reporting.core.claim_specs import Claim, Verdict
+from tasks.reporting.core.results import Results, System
+
+LINES = 10
+"""Systems that a terminal shows."""
+NEAR = 0.1
+"""Relative distance up to which a number counts as reproduced."""
+REFUTED = "refuted"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One system at setting `base`."""
+
+    system: System
+    utility: float | None
+    """Mean over seeds of the metric that privacy is weighed against; None where it was not measured."""
+    accounted: float | None
+    """ε of everything that it learns from; None: no finite guarantee."""
+    proved: float | None
+    """The largest ε that an audit of it proves; None where nothing was audited."""
+    verdict: str
+    refuted: bool
+    """Whether an audit proves more than is claimed."""
+
+
+def standings(results: Results, k: int) -> list[Standing]:
+    """Every system on the suite's own data, best first.
+
+    k: the cut-off of the utility.
+    """
+    utility = results.layout.utility
+    differences = {
+        difference.system.experiment: difference
+        for difference in findings.yardstick_differences(
+            results, utility.metric, utility.cutoff(k), lower=utility.lower
+        )
+        if (yardstick := results.named(results.layout.private_yardstick)) and difference.other == yardstick.label
+    }
+
+    def verdict(system: System, refuted: list[dict[str, Any]]) -> str:
+        if refuted:
+            return f"claimed ε = {ledger.shown(max(audit['epsilon_claimed'] for audit in refuted))} is refuted"
+        if system.is_yardstick or (difference := differences.get(system.experiment)) is None:
+            return ""
+        word = "better than" if difference.better else "worse than" if difference.worse else "undecided beside"
+        return f"{word} {results.layout.private_yardstick}"
+
+    every = []
+    for system in results.compared:
+        values = results.values(system, utility.metric, utility.cutoff(k))
+        audits = [line.audit for line in ledger.lines_at(results, system) if line.audit]
+        refuted = [audit for audit in audits if audit["verdict"] == REFUTED]
+        every.append(
+            Standing(
+                system,
+                float(values.mean()) if len(values) else None,
+                ledger.total_epsilon(results, system),
+                max((float(audit["audited_epsilon"]) for audit in audits), default=None),
+                verdict(system, refuted),
+                bool(refuted),
+            )
+        )
+    return sorted(
+        every,
+        key=lambda standing: float("inf") if standing.utility is None else -utility.sign * standing.utility,
+    )
+
+
+def shown(every: Sequence[Standing]) -> list[Standing]:
+    """At most `LINES` of them, in their order: yardsticks, the best of all, refuted claims, other private systems."""
+
+    def rank(standing: Standing) -> int:
+        if standing.system.is_yardstick or standing is every[0]:
+            return 0
+        return 1 if standing.refuted else 2 if is_private(standing) else 3
+
+    chosen = sorted(every, key=rank)[:LINES]
+    return [standing for standing in every if standing in chosen]
+
+
+def is_private(standing: Standing) -> bool:
+    """Whether a budget is claimed, or accounted for all that the system learns from."""
+    return bool(standing.accounted) or findings.claims_privacy(standing.system)
+
+
+def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]:
+    """`summary.json`: the same keys in every suite; None where a suite has no such number.
+
+    Args:
+        results: of the suite.
+        claims: what its paper says, judged.
+        k: the cut-off of the utility.
+    """
+    utility, every = results.layout.utility, standings(results, k)
+    plain = [standing for standing in every if not standing.system.is_yardstick and standing.utility is not None]
+    private = next((standing for standing in plain if standing.accounted), None)
+    without = next((standing for standing in plain if standing.accounted is None), None)
+    lines = [line for line in ledger.lines(results) if line.entry.mechanism != ledger.NO_MECHANISM]
+    verdicts = [claim.verdict for claim in claims]
+
+    def level(label: str) -> float | None:
+        return next((standing.utility for standing in every if standing.system.label == label), None)
+
+    return {
+        "utility": {
+            "metric": utility.at(k),
+            "best_without_guarantee": None if without is None else _rounded(without.utility),
+            "best_private": None if private is None else _rounded(private.utility),
+            "best_private_epsilon": None if private is None else _rounded(private.accounted),
+        }
+        | {label: _rounded(level(name)) for label, name in _yardsticks(results).items()},
+        "ledger": {
+            "private": len(lines),
+            "finite": sum(line.entry.accounted_epsilon is not None for line in lines),
+            "audited": sum(line.audit is not None for line in lines),
+            "refuted": sum(line.audit is not None and line.audit["verdict"] == REFUTED for line in lines),
+        },
+        "claims": {verdict.replace(" ", "_"): verdicts.count(verdict) for verdict in get_args(Verdict)},
+        "published": _reproduced(comparison.frame(results)),
+    }
+
+
+def _yardsticks(results: Results) -> dict[str, str]:
+    """Name in `summary.json` -> label."""
+    private = results.layout.private_yardstick
+    return {"noisy_popularity": private, "popularity": private.removeprefix("dp-")}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _reproduced(table: pl.DataFrame) -> dict[str, Any]:
+    """How many printed numbers were run, how many of these are near, and the share of pairs in the same order."""
+    printed = table.with_columns(pl.col("published", "ours_mean").replace("", None).cast(pl.Float64)).drop_nulls(
+        "published"
+    )
+    run = printed.drop_nulls("ours_mean")
+    near = (run["ours_mean"] - run["published"]).abs() <= NEAR * run["published"].abs()
+    shares = [
+        share
+        for _, column in run.group_by("artefact", "dataset", "setting", "metric", maintain_order=True)
+        if (share := ordering_agreement(column["published"].to_list(), column["ours_mean"].to_list())) is not None
+    ]
+    return {
+        "cells": len(printed),
+        "run": len(run),
+        "within_10_percent": int(near.sum()),
+        "ordering_agreement": round(sum(shares) / len(shares), 6) if shares else None,
+    }

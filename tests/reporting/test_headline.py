@@ -1,0 +1,96 @@
+"""The answer in ten lines, `summary.json`, and what `dvc plots` draws: each number is one that the page has, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from dvc.repo import Repo
+
+from tasks.reporting.core import comparison, headline, ledger, plots
+from tasks.reporting.core.results import Results
+from tasks.stages import report
+
+ROOT = Path(__file__).resolve().parents[2]
+K = 10
+
+
+@pytest.fixture(scope="module")
+def repo() -> Iterator[Repo]:
+    with Repo(str(ROOT)) as opened:
+        yield opened
+
+
+def test_systems_stand_in_order_of_utility_and_no_more_than_ten_are_shown(every: Results) -> None:
+    standings = headline.standings(every, K)
+    levels = [standing.utility for standing in standings if standing.utility is not None]
+    assert levels == sorted(levels, reverse=True)
+    shown = headline.shown(standings)
+    assert len(shown) <= headline.LINES < len(standings)
+    names = {standing.system.name for standing in shown}
+    assert {"popularity", "dp-popularity"} <= names
+    assert all(standing in shown for standing in standings if standing.refuted)
+
+
+def test_a_refuted_claim_is_named_with_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    _, systems = report.standings("gerai")
+    refuted = {standing.system.name: standing.verdict for standing in systems if standing.refuted}
+    assert refuted == {"dpmf": "claimed ε = 0.4 is refuted"}
+
+
+def test_the_summary_counts_what_the_tables_hold(every: Results) -> None:
+    summary = headline.summary(every, report.report_of(every.paper).claims(every, K)[1], K)
+    table = comparison.frame(every)
+    assert summary["published"]["cells"] == len(table.filter(table["published"] != ""))
+    lines = [line for line in ledger.lines(every) if line.entry.mechanism != ledger.NO_MECHANISM]
+    assert summary["ledger"]["private"] == len(lines) >= summary["ledger"]["finite"] > 0
+
+
+def test_near_and_order_are_those_of_the_printed_numbers(every: Results) -> None:
+    table = comparison.frame(every).clear()
+    rows = [("0.50", "0.54"), ("0.40", "0.30"), ("0.30", "0.35"), ("0.20", ""), ("", "0.1")]
+    made = table.clear(len(rows)).with_columns(
+        published=pl.Series([row[0] for row in rows]),
+        ours_mean=pl.Series([row[1] for row in rows]),
+    )
+    # 0.54 is within 10 % of 0.50; of the pairs 0.5 > 0.4, 0.5 > 0.3, 0.4 > 0.3 the last is reversed
+    assert headline._reproduced(made) == {"cells": 4, "run": 3, "within_10_percent": 1, "ordering_agreement": 0.666667}
+
+
+def test_the_points_of_the_frontier_have_a_finite_budget(every: Results) -> None:
+    points = plots.utility(every, K)
+    assert len(points)
+    assert points["epsilon"].is_finite().all()
+    for system, setting, epsilon in points.select("system", "setting", "epsilon").iter_rows():
+        assert epsilon == ledger.total_epsilon(every, next(s for s in every.systems if s.label == system), setting)
+
+
+def test_dvc_shows_the_committed_summaries_and_plots(repo: Repo) -> None:
+    shown: dict[str, Any] = repo.metrics.show()[""]["data"]
+    for path, content in shown.items():
+        summary = json.loads((ROOT / path).read_text(encoding="utf-8"))
+        known = {group: {key: value for key, value in of.items() if value is not None} for group, of in summary.items()}
+        assert content["data"] == known  # DVC leaves out what has no value
+    suites = [path.name for path in (ROOT / "suites").iterdir() if (path / "params.yaml").is_file()]
+    assert sorted(shown) == sorted(f"data/results/{suite}/summary.json" for suite in suites)
+    drawn = repo.plots.show()["workspace"]
+    assert "error" not in json.dumps(drawn, default=str)
+    sources = drawn["sources"]["data"]
+    assert len(sources) == 3 * len(suites)
+    assert sources["data/results/demo/plots/curves.csv"]["data"]
+
+
+def test_every_committed_summary_and_plot_is_what_its_results_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    results, _, claims = report.read("demo")
+    k = report.headline_cutoff(results)
+    folder = ROOT / "data/results/demo"
+    assert headline.summary(results, claims, k) == json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    for name, table in plots.tables(results, k).items():
+        written = (folder / f"plots/{name}.csv").read_text(encoding="utf-8")
+        assert table.write_csv(float_precision=6) == written
