@@ -321,7 +321,6 @@ def _headline(suite: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from tasks.privacy.accounting.ledger import show_epsilon
     from tasks.stages.common import RESULTS
     from tasks.stages.report import standings
 
@@ -336,7 +335,7 @@ def _headline(suite: str) -> None:
     for of in systems:
         level = "" if of.utility is None else f"{of.utility:.3f}"
         proved = "" if of.proved is None else f"≥ {of.proved:.3g}"
-        cells = (of.system.label, level, show_epsilon(of.accounted), proved, of.verdict)
+        cells = (of.system.label, level, of.budget, proved, of.verdict)
         table.add_row(*map(escape, cells), style="red" if of.refuted else None)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 

@@ -35,6 +35,11 @@ class Standing:
     refuted: bool
     """Whether an audit proves more than is claimed."""
 
+    @property
+    def budget(self) -> str:
+        """The accounted ε as text."""
+        return ledger.shown(self.accounted)
+
 
 def standings(results: Results, k: int) -> list[Standing]:
     """Every system on the suite's own data, best first.
