@@ -140,7 +140,7 @@ class Source:
                 continue
             # `from a.b import c` may name a module c, or something in b; whichever it is, the packages above are run
             known = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-            imports.update(one for one in known if self.path(one))
+            imports.update(module for module in known if self.path(module))
         return Module(
             name=name,
             digest=_sha256("\n".join(reader.lines)),
@@ -154,14 +154,14 @@ class Source:
     def _folders(self, package: Path) -> list[str]:
         """Folders of a package whose files are not code."""
         return sorted(
-            one.name
-            for one in package.iterdir()
-            if one.is_dir() and one.name != "__pycache__" and not (one / "__init__.py").exists()
+            folder.name
+            for folder in package.iterdir()
+            if folder.is_dir() and folder.name != "__pycache__" and not (folder / "__init__.py").exists()
         )
 
     def closure(self, *names: str) -> frozenset[str]:
         """The modules and everything that they import, directly or not."""
-        found: set[str] = set()
+        closure: set[str] = set()
         for name in names:
             if name not in self._closures:
                 seen, todo = {name}, [name]
@@ -170,8 +170,8 @@ class Source:
                     seen |= new
                     todo += new
                 self._closures[name] = frozenset(seen)
-            found |= self._closures[name]
-        return frozenset(found)
+            closure |= self._closures[name]
+        return frozenset(closure)
 
     def target(self, plugin: Plugin) -> str:
         """The "module" or "module:attribute" that a registry's entry names.
@@ -190,7 +190,7 @@ class Source:
 
     def modules(self, stage: str, plugins: Iterable[Plugin]) -> frozenset[str]:
         """All modules that a stage runs: its own closure, and those of the plug-ins that its parameters name."""
-        return self.closure(stage, *(self.target(one).partition(":")[0] for one in plugins))
+        return self.closure(stage, *(self.target(plugin).partition(":")[0] for plugin in plugins))
 
     def digest(self, stage: str, plugins: Iterable[Plugin] = ()) -> str:
         """Fingerprint of the code of a stage: 16 hexadecimal digits.
@@ -208,15 +208,17 @@ class Source:
         return self._digests[which]
 
     def _digest(self, stage: str, named: frozenset[Plugin]) -> str:
-        plugins = sorted(named, key=lambda one: (one.registry, one.table, one.entry, one.at or ""))
+        plugins = sorted(named, key=lambda plugin: (plugin.registry, plugin.table, plugin.entry, plugin.at or ""))
         modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
         lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART]
-        lines += [f"{one.registry}.{one.table}[{one.entry}] = {self.target(one)}" for one in plugins]
+        lines += [f"{plugin.registry}.{plugin.table}[{plugin.entry}] = {self.target(plugin)}" for plugin in plugins]
         for module in modules:
             file = self.path(module.name)
             assert file is not None
             for folder in module.files:
-                lines += [f"{one.relative_to(self._root)} {self._raw(one)}" for one in _contents(file.parent / folder)]
+                lines += [
+                    f"{path.relative_to(self._root)} {self._raw(path)}" for path in _contents(file.parent / folder)
+                ]
         used = {package for module in modules for package in module.packages if package in PACKAGES}
         lines += [f"{package}=={self._pin(PACKAGES[package])}" for package in sorted(used)]
         return _sha256("\n".join(lines))[:16]
@@ -296,60 +298,60 @@ class _Reader:
         self.lines.append("]")
 
     def bare(self, body: list[ast.stmt], in_class: bool) -> None:
-        for one in body:
-            if _is_text(one):
+        for statement in body:
+            if _is_text(statement):
                 continue
-            if isinstance(one, ast.If) and _for_types(one):
-                self.bare(one.orelse, in_class)
+            if isinstance(statement, ast.If) and _for_types(statement):
+                self.bare(statement.orelse, in_class)
             else:
-                self.node(one, in_class)
+                self.node(statement, in_class)
 
     def visit(self, value: object, in_class: bool = False) -> None:
         if isinstance(value, ast.AST):
             self.node(value, in_class)
         elif isinstance(value, list):
             self.lines.append("[")
-            for one in value:
-                self.visit(one, in_class)
+            for item in value:
+                self.visit(item, in_class)
             self.lines.append("]")
         else:
             self.lines.append(repr(value))
 
-    def node(self, one: ast.AST, in_class: bool) -> None:
-        if isinstance(one, ast.AnnAssign) and not in_class:  # the same as without its annotation
-            if one.value is not None:
+    def node(self, node: ast.AST, in_class: bool) -> None:
+        if isinstance(node, ast.AnnAssign) and not in_class:  # the same as without its annotation
+            if node.value is not None:
                 self.lines.append("Assign")
-                self.visit([one.target])
-                self.visit(one.value)
+                self.visit([node.target])
+                self.visit(node.value)
             return
-        if isinstance(one, ast.ClassDef) and not self._fields:
-            one.body = [part for part in one.body if not _is_held(part)]
-            if not _says(one):
+        if isinstance(node, ast.ClassDef) and not self._fields:
+            node.body = [part for part in node.body if not _is_held(part)]
+            if not _says(node):
                 return
-        if isinstance(one, ast.ImportFrom) and one.module in ("typing", "collections.abc") and not one.level:
+        if isinstance(node, ast.ImportFrom) and node.module in ("typing", "collections.abc") and not node.level:
             return  # what of it is more than annotations shows where it is used
-        self.lines.append(type(one).__name__)
-        if isinstance(one, ast.Name):
-            self.lines.append(one.id)
-        elif isinstance(one, ast.Constant):
-            self.lines.append(repr(one.value))
-        elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
-            read = any(_decorator(decorator) not in READ_BY_NOBODY for decorator in one.decorator_list)
-            self.lines.append(one.name)
-            self.visit(one.decorator_list)
-            self.arguments(one.args, read)
-            self.visit(one.returns if read else None)
-            self.statements(one.body, in_class=False)
-        elif isinstance(one, ast.ClassDef):
-            self.visit([one.name, one.bases, one.keywords, one.decorator_list])
-            self.statements(one.body, in_class=True)
-        elif isinstance(one, ast.Lambda):
-            self.arguments(one.args, read=False)
-            self.node(one.body, in_class=False)
+        self.lines.append(type(node).__name__)
+        if isinstance(node, ast.Name):
+            self.lines.append(node.id)
+        elif isinstance(node, ast.Constant):
+            self.lines.append(repr(node.value))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            read = any(_decorator(decorator) not in READ_BY_NOBODY for decorator in node.decorator_list)
+            self.lines.append(node.name)
+            self.visit(node.decorator_list)
+            self.arguments(node.args, read)
+            self.visit(node.returns if read else None)
+            self.statements(node.body, in_class=False)
+        elif isinstance(node, ast.ClassDef):
+            self.visit([node.name, node.bases, node.keywords, node.decorator_list])
+            self.statements(node.body, in_class=True)
+        elif isinstance(node, ast.Lambda):
+            self.arguments(node.args, read=False)
+            self.node(node.body, in_class=False)
         else:
-            self.imported(one)
-            for field in one._fields:
-                value = getattr(one, field, None)
+            self.imported(node)
+            for field in node._fields:
+                value = getattr(node, field, None)
                 if field in ("body", "orelse", "finalbody") and isinstance(value, list):
                     self.statements(value, in_class)
                 elif field not in ("ctx", "type_comment"):
@@ -358,10 +360,10 @@ class _Reader:
     def arguments(self, args: ast.arguments, read: bool) -> None:
         for group in (args.posonlyargs, args.args, [args.vararg], args.kwonlyargs, [args.kwarg]):
             self.lines.append("(")
-            for one in filter(None, group):
-                self.lines.append(one.arg)
+            for argument in filter(None, group):
+                self.lines.append(argument.arg)
                 if read:
-                    self.visit(one.annotation)
+                    self.visit(argument.annotation)
             self.lines.append(")")
         self.visit([args.defaults, args.kw_defaults])
 
@@ -381,10 +383,10 @@ def _is_held(node: ast.stmt) -> bool:
     """
     if not isinstance(node, ast.AnnAssign) or node.value is not None:
         return False
-    if any(isinstance(one, ast.Name) and one.id == "float" for one in ast.walk(node.annotation)):
+    if any(isinstance(part, ast.Name) and part.id == "float" for part in ast.walk(node.annotation)):
         return False
-    called = [one for one in ast.walk(node.annotation) if isinstance(one, ast.Call | ast.Lambda)]
-    return all(isinstance(one, ast.Call) and _decorator(one) == "Field" for one in called)
+    called = [part for part in ast.walk(node.annotation) if isinstance(part, ast.Call | ast.Lambda)]
+    return all(isinstance(call, ast.Call) and _decorator(call) == "Field" for call in called)
 
 
 def _says(node: ast.ClassDef) -> bool:

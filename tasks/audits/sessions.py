@@ -110,10 +110,10 @@ def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int,
     graphs, width = asked.graphs, joint.shape[1]
     last = torch.from_numpy(asked.sequences.indptr[1:] - 1)
     ends = graphs.members.indptr[last], graphs.members.indptr[last + 1] - 1
-    one, zero = torch.eye(width), torch.zeros(width, width)
+    identity, zero = torch.eye(width), torch.zeros(width, width)
     total = torch.zeros(len(asked.sequences))
     with torch.no_grad():
-        for end, coordinate, through in zip(ends, coordinates, ((one, zero), (zero, one)), strict=True):
+        for end, coordinate, through in zip(ends, coordinates, ((identity, zero), (zero, identity)), strict=True):
             received = model.receive(graphs.steps[0], joint, through, asked)
             total += received[graphs.members.sources[end], coordinate]
     return total.double().numpy()

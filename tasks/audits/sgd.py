@@ -116,7 +116,7 @@ def _samples(
         own: the user's clipped gradient at the present weights, a tensor per parameter.
         others: the sum of everybody else's, where every step has all of them; None where they have no gradient.
     """
-    rng, found = np.random.default_rng(seed), []
+    rng, samples = np.random.default_rng(seed), []
     entry = model.fit(worlds[0], rng=rng).ledger()[0]
     for data in worlds:
         ratios = np.empty(n)
@@ -124,8 +124,8 @@ def _samples(
             auditor = model.watch = _Ratio(model, own, entry.events[0], others)
             model.fit(data, rng=rng)
             ratios[run] = auditor.total
-        found.append(ratios)
-    return Samples(found[0], found[1], entry)
+        samples.append(ratios)
+    return Samples(samples[0], samples[1], entry)
 
 
 class _Ratio:

@@ -44,8 +44,8 @@ def streams(key: tuple[int, ...], ids: Ids, counts: NDArray[np.integer], width: 
     """
     secret = int(_state(key)[0])
     drawn = [
-        np.random.Generator(np.random.Philox(key=(secret, int(one)))).standard_normal((count, width), np.float32)
-        for one, count in zip(ids, counts, strict=True)
+        np.random.Generator(np.random.Philox(key=(secret, int(stream)))).standard_normal((count, width), np.float32)
+        for stream, count in zip(ids, counts, strict=True)
     ]
     return np.concatenate(drawn) if drawn else np.empty((0, width), np.float32)
 

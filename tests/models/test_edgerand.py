@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.models.sessions.edgerand import EdgeRand, spread_first, spread_later
+from tasks.models.sessions.edgerand import EdgeRand, propagate_first, propagate_later
 from tasks.models.sessions.gated import Asked
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
@@ -68,9 +68,9 @@ def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check
         versions = members.sources[members.indptr[prefix] : members.indptr[prefix + 1]]
         for version in versions:
             expected[version] = sum(noise[node[version], j] * messages[node[other]] for j, other in enumerate(versions))
-    torch.testing.assert_close(spread_first(noise, messages, graphs), expected)
-    torch.testing.assert_close(spread_later(noise, messages[node], graphs), expected)
-    assert torch.autograd.gradcheck(lambda values: spread_first(noise, values, graphs), [messages])
+    torch.testing.assert_close(propagate_first(noise, messages, graphs), expected)
+    torch.testing.assert_close(propagate_later(noise, messages[node], graphs), expected)
+    assert torch.autograd.gradcheck(lambda values: propagate_first(noise, values, graphs), [messages])
 
 
 def test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown():

@@ -123,7 +123,7 @@ def test_all_steps_together_stay_within_the_budget_and_near_it():
 
 def test_what_is_released_beside_the_steps_takes_its_part_of_the_budget():
     counts = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.0125, "sensitivity": 10.0})
-    private = rigorous(beside=(counts,))
+    private = rigorous(composed_with=(counts,))
     assert private.multiplier > rigorous().multiplier
     events = [release(private.multiplier, private.plan.probability, 6), counts]
     spent = account(events, DELTA).epsilon

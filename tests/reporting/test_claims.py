@@ -36,7 +36,7 @@ def with_values(results: Results, levels: Mapping[tuple[str, str, int], float], 
 
 
 def claim_of(results: Results, spec: Order | Trend) -> Claim:
-    (found,) = claims.judge(results, [spec])
+    (found,) = claims.evaluate(results, [spec])
     return found
 
 
@@ -167,8 +167,8 @@ def test_trends_of_one_figure_are_corrected_together(every: Results) -> None:
         Trend("figure2", f"{place}", "K", ("GERAI",), (Measure("m", f"m{place}", ks, "higher"),), rises=True)
         for place in range(41)
     ]
-    assert claims.judge(results, specs[:1])[0].verdict == "supported"
-    assert {found.verdict for found in claims.judge(results, specs)} == {"not decided"}
+    assert claims.evaluate(results, specs[:1])[0].verdict == "supported"
+    assert {found.verdict for found in claims.evaluate(results, specs)} == {"not decided"}
 
 
 def test_every_published_claim_has_a_verdict(every: Results) -> None:
@@ -227,7 +227,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_its_tables(every: Result
     table = table.with_columns(value=pl.col("value") + 1e-5 * pl.col("noise")).drop("noise")
     results = replace(every, metrics=table)
     tables = [spec for spec in claims_gerai.specs(results, 10) if spec.artefact != "figure2"]
-    found = claims.judge(results, tables)
+    found = claims.evaluate(results, tables)
     odd = {one.claim: one.verdict for one in found if one.verdict != "supported"}
     assert odd.pop("Methods with differential privacy have a lower F1 than BPR and GCN") == "contradicted"
     assert len(found) == 21

@@ -118,13 +118,13 @@ def test_folds_that_overlap_decide_less_than_seeds(known: Results) -> None:
     """The same numbers: significant as seeds, not as folds."""
     gap = with_error(with_error(known, "mf", 0.76, 0.0), "soreg", 0.7588, 0.001)
     spec = Order("figure3", "Made up", ((Side("SoReg"), Side("MF")),), (MEASURE,))
-    (claim,) = claims.judge(gap, [spec])
+    (claim,) = claims.evaluate(gap, [spec])
     assert claim.verdict == "not decided"
     assert "d = 0.8" in claim.evidence
     tight = with_error(with_error(known, "mf", 0.76, 0.0), "soreg", 0.7575, 0.001)
     p = {overlap: paired_tests({"": _sides(tight)}, overlap=overlap)[""].p_holm for overlap in (None, 0.25)}
     assert p[None] < 0.05 / 2 < p[0.25] < 0.05  # both directions are tested: twice the p-value
-    assert claims.judge(tight, [spec])[0].verdict == "not decided"
+    assert claims.evaluate(tight, [spec])[0].verdict == "not decided"
 
 
 def _sides(results: Results) -> tuple[np.ndarray, np.ndarray]:

@@ -177,11 +177,11 @@ class DIPSGNN(GatedSessions):
             return ()
         key, visits = (self.secret, self.vectors), prefixes(asked)
         if self.config.accounting == "published":
-            number = next(number for number, one in enumerate(asked.graphs.steps) if one is step)
-            whole = visits[asked.sequences.indptr[1:] - 1]
-            counts = torch.bincount(step.owners, minlength=len(whole)).numpy()
+            number = next(number for number, other in enumerate(asked.graphs.steps) if other is step)
+            final = visits[asked.sequences.indptr[1:] - 1]
+            counts = torch.bincount(step.owners, minlength=len(final)).numpy()
             after, before = (
-                noise.gaussian_streams((*key, number, direction), "aggregates", sigma, whole, counts, width)
+                noise.gaussian_streams((*key, number, direction), "aggregates", sigma, final, counts, width)
                 for direction in range(2)
             )
             return after, before

@@ -67,9 +67,9 @@ class EdgeRand(DIPSGNN):
         if not self.sigma:
             return received
         graphs = asked.graphs
-        spread = spread_first if step is graphs.steps[0] else spread_later
+        propagate = propagate_first if step is graphs.steps[0] else propagate_later
         for direction, matrix in enumerate(through):
-            received = received + spread(self.matrices(asked, direction), joint @ matrix.T, graphs)
+            received = received + propagate(self.matrices(asked, direction), joint @ matrix.T, graphs)
         return received
 
     def matrices(self, asked: Asked, direction: int) -> Tensor:
@@ -115,7 +115,7 @@ class EdgeRand(DIPSGNN):
         return [*entries, LABELS]
 
 
-def spread_first(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
+def propagate_first(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
     """Σ_j noise[i, j] messages[j] over the nodes j of each prefix, for each of its nodes i: (n_versions, width).
 
     At the first step a node's message is the same in all prefixes, so the sums of a longer prefix go on from those of
@@ -162,7 +162,7 @@ class _RunningSums(torch.autograd.Function):
         return table[place, owners], None, None
 
 
-def spread_later(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
+def propagate_later(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
     """The same where a node's message differs from prefix to prefix: messages (n_versions, width)."""
     members = graphs.members
     place = torch.arange(len(members.sources)) - members.indptr[members.centres]

@@ -170,7 +170,7 @@ def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: f
     Args:
         multipliers: noise multipliers of the two.
     """
-    events = tuple(Event(kind="gaussian", parameters={"noise_multiplier": one}) for one in multipliers)
+    events = tuple(Event(kind="gaussian", parameters={"noise_multiplier": multiplier}) for multiplier in multipliers)
     accounted = account(events, delta)
     return LedgerEntry(
         protects="interaction",

@@ -55,13 +55,13 @@ class Layout:
         self._rows, self._columns = len(sequences), int(sequences.lengths.max(initial=0))
         self._places = torch.from_numpy(sequences.owners * self._columns + sequences.positions)
 
-    def spread(self, events: Tensor) -> Tensor:
+    def scatter(self, events: Tensor) -> Tensor:
         """(n_events, width) -> (n_sequences, longest, width), 0 after a sequence's end."""
         table = events.new_zeros(self._rows * self._columns, events.shape[1])
         return table.index_copy(0, self._places, events).view(self._rows, self._columns, -1)
 
     def gather(self, table: Tensor) -> Tensor:
-        """The reverse of `spread`."""
+        """The reverse of `scatter`."""
         return table.reshape(self._rows * self._columns, -1).index_select(0, self._places)
 
 
@@ -84,7 +84,7 @@ class Block(nn.Module):
 
     def attend(self, events: Tensor, layout: Layout) -> Tensor:
         """Each event's mix of itself and the ones before it, (n_events, d); padding lies after, so nothing sees it."""
-        table = layout.spread(self.query_key_value(events))
+        table = layout.scatter(self.query_key_value(events))
         query, key, value = (
             part.unflatten(2, (self._heads, -1)).transpose(1, 2) for part in table.chunk(3, dim=2)
         )  # each (n_sequences, heads, longest, d / heads)

@@ -82,7 +82,7 @@ class Friends:
         watched = -2 * self.similarity[self.watched, None] * vectors[senders]
         mixing = self.noise.mixing(vectors.shape, self.rng)
         if self.noise.law != "none":
-            std = np.broadcast_to(self.noise.spread(mixing), vectors.shape)
+            std = np.broadcast_to(self.noise.standard_deviation(mixing), vectors.shape)
             scale = std[receivers] * self.noise.share(self.counts[receivers])[:, None]
             shares = noise.gaussian(self.rng, "messages", scale, watched.shape, single=True)
             watched += shares

@@ -65,7 +65,7 @@ class Users:
         values = (2 * errors)[:, None] * vectors[table.users]
         if self.sensitive_noise.law != "none":
             sensitive_std = np.broadcast_to(
-                self.sensitive_noise.spread(broadcast.sensitive_mixing), broadcast.vectors.shape
+                self.sensitive_noise.standard_deviation(broadcast.sensitive_mixing), broadcast.vectors.shape
             )
             scale = sensitive_std * self.sensitive_noise.share(table.of_item)[:, None]
             values += noise.gaussian(self.rng, "submissions", scale[table.items], values.shape, single=True)
@@ -73,7 +73,7 @@ class Users:
         sums = 2 * (table.matrix(table.errors(vectors, broadcast.vectors)).T @ vectors)
         if self.public_noise.law != "none":
             assert self.public_noise.shared
-            public_std = self.public_noise.spread(broadcast.public_mixing)
+            public_std = self.public_noise.standard_deviation(broadcast.public_mixing)
             sums += (
                 noise.gaussian(self.rng, "sums of submissions", public_std, sums.shape, single=True)
                 * (table.of_item > 0)[:, None]

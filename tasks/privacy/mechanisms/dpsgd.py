@@ -43,11 +43,11 @@ class Plan(NamedTuple):
     """So many steps take every record once, on average."""
     steps: int
 
-    def multiplier(self, epsilon: float, delta: float, beside: Sequence[Event] = ()) -> float:
+    def multiplier(self, epsilon: float, delta: float, composed_with: Sequence[Event] = ()) -> float:
         """`noise_multiplier` of the plan; 0 for an infinite budget."""
         if math.isinf(epsilon):
             return 0.0
-        return noise_multiplier(epsilon, delta, self.probability, self.steps, beside)
+        return noise_multiplier(epsilon, delta, self.probability, self.steps, composed_with)
 
     @classmethod
     def of(cls, n_records: int, batch_size: int, epochs: int) -> Self:
@@ -70,7 +70,7 @@ def release(noise_multiplier: float, sampling_probability: float, steps: int) ->
 
 
 def noise_multiplier(
-    epsilon: float, delta: float, sampling_probability: float, steps: int, beside: Sequence[Event] = ()
+    epsilon: float, delta: float, sampling_probability: float, steps: int, composed_with: Sequence[Event] = ()
 ) -> float:
     """The smallest noise multiplier with which `steps` steps are accounted at no more than `epsilon`.
 
@@ -82,11 +82,11 @@ def noise_multiplier(
         delta: failure probability of the same guarantee.
         sampling_probability: with which a record is in a step.
         steps: number of steps, at most, that will be run.
-        beside: what else is released of the same records within the same budget.
+        composed_with: what else is released of the same records within the same budget.
 
     Raises:
         ValueError: epsilon is not a positive finite number, delta is not in (0, 1), sampling_probability is not in
-            (0, 1], steps is below 1, or `beside` alone spends the budget.
+            (0, 1], steps is below 1, or `composed_with` alone spends the budget.
     """
     check_epsilon(epsilon)
     if not 0 < delta < 1:
@@ -94,10 +94,10 @@ def noise_multiplier(
     _check_probability(sampling_probability)
     if steps < 1:
         raise ValueError(f"steps must be at least 1 (is {steps})")
-    if beside and not (alone := account(beside, delta).epsilon or math.inf) < epsilon:
+    if composed_with and not (alone := account(composed_with, delta).epsilon or math.inf) < epsilon:
         raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({alone:g})")
 
-    others = tuple(event.model_dump_json() for event in beside)
+    others = tuple(event.model_dump_json() for event in composed_with)
     return _noise_multiplier(epsilon, delta, sampling_probability, steps, others)
 
 
@@ -105,11 +105,11 @@ def noise_multiplier(
 def _noise_multiplier(
     epsilon: float, delta: float, sampling_probability: float, steps: int, others: tuple[str, ...]
 ) -> float:
-    """`noise_multiplier` of what can be compared. others: `beside` as JSON."""
-    beside = [Event.model_validate_json(event) for event in others]
+    """`noise_multiplier` of what can be compared. others: `composed_with` as JSON."""
+    composed_with = [Event.model_validate_json(event) for event in others]
 
     def enough(multiplier: float, probability: float = sampling_probability) -> bool:
-        spent = account([release(multiplier, probability, steps), *beside], delta).epsilon
+        spent = account([release(multiplier, probability, steps), *composed_with], delta).epsilon
         return spent is not None and spent <= epsilon
 
     # Without sampling the answer is a closed form and hardly ever too small: from there it only goes down, so that

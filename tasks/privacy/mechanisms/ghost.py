@@ -87,8 +87,8 @@ class Outer(NamedTuple):
 
     def inner(self, direction: Sequence[Tensor]) -> Tensor:
         """(n,) inner products of the gradients with a direction shaped like the weights (and the biases)."""
-        found = ((self.errors @ direction[0]) * self.inputs).sum(1)
-        return found + self.errors @ direction[1] if self._bias else found
+        products = ((self.errors @ direction[0]) * self.inputs).sum(1)
+        return products + self.errors @ direction[1] if self._bias else products
 
     def parameters(self) -> list[nn.Parameter]:
         """What `weighted_sums` and `inner` speak of, in this order."""
@@ -223,18 +223,18 @@ def gradients(
     Raises:
         ValueError: a layer's weights were used transposed, but never as they are.
     """
-    found = torch.autograd.grad(losses.sum(), [*(call.outputs for call in calls), *local])
+    gradients = torch.autograd.grad(losses.sum(), [*(call.outputs for call in calls), *local])
     outers: dict[nn.Linear, Outers] = {}
-    for call, errors in zip(calls, found, strict=False):
+    for call, errors in zip(calls, gradients, strict=False):
         if isinstance(call.layer, nn.Linear):
             outers[call.layer] = Outer(call.layer, call.inputs, errors)
-    for call, errors in zip(calls, found, strict=False):
+    for call, errors in zip(calls, gradients, strict=False):
         if isinstance(call.layer, Transposed):
             first = outers.get(call.layer.source)
             if not isinstance(first, Outer):
                 raise ValueError("ghost norms need the source of transposed weights to be used beside them, both once")
             outers[call.layer.source] = TiedOuters(first, call.layer, call.inputs, errors)
-    return list(outers.values()), found[len(calls) :]
+    return list(outers.values()), gradients[len(calls) :]
 
 
 def squared_norms(outers: Sequence[Outers]) -> Tensor:

@@ -36,7 +36,7 @@ class SharedNoise:
         # in double precision: a single-precision draw is exactly 0, which is no noise, once in some million
         return noise.exponential(rng, "h of a sum", shape).astype(np.float32)
 
-    def spread(self, mixing: NDArray[np.float32] | None) -> NDArray[np.float32] | np.float32:
+    def standard_deviation(self, mixing: NDArray[np.float32] | None) -> NDArray[np.float32] | np.float32:
         """Standard deviation of a sum, given h (shape of h, or a single one for all)."""
         if self.law == "laplace":
             assert mixing is not None
@@ -51,5 +51,5 @@ class SharedNoise:
 
     def variance(self, senders: NDArray[np.integer]) -> NDArray[np.float64]:
         """Variance of one share of `senders`, over h as well (E h = 1)."""
-        whole = 2 * self.scale**2 if self.law == "laplace" else self.scale**2
-        return whole * self.share(senders).astype(np.float64) ** 2
+        total = 2 * self.scale**2 if self.law == "laplace" else self.scale**2
+        return total * self.share(senders).astype(np.float64) ** 2

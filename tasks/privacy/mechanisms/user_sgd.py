@@ -160,7 +160,7 @@ class Rigorous(UserSGD):
         delta: float,
         clip_norm: float,
         quantile: float | None = None,
-        beside: tuple[Event, ...] = (),
+        composed_with: tuple[Event, ...] = (),
     ) -> None:
         """Calibrate the noise to ε_max; a user of a smaller budget is clipped at a share of S.
 
@@ -171,13 +171,13 @@ class Rigorous(UserSGD):
             epsilon_max: the budget that noise is calibrated to; infinity for no noise.
             clip_norm: S, or where it starts.
             quantile: share of the users whose norm shall be below S; None for a constant S.
-            beside: what else is released about the same users within the same budget; budgets must then be equal.
+            composed_with: what else is released about the same users within the same budget; budgets must then be equal.
         """
         super().__init__(n_users, batch_size, epochs)
         self.plan = dpsgd.Plan.of(n_users, batch_size, epochs)
         self.quantile = quantile
         self.register_buffer("bound", torch.tensor(float(clip_norm), dtype=torch.float64))
-        self.multiplier = self.plan.multiplier(epsilon_max, delta, beside)
+        self.multiplier = self.plan.multiplier(epsilon_max, delta, composed_with)
         self.shares = np.ones(n_users)
         """(n_users,) each user's bound as a share of S."""
         if self.multiplier:

@@ -155,11 +155,11 @@ def ledger(
     total = epsilon_total(n_words, epsilon, diameter)
     if not total:
         raise ValueError(f"n_words and diameter must be positive (are {n_words} and {diameter})")
-    one = Event(kind="pure-local", parameters={"epsilon": epsilon})
+    at_distance_1 = Event(kind="pure-local", parameters={"epsilon": epsilon})
     any_word = Event(kind="pure-local", parameters={"epsilon": epsilon * diameter})
     rigorous = accounting == "rigorous"
     covered = (
-        ("one word replaced by another at distance 1 of the word vectors", one, epsilon),
+        ("one word replaced by another at distance 1 of the word vectors", at_distance_1, epsilon),
         ("one word replaced by any other of the vocabulary", any_word, None),
         (
             "all texts of one user replaced by others of as many words of the vocabulary each",

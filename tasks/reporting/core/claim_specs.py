@@ -183,8 +183,8 @@ class Trend:
                 absent += [] if top else [self.below]
                 curves = [{seed: top[seed] - curve[seed] for seed in curve.keys() & top.keys()} for curve in curves]
             if self.minus and curves:
-                whole = replace(self, at=self.minus, minus=())
-                less = [whole._curve(results, method, measure) for method in self.methods]
+                subtrahend = replace(self, at=self.minus, minus=())
+                less = [subtrahend._curve(results, method, measure) for method in self.methods]
                 if len(less) != len(curves) or any(other != xs for _, other in less):
                     absent.append(f"{joined(self.methods)} at the same values")
                     continue

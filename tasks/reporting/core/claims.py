@@ -43,13 +43,13 @@ def published_claims(results: Results, report: PaperReport, k: int) -> list[Clai
     if paper is None or not (report.elsewhere or comparison.is_printed(results, paper)):
         return []
     specs, judged = report.claims(results, k)
-    claims = [*judge(results, specs), *judged]
+    claims = [*evaluate(results, specs), *judged]
     order = [paper.data_table, paper.settings_table]
     order += [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
     return sorted(claims, key=lambda claim: order.index(claim.artefact))
 
 
-def judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
+def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
     """Every claim with its verdict and one or two sentences of numbers."""
     made = [spec.comparisons(results) for spec in specs]
     families: dict[str, Tests] = {}
