@@ -72,8 +72,8 @@ def copy(place: Path) -> None:
 def fingerprint() -> None:
     """Write the fingerprints of the parameters in the current folder, as the stage `code` does."""
     params = load()
-    found = code.fingerprints(params)
+    result = code.fingerprints(params)
     for file in table.dvc_files(params):
         path = Path(table.code_file(file))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(found), encoding="utf-8")
+        path.write_text(json.dumps(result), encoding="utf-8")

@@ -13,10 +13,10 @@ from tests.parameters import ROOT
 @cache
 def systems() -> dict[str, str]:
     """System -> model: the models themselves, then the systems of the suites."""
-    found = {name: name for name in MODELS}
+    result = {name: name for name in MODELS}
     for name, experiment in load(ROOT / "params.yaml").experiments.items():
-        assert found.setdefault(experiment.system, experiment.model) == experiment.model, name
-    return found
+        assert result.setdefault(experiment.system, experiment.model) == experiment.model, name
+    return result
 
 
 def system_class(name: str) -> type[Model]:

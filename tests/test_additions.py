@@ -69,7 +69,7 @@ ADDITIONS = {
     "a data set": Addition(
         ("tasks/datasets/toy.py",),
         {
-            "tasks/datasets/__init__.py": [entry(one, "tasks.datasets.toy") for one in ("SOURCES", "FORMATS")],
+            "tasks/datasets/__init__.py": [entry(table, "tasks.datasets.toy") for table in ("SOURCES", "FORMATS")],
             "params.yaml": [
                 ("datasets:", "  toy: {source: toy, obtain: {}, format: toy, read: {}}"),
                 ("processed:", "  toy: {dataset: toy, protocol: toy, options: {split_seed: 1}}"),
@@ -195,8 +195,8 @@ def execute(script: str, tree: Path) -> None:
 @pytest.mark.parametrize("what", ADDITIONS)
 def test_an_addition_touches_the_files_that_are_listed_and_no_others(what: str, touched: dict[str, set[str]]) -> None:
     patterns = listed()[what]
-    assert [path for path in touched[what] if not any(fits(path, one) for one in patterns)] == []
-    assert [one for one in patterns if not any(fits(path, one) for path in touched[what])] == []
+    assert [path for path in touched[what] if not any(fits(path, pattern) for pattern in patterns)] == []
+    assert [pattern for pattern in patterns if not any(fits(path, pattern) for path in touched[what])] == []
 
 
 def test_all_of_it_runs_from_download_to_report(tree: Path, touched: dict[str, set[str]]) -> None:
@@ -220,7 +220,7 @@ def no_other_stage_moved(tree: Path) -> None:
     for file in ("code.json", *(path.relative_to(ROOT) for path in ROOT.glob("suites/*/code.json"))):
         after = json.loads((tree / file).read_text(encoding="utf-8"))
         for stage, keys in after.items():
-            assert {key: one for key, one in keys.items() if key != "toy"}.items() <= before[stage].items()
+            assert {key: digest for key, digest in keys.items() if key != "toy"}.items() <= before[stage].items()
 
 
 def shows_model_and_attacker(page: str, real: str, results: pl.DataFrame) -> None:

@@ -41,22 +41,22 @@ def closures(params: Params) -> dict[tuple[str, str], frozenset[str]]:
 
     @cache
     def below(module: str) -> frozenset[str]:
-        found, todo = {module}, [module]
+        closure, todo = {module}, [module]
         while todo:
-            one = todo.pop()
-            ran = set() if one in APART else graph.find_modules_directly_imported_by(one)
+            name = todo.pop()
+            ran = set() if name in APART else graph.find_modules_directly_imported_by(name)
             ran |= {".".join(part.split(".")[:end]) for part in ran for end in range(1, part.count(".") + 1)}
-            todo += ran - found
-            found |= ran
-        return frozenset(found)
+            todo += ran - closure
+            closure |= ran
+        return frozenset(closure)
 
-    source, found = Source(ROOT), {}
+    source, closures = Source(ROOT), {}
     for stages in table.dvc_files(params).values():
         for stage in stages:
             for key in stage.items:
-                entries = [source.target(one).partition(":")[0] for one in stage.plugins(key)]
-                found[stage.name, key] = frozenset().union(*map(below, [f"tasks.stages.{stage.module}", *entries]))
-    return found
+                entries = [source.target(plugin).partition(":")[0] for plugin in stage.plugins(key)]
+                closures[stage.name, key] = frozenset().union(*map(below, [f"tasks.stages.{stage.module}", *entries]))
+    return closures
 
 
 def copied(folder: Path) -> Path:
@@ -88,13 +88,15 @@ def test_comments_docstrings_and_blank_lines_move_nothing(
     for path in (root / "tasks").rglob("*.py"):
         tree = ast.parse(text := path.read_text(encoding="utf-8"))
         lines = text.splitlines()
-        for node in sorted(ast.walk(tree), key=lambda one: -getattr(one, "lineno", 0)):
+        for node in sorted(ast.walk(tree), key=lambda node_: -getattr(node_, "lineno", 0)):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.body[0].lineno > node.lineno:
                 docstring = ast.get_docstring(node)
                 first = node.body[0]
                 space = " " * first.col_offset
                 if docstring is None:
-                    above = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))])
+                    above = min(
+                        [first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", []))]
+                    )
                     lines.insert(above - 1, f'{space}"""Other words."""')
                 else:
                     assert first.end_lineno is not None
@@ -111,9 +113,9 @@ def test_a_constant_moves_exactly_the_stages_whose_closure_holds_its_module(
     for path in sorted((ROOT / "tasks").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         expected = {which for which, modules in closures.items() if module in modules and module not in APART}
-        found = moved(before, code.fingerprints(params, Changed(source, module)))
-        if found != expected:
-            wrong.append((module, sorted(found ^ expected)[:3]))
+        actual = moved(before, code.fingerprints(params, Changed(source, module)))
+        if actual != expected:
+            wrong.append((module, sorted(actual ^ expected)[:3]))
     assert wrong == []
 
 
@@ -128,8 +130,8 @@ class Changed(Source):
         return self._shared.closure(*names)
 
     def module(self, name: str) -> Module:
-        found = self._shared.module(name)
-        return replace(found, digest=f"{found.digest} and a constant") if name == self._changed else found
+        module = self._shared.module(name)
+        return replace(module, digest=f"{module.digest} and a constant") if name == self._changed else module
 
 
 @pytest.mark.parametrize(
@@ -185,14 +187,14 @@ def test_templates_and_pinned_packages_count_where_they_are_used(
     root = copied(tmp_path)
     style = root / "tasks/reporting/templates/style.css"
     style.write_text(style.read_text() + "\n")
-    found = moved(before, code.fingerprints(params, Source(root)))
-    assert found == {("report", suite) for suite in params.suites}
+    actual = moved(before, code.fingerprints(params, Source(root)))
+    assert actual == {("report", suite) for suite in params.suites}
     style.write_text((ROOT / "tasks/reporting/templates/style.css").read_text())
     pins = root / "requirements.lock"
     pins.write_text(re.sub(r"(?m)^dp-accounting==.*$", "dp-accounting==99.0", pins.read_text()))
-    found = moved(before, code.fingerprints(params, Source(root)))
-    assert ("train", "gerai-dpae") in found
-    assert ("train", "gerai-bpr") not in found
+    actual = moved(before, code.fingerprints(params, Source(root)))
+    assert ("train", "gerai-dpae") in actual
+    assert ("train", "gerai-bpr") not in actual
 
 
 def test_all_fingerprints_take_less_than_three_seconds(params: Params) -> None:
@@ -308,8 +310,8 @@ def test_which_stages_a_change_of_each_kind_makes_stale(
     assert attack is not None
     with_toy = attack.model_copy(update={"attackers": [*attack.attackers, "toy"]})
     suites = params.suites | {"demo": params.suites["demo"].model_copy(update={"attack": with_toy})}
-    found = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), Source(root)))
-    assert found == {("attack", name) for name in params.suites["demo"].experiments}
+    actual = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), Source(root)))
+    assert actual == {("attack", name) for name in params.suites["demo"].experiments}
 
 
 def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_written(
@@ -328,17 +330,23 @@ def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_writ
     of_ease = {(kind, "demo-ease") for kind in ("train", "check-recommendations", "attack")}
     turned = own["demo-ease"].model_copy(update={"seeds": [2, 1, 0]})
     assert changed_keys(**own | {"demo-ease": turned}) == of_all | of_ease
-    whole, float_ = (own["demo-ease"].model_copy(update={"sweep": [{"regularization": one}]}) for one in (100, 100.0))
+    integer, float_ = (
+        own["demo-ease"].model_copy(update={"sweep": [{"regularization": value}]}) for value in (100, 100.0)
+    )
     first, second = (
         code.fingerprints(
             params.model_copy(
                 update={
                     "suites": params.suites
-                    | {"demo": params.suites["demo"].model_copy(update={"experiments": own | {"demo-ease": one}})}
+                    | {
+                        "demo": params.suites["demo"].model_copy(
+                            update={"experiments": own | {"demo-ease": experiment}}
+                        )
+                    }
                 }
             )
         )
-        for one in (whole, float_)
+        for experiment in (integer, float_)
     )
     assert moved(first, second) == of_all | of_ease
 
@@ -350,5 +358,5 @@ def test_what_a_system_is_called_counts_where_it_is_written_down(
     demo = params.suites["demo"]
     other = demo.experiments["demo-gerai-nf"].model_copy(update={"system": "gcn-nf"})
     renamed = demo.model_copy(update={"experiments": demo.experiments | {"demo-gerai-nf": other}})
-    found = code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": renamed}}))
-    assert moved(before, found) == {("attack", "demo-gerai-nf")}
+    actual = code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": renamed}}))
+    assert moved(before, actual) == {("attack", "demo-gerai-nf")}

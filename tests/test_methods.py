@@ -42,14 +42,14 @@ def resolved(where: str) -> Any:
     for n in range(len(parts) - 1, 0, -1):
         name = ".".join(parts[:n])
         try:
-            found: Any = import_module(name)
+            target: Any = import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise  # the module is there, and something that it imports is not
             continue
         for part in parts[n:]:
-            found = getattr(found, part)
-        return found
+            target = getattr(target, part)
+        return target
     raise ModuleNotFoundError(where)
 
 

@@ -91,8 +91,8 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
     """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
-    whole = text[: text.index("perturbed:")], text[text.index("perturbed:") :]
-    uncommented = entry.sub("  ", whole[0]) + whole[1]
+    halves = text[: text.index("perturbed:")], text[text.index("perturbed:") :]
+    uncommented = entry.sub("  ", halves[0]) + halves[1]
     parameters.copy(tmp_path)
     (tmp_path / "params.yaml").write_text(uncommented, encoding="utf-8")
     params = load(tmp_path / "params.yaml")
@@ -258,8 +258,8 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], change: Change, message: str) -> None:
-    found = refused(written(change))
-    assert re.match(message.replace(".", r"\.").replace(r"\.*", ".*"), found), found
+    actual = refused(written(change))
+    assert re.match(message.replace(".", r"\.").replace(r"\.*", ".*"), actual), actual
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_an_entry_has_what_the_defaults_say_unless_it_says_otherwise(written: Ca
     assert experiments["demo-bpr"].config == {"epochs": 5}  # nothing below a key is merged
     assert experiments["demo-bpr"].sweep == []
     assert experiments["demo-ease"].config == {"epochs": 3, "dimension": 8}
-    assert {one.suite for name, one in experiments.items() if name.startswith("demo-")} == {"demo"}
+    assert {experiment.suite for name, experiment in experiments.items() if name.startswith("demo-")} == {"demo"}
 
 
 @pytest.mark.parametrize(

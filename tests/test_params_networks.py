@@ -197,8 +197,8 @@ def test_networks_are_embedded_and_aligned_from_what_there_is(
 def test_systems_that_embed_users_read_what_there_is(
     written: Callable[[Change], Path], label: str, values: dict[str, Any], message: str
 ) -> None:
-    found = refused(written(system(label, **values)))
-    assert found.startswith(f"{FILE}: experiments.{WEIBO}-{label}.{message}"), found
+    actual = refused(written(system(label, **values)))
+    assert actual.startswith(f"{FILE}: experiments.{WEIBO}-{label}.{message}"), actual
 
 
 def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Callable[[Change], Path]) -> None:
@@ -207,9 +207,9 @@ def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Call
             "of": f"processed/{WEIBO}", "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"
         }  # fmt: skip
 
-    found = refused(written(change))
+    actual = refused(written(change))
     where = f"{FILE}: experiments.{WEIBO}-crosue-known.features"
-    assert found == f"{where}: aligned.{WEIBO}-known has no embeddings to start from"
+    assert actual == f"{where}: aligned.{WEIBO}-known has no embeddings to start from"
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Call
 def test_other_suites_have_no_networks(
     written: Callable[[Change], Path], keys: tuple[str, ...], value: Any, message: str
 ) -> None:
-    found = refused(written(put(*DEMO, "experiments", *keys, value=value)))
-    assert found.startswith(f"suites/demo/params.yaml: experiments.{message}"), found
+    actual = refused(written(put(*DEMO, "experiments", *keys, value=value)))
+    assert actual.startswith(f"suites/demo/params.yaml: experiments.{message}"), actual
 
 
 def test_a_model_that_embeds_users_is_for_suites_of_that_task(written: Callable[[Change], Path]) -> None:

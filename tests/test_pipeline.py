@@ -26,8 +26,8 @@ def params() -> Params:
 def project() -> Iterator[Project]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        with opened() as found:
-            yield found
+        with opened() as project:
+            yield project
 
 
 def reads(stage: Any) -> list[str]:
@@ -48,8 +48,8 @@ def below(project: Project, name: str) -> set[str]:
 def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
     """`dprec pipeline` writes them. None is written by hand."""
     written = {ROOT / path: text for path, text in dvc_files.texts(params).items()}
-    found = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("**/dvc.yaml") if ".venv" not in path.parts}
-    assert found == written
+    actual = {path: path.read_text(encoding="utf-8") for path in ROOT.glob("**/dvc.yaml") if ".venv" not in path.parts}
+    assert actual == written
 
 
 def test_a_stage_is_tied_to_its_own_fingerprint_and_to_no_module(project: Project) -> None:
@@ -69,7 +69,7 @@ def test_a_stage_depends_on_its_own_parameters_and_on_no_others(project: Project
         suite = address.removeprefix("suites/").partition("/")[0] if address.startswith("suites/") else own
         whole_suite = kind in ("attack-edges", "audit", "audit-training", "check-metrics", "collect")
         for file, key in listed(stage):
-            own_files = {f"suites/{suite}/{one}" for one in ("params.yaml", "attack.yaml")}
+            own_files = {f"suites/{suite}/{file}" for file in ("params.yaml", "attack.yaml")}
             assert Path(file).name == "code.json" or file in {"params.yaml", *own_files}, address
             table_, _, entry = key.partition(".")
             if table_ in tables and not whole_suite:
@@ -81,29 +81,33 @@ def test_nothing_depends_on_a_folder_above_what_a_stage_writes(project: Project)
     written = {out.fs_path for stage in project.stages.values() for out in stage.outs}
     above = {str(folder) for path in written for folder in Path(path).parents}
     for address, stage in project.stages.items():
-        found = [dep for dep in stage.deps if dep.fs_path in above and name_of(stage) != "code"]
-        assert not found, address
+        actual = [dep for dep in stage.deps if dep.fs_path in above and name_of(stage) != "code"]
+        assert not actual, address
 
 
 def test_a_suites_folder_has_the_stages_of_its_experiments(project: Project, params: Params) -> None:
     """Those of an attack only where there is one."""
     for name, suite in params.suites.items():
-        found = {name_of(stage) for address, stage in project.stages.items() if address.startswith(f"suites/{name}/")}
-        expected = {f"{kind}@{one}" for kind in ("train", "check-recommendations") for one in suite.experiments}
+        actual = {name_of(stage) for address, stage in project.stages.items() if address.startswith(f"suites/{name}/")}
+        expected = {
+            f"{kind}@{experiment}" for kind in ("train", "check-recommendations") for experiment in suite.experiments
+        }
         if isinstance(suite.attack, AttributeAttack):
-            expected |= {f"targets@{name}"} | {f"attack@{one}" for one in suite.experiments}
+            expected |= {f"targets@{name}"} | {f"attack@{experiment}" for experiment in suite.experiments}
         if isinstance(suite.attack, EdgeAttack):
             expected |= {f"attack-edges@{name}"}
         if isinstance(suite.attack, ReconstructionAttack):
-            expected |= {f"attack-ratings@{one}" for one in suite.experiments}
+            expected |= {f"attack-ratings@{experiment}" for experiment in suite.experiments}
         if isinstance(suite.attack, EmbeddingAttack):
-            expected |= {f"attack-embeddings@{one}" for one in suite.experiments}
-        expected |= {f"{kind}@{one}" for kind in ("embed-networks", "check-embeddings") for one in suite.embeddings}
-        expected |= {f"{kind}@{one}" for kind in ("align", "check-aligned") for one in suite.aligned}
+            expected |= {f"attack-embeddings@{experiment}" for experiment in suite.experiments}
+        expected |= {
+            f"{kind}@{embedding}" for kind in ("embed-networks", "check-embeddings") for embedding in suite.embeddings
+        }
+        expected |= {f"{kind}@{pair}" for kind in ("align", "check-aligned") for pair in suite.aligned}
         if suite.training_audit is not None:
             expected |= {f"audit-training@{name}"}
-        assert found == expected | {f"{kind}@{name}" for kind in ("audit", "check-metrics", "collect")}
-        assert len(found) <= 100  # what of a lock file one can still look at
+        assert actual == expected | {f"{kind}@{name}" for kind in ("audit", "check-metrics", "collect")}
+        assert len(actual) <= 100  # what of a lock file one can still look at
     names = [name_of(stage) for stage in project.stages.values()]
     assert len(set(names)) == len(names)  # so that a stage can be shown without its folder
 
@@ -128,9 +132,9 @@ def test_data_that_no_suite_reads_are_not_among_what_dvc_repro_computes(project:
 
 
 def test_a_stage_is_found_by_its_name_and_by_its_command(params: Params) -> None:
-    found = table.find("check", "recommendations/demo-bpr", params)
-    assert found is not None
-    file, stage, key = found
+    actual = table.find("check", "recommendations/demo-bpr", params)
+    assert actual is not None
+    file, stage, key = actual
     assert (file, stage.name, key) == ("suites/demo/code.json", "check-recommendations", "demo-bpr")
     assert table.find("check", "recommendations/nope", params) is None
     assert table.named("train", "demo-bpr", params).module == "train"

@@ -28,20 +28,20 @@ def listed(sequences: Sequences) -> Lists:
 
 @given(lists)
 def test_events_come_back_in_their_order(events: Lists) -> None:
-    found = made(events)
-    assert list(listed(found).items()) == list(events.items())
-    assert (len(found), found.n_events) == (len(events), sum(map(len, events.values())))
-    assert found.lengths.tolist() == [len(items) for items in events.values()]
+    actual = made(events)
+    assert list(listed(actual).items()) == list(events.items())
+    assert (len(actual), actual.n_events) == (len(events), sum(map(len, events.values())))
+    assert actual.lengths.tolist() == [len(items) for items in events.values()]
 
 
 @given(lists)
 def test_every_event_knows_whose_it_is_and_what_comes_next(events: Lists) -> None:
-    found = made(events)
+    actual = made(events)
     flat = [(owner, place, items) for owner, items in enumerate(events.values()) for place in range(len(items))]
-    assert found.owners.tolist() == [owner for owner, _, _ in flat]
-    assert found.positions.tolist() == [place for _, place, _ in flat]
-    assert found.has_next.tolist() == [place + 1 < len(items) for _, place, items in flat]
-    assert found.next_items.tolist() == [item for items in events.values() for item in items[1:]]
+    assert actual.owners.tolist() == [owner for owner, _, _ in flat]
+    assert actual.positions.tolist() == [place for _, place, _ in flat]
+    assert actual.has_next.tolist() == [place + 1 < len(items) for _, place, items in flat]
+    assert actual.next_items.tolist() == [item for items in events.values() for item in items[1:]]
 
 
 @given(lists, st.data())

@@ -57,8 +57,8 @@ def test_users_of_unknown_class_change_nothing(name: str) -> None:
     is_target = split_users(300, 0.25, 0)
     unknown = np.random.default_rng(2).random(300) < 0.3
     expected = attack(features[~unknown], {"taste": labels[~unknown]}, is_target[~unknown], [name], seed=3)
-    found = attack(features, {"taste": np.where(unknown, UNKNOWN, labels)}, is_target, [name], seed=3)
-    assert found == expected
+    actual = attack(features, {"taste": np.where(unknown, UNKNOWN, labels)}, is_target, [name], seed=3)
+    assert actual == expected
 
 
 def test_an_attribute_that_is_hardly_known_is_refused() -> None:
@@ -162,7 +162,7 @@ def test_nearest_neighbours_equal_the_cosine_classifier_with_the_best_left_out_a
     features *= np.random.default_rng(6).uniform(0.5, 1.5, features.shape).astype(np.float32)  # no equal distances
     train, test = features[:120], features[120:]
     candidates = [KNeighborsClassifier(k, metric="cosine") for k in (5, 11, 21, 41, 81)]
-    left_out = [cross_val_score(one, train, labels[:120], cv=LeaveOneOut()).mean() for one in candidates]
+    left_out = [cross_val_score(candidate, train, labels[:120], cv=LeaveOneOut()).mean() for candidate in candidates]
     best = candidates[int(np.argmax(left_out))].fit(train, labels[:120])
     ours = attribute.knn(train, labels[:120], test, np.random.default_rng(0))
     np.testing.assert_array_equal(ours, best.predict(test))

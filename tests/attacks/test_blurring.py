@@ -41,9 +41,9 @@ def test_items_added_at_random_are_hard_to_see() -> None:
     original = true_profiles()
     rng = np.random.default_rng(1)
     blurred = np.maximum(original, rng.random(original.shape) < 0.1).astype(np.float32)
-    found = detect(original, blurred, IS_TARGET, 0)
-    assert found.low < found.auc < found.high
-    assert 0.55 < found.auc < 0.7
+    actual = detect(original, blurred, IS_TARGET, 0)
+    assert actual.low < actual.auc < actual.high
+    assert 0.55 < actual.auc < 0.7
 
 
 def test_targets_teach_the_attacker_nothing() -> None:
@@ -77,19 +77,19 @@ def test_the_interval_is_that_of_users_drawn_again_with_both_scores() -> None:
     rng = np.random.default_rng(5)
     negatives = rng.normal(size=40).round(1)
     positives = (negatives + rng.normal(0.5, 1, 40)).round(1)
-    found = auc_interval(negatives, positives, rng, resamples=2000)
-    assert found.auc == pytest.approx(roc_auc_score(np.repeat([0, 1], 40), np.concatenate([negatives, positives])))
+    actual = auc_interval(negatives, positives, rng, resamples=2000)
+    assert actual.auc == pytest.approx(roc_auc_score(np.repeat([0, 1], 40), np.concatenate([negatives, positives])))
     drawn = rng.integers(0, 40, (2000, 40))
     difference = positives[drawn][:, :, None] - negatives[drawn][:, None, :]
     slow = ((np.sign(difference) + 1) / 2).mean(axis=(1, 2))
-    np.testing.assert_allclose([found.low, found.high], np.quantile(slow, [0.025, 0.975]), atol=5 * 0.003 * 2**0.5)
+    np.testing.assert_allclose([actual.low, actual.high], np.quantile(slow, [0.025, 0.975]), atol=5 * 0.003 * 2**0.5)
 
 
 def test_the_interval_does_not_depend_on_how_many_resamples_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     negatives, positives = np.random.default_rng(5).normal([[0], [1]], 1, (2, 40))
-    found = auc_interval(negatives, positives, np.random.default_rng(0), resamples=100)
+    actual = auc_interval(negatives, positives, np.random.default_rng(0), resamples=100)
     monkeypatch.setattr(blurring, "BLOCK", 1000)
-    assert auc_interval(negatives, positives, np.random.default_rng(0), resamples=100) == found
+    assert auc_interval(negatives, positives, np.random.default_rng(0), resamples=100) == actual
 
 
 def test_the_interval_covers_the_true_value() -> None:
@@ -101,6 +101,6 @@ def test_the_interval_covers_the_true_value() -> None:
     for _ in range(300):
         own = rng.normal(0, 0.6**0.5, 60)
         negatives, positives = (own + rng.normal(shift, 0.4**0.5, 60) for shift in (0, 1))
-        found = auc_interval(negatives, positives, rng, resamples=400)
-        covered += found.low <= norm.cdf(1 / 2**0.5) <= found.high
+        actual = auc_interval(negatives, positives, rng, resamples=400)
+        covered += actual.low <= norm.cdf(1 / 2**0.5) <= actual.high
     assert covered / 300 > 0.85

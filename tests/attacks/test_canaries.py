@@ -153,7 +153,7 @@ def test_canaries_rate_as_high_as_anybody() -> None:
     data = popular()
     rated = replace(data, ratings=np.random.default_rng(0).integers(1, 6, len(data.items)).astype(np.float32))
     made_up = draw(rated, 6, 2, np.random.default_rng(0))
-    whole = insert(rated, made_up, np.random.default_rng(1))
-    assert whole.ratings is not None
-    assert set(whole.ratings[whole.users >= data.n_users]) == {5.0}
+    ratings = insert(rated, made_up, np.random.default_rng(1))
+    assert ratings.ratings is not None
+    assert set(ratings.ratings[ratings.users >= data.n_users]) == {5.0}
     assert set(made_up.rows(N_ITEMS).unique().tolist()) == {0.0, 5.0}

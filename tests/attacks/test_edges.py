@@ -165,9 +165,9 @@ def test_lists_that_never_vary_and_differ_are_told_apart_always() -> None:
     rng = np.random.default_rng(0)
     first = np.tile(np.arange(5), (40, 1))
     for other in ([0, 1, 2, 3, 9], [1, 0, 2, 3, 4]):
-        found = list_advantage(first, np.tile(other, (40, 1)), 10, rng)
-        assert found.value == found.high == 1
-        assert found.low > 0.5
+        actual = list_advantage(first, np.tile(other, (40, 1)), 10, rng)
+        assert actual.value == actual.high == 1
+        assert actual.low > 0.5
     assert list_advantage(first, first, 10, rng).value == 0
 
 
@@ -178,8 +178,8 @@ def test_lists_of_the_same_law_are_told_apart_by_chance_alone() -> None:
     held = 0
     for _ in range(50):
         pool = rng.permutation(np.concatenate([lists(60, rng), lists(60, rng, favoured=3)]))
-        found = list_advantage(pool[:60], pool[60:], N_ITEMS, rng)
-        held += found.low <= 0 <= found.high
+        actual = list_advantage(pool[:60], pool[60:], N_ITEMS, rng)
+        held += actual.low <= 0 <= actual.high
     assert held >= 45
 
 
@@ -192,9 +192,9 @@ def test_the_attack_on_lists_finds_what_is_there() -> None:
         world = np.argsort(rng.random((2000, 20)), axis=1)[:, :5] + 1
         world[rng.random(2000) < probability, 2] = 0
         worlds.append(world)
-    found = list_advantage(*worlds, 21, rng)
-    assert found.value == pytest.approx(0.7, abs=0.07)
-    assert found.low < 0.7 < found.high
+    actual = list_advantage(*worlds, 21, rng)
+    assert actual.value == pytest.approx(0.7, abs=0.07)
+    assert actual.low < 0.7 < actual.high
 
 
 def test_of_lists_at_several_times_all_are_read() -> None:
@@ -223,8 +223,8 @@ def test_what_the_attacker_measures_itself_on_teaches_it_nothing() -> None:
     """More items than lists, one list each by chance: an attacker that saw them all would be right every time."""
     rng = np.random.default_rng(8)
     worlds = np.argsort(rng.random((2, 100, 2000)), axis=2)[:, :, :20]
-    found = list_advantage(*worlds, 2000, rng)
-    assert found.low < 0 < found.high
+    actual = list_advantage(*worlds, 2000, rng)
+    assert actual.low < 0 < actual.high
 
 
 @pytest.mark.parametrize(
@@ -257,16 +257,16 @@ def test_the_mean_over_targets_covers_the_mean_of_all_targets() -> None:
     rng = np.random.default_rng(9)
     rates = np.stack([rng.uniform(0, 1, (200, 40)), rng.uniform(0, 0.5, (200, 40))])
     true, false = rng.binomial(5, rates) / 5
-    found = [mean_advantage([Advantage(value, 0, 1, 0.5) for value in row]) for row in true - false]
-    assert 178 <= sum(mean.low <= 0.25 <= mean.high for mean in found) <= 199
-    assert found[0].value == pytest.approx((true - false)[0].mean())
-    assert found[0].optimal == 0.5
+    actual = [mean_advantage([Advantage(value, 0, 1, 0.5) for value in row]) for row in true - false]
+    assert 178 <= sum(mean.low <= 0.25 <= mean.high for mean in actual) <= 199
+    assert actual[0].value == pytest.approx((true - false)[0].mean())
+    assert actual[0].optimal == 0.5
 
 
 def test_the_mean_of_one_target_is_that_target_and_of_none_an_error() -> None:
-    one = Advantage(0.5, 0.2, 0.7)
-    assert mean_advantage([one]) == one
-    assert mean_advantage([one, Advantage(0.7, 0.6, 0.8, 0.75)]).optimal is None
+    first = Advantage(0.5, 0.2, 0.7)
+    assert mean_advantage([first]) == first
+    assert mean_advantage([first, Advantage(0.7, 0.6, 0.8, 0.75)]).optimal is None
     with pytest.raises(ValueError, match="one or more"):
         mean_advantage([])
 

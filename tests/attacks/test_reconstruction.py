@@ -67,7 +67,7 @@ def test_the_fit_equals_least_squares_user_by_user() -> None:
     """Written as least squares with K rows more, which draw to the vector that fits all users' ratings."""
     its, ridge = world(), 0.37
     known = its.published
-    found = reconstruction.fit(known, its.items, ridge).vectors
+    actual = reconstruction.fit(known, its.items, ridge).vectors
     rows = np.sqrt(ridge) * np.eye(SIZE)
     seen = its.items[known.items]
     centre = np.linalg.lstsq(np.vstack([seen, rows]), np.concatenate([known.ratings, np.zeros(SIZE)]))[0]
@@ -75,9 +75,9 @@ def test_the_fit_equals_least_squares_user_by_user() -> None:
         mine = known.users == user
         left = np.vstack([seen[mine], rows])
         right = np.concatenate([known.ratings[mine], rows @ centre])
-        assert found[user] == pytest.approx(np.linalg.lstsq(left, right)[0], rel=1e-9)
+        assert actual[user] == pytest.approx(np.linalg.lstsq(left, right)[0], rel=1e-9)
     assert not (known.users == LONELY).any()
-    assert found[LONELY] == pytest.approx(centre, rel=1e-9)
+    assert actual[LONELY] == pytest.approx(centre, rel=1e-9)
 
 
 def test_a_tiny_ridge_is_equation_10() -> None:
@@ -86,15 +86,15 @@ def test_a_tiny_ridge_is_equation_10() -> None:
     known = its.published
     keep = (known.users != 7) | (np.cumsum(known.users == 7) <= 2)  # two ratings for three dimensions
     known = replace(known, users=known.users[keep], items=known.items[keep], ratings=known.ratings[keep])
-    found = reconstruction.fit(known, its.items, 1e-7).vectors
+    actual = reconstruction.fit(known, its.items, 1e-7).vectors
     for user in range(N_USERS):
         mine = known.users == user
         if mine.sum() >= SIZE:
             plain = np.linalg.lstsq(its.items[known.items[mine]], known.ratings[mine])[0]
-            assert found[user] == pytest.approx(plain, abs=1e-4)
+            assert actual[user] == pytest.approx(plain, abs=1e-4)
     few = known.users == 7
     assert few.sum() == 2
-    assert its.items[known.items[few]] @ found[7] == pytest.approx(known.ratings[few], abs=1e-4)
+    assert its.items[known.items[few]] @ actual[7] == pytest.approx(known.ratings[few], abs=1e-4)
 
 
 def test_leaving_out_by_the_hat_matrix_equals_fitting_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,14 +102,14 @@ def test_leaving_out_by_the_hat_matrix_equals_fitting_again(monkeypatch: pytest.
     known = its.published
     monkeypatch.setattr(reconstruction, "BLOCK", 7)  # so that there are several blocks
     fitted = reconstruction.fit(known, its.items, ridge)
-    found = reconstruction.left_out(known, its.items, fitted)
+    actual = reconstruction.left_out(known, its.items, fitted)
     centre = fitted.vectors[LONELY]
-    for row in range(0, len(found), 37):
+    for row in range(0, len(actual), 37):
         mine = known.users == known.users[row]
         mine[row] = False
         seen = its.items[known.items[mine]]
         again = np.linalg.solve(seen.T @ seen + ridge * np.eye(SIZE), seen.T @ known.ratings[mine] + ridge * centre)
-        assert found[row] == pytest.approx(np.clip(again @ its.items[known.items[row]], 1, 5), rel=1e-9)
+        assert actual[row] == pytest.approx(np.clip(again @ its.items[known.items[row]], 1, 5), rel=1e-9)
 
 
 def test_the_control_equals_means_of_items_then_of_users() -> None:
@@ -127,8 +127,8 @@ def test_the_control_equals_means_of_items_then_of_users() -> None:
             rating - mean - of_item[other] for rating, other in zip(known.ratings[mine], known.items[mine], strict=True)
         ]
         expected.append(np.clip(mean + of_item[item] + sum(off) / (len(off) + damping), 1, 5))
-    found = reconstruction.public(known, its.targets, damping)
-    assert found == pytest.approx(np.array(expected), rel=1e-9)
+    actual = reconstruction.public(known, its.targets, damping)
+    assert actual == pytest.approx(np.array(expected), rel=1e-9)
     assert (known.users != LONELY).all()
 
 
@@ -136,18 +136,18 @@ def test_leaving_a_rating_out_of_the_control_equals_means_without_it() -> None:
     """All but the mean of all ratings, which keeps it."""
     its, damping = world(), 2.5
     known = its.published
-    found = reconstruction.public_left_out(known, damping)
+    actual = reconstruction.public_left_out(known, damping)
     off = known.ratings - known.ratings.mean()
 
     def of_item(item: int, without: int) -> float:
         others = (known.items == item) & (np.arange(len(off)) != without)
         return off[others].sum() / (others.sum() + damping)
 
-    for row in range(0, len(found), 61):
+    for row in range(0, len(actual), 61):
         item = of_item(known.items[row], row)
         mine = np.flatnonzero((known.users == known.users[row]) & (np.arange(len(off)) != row))
         user = sum(off[other] - of_item(known.items[other], row) for other in mine) / (len(mine) + damping)
-        assert found[row] == pytest.approx(np.clip(known.ratings.mean() + item + user, 1, 5), rel=1e-9)
+        assert actual[row] == pytest.approx(np.clip(known.ratings.mean() + item + user, 1, 5), rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1.0, 6.0])
@@ -162,7 +162,7 @@ def test_ridge_and_share_are_those_that_predict_published_ratings_best(scale: fl
         reconstruction.left_out(known, items, reconstruction.fit(known, items, ridge))
         for ridge in reconstruction.RIDGES
     ]
-    errors = [((one - truth) ** 2).mean() for one in left_out]
+    errors = [((prediction - truth) ** 2).mean() for prediction in left_out]
     assert informed.residual == pytest.approx(min(errors))
     best = left_out[int(np.argmin(errors))]
     by_share = [((share * control + (1 - share) * best - truth) ** 2).mean() for share in grid]
@@ -183,7 +183,9 @@ def test_a_submission_tells_of_its_user_what_its_derivatives_say() -> None:
             return 2 * (state[:SIZE] @ items[row] - state[SIZE]) * state[:SIZE]
 
         state, step = np.append(users[row], ratings[row]), 1e-6 * np.eye(SIZE + 1)
-        slopes = np.array([(sent(state + one) - sent(state - one)) / 2e-6 for one in step]).T  # (K, K + 1)
+        slopes = np.array(
+            [(sent(state + coordinate) - sent(state - coordinate)) / 2e-6 for coordinate in step]
+        ).T  # (K, K + 1)
         full = slopes.T @ (precisions[row][:, None] * slopes)
         full[SIZE, SIZE] += 1 / variance
         cross = full[:SIZE, SIZE]
@@ -199,22 +201,22 @@ def test_without_noise_submissions_give_ratings_away() -> None:
     its = world(n_items=600)
     informed, silence = its.informed(), np.zeros_like(its.exact)
     knowing = replace(informed, profiles=replace(informed.profiles, vectors=its.users))
-    found = reconstruction.from_submissions(knowing, its.items, its.exact, silence, drift=1e-9, rounds=1)
-    assert error(found, its) < 1e-6
-    found = reconstruction.from_submissions(informed, its.items, its.exact, silence, drift=1e-6)
+    actual = reconstruction.from_submissions(knowing, its.items, its.exact, silence, drift=1e-9, rounds=1)
+    assert error(actual, its) < 1e-6
+    actual = reconstruction.from_submissions(informed, its.items, its.exact, silence, drift=1e-6)
     known = its.targets.users != LONELY
-    assert mae(its.truth[known], found[known]) < np.abs(its.errors[known]).mean() / 4
+    assert mae(its.truth[known], actual[known]) < np.abs(its.errors[known]).mean() / 4
 
 
 def test_without_noise_a_friend_knows_a_user_as_well_as_the_system_does() -> None:
     its = world()
     informed = its.informed()
     senders = np.arange(N_USERS, dtype=np.int32)
-    found, victims = reconstruction.from_friends(informed, senders, its.users, np.zeros_like(its.users))
+    actual, victims = reconstruction.from_friends(informed, senders, its.users, np.zeros_like(its.users))
     exact = np.clip((its.users[its.targets.users] * its.items[its.targets.items]).sum(axis=1), 1, 5)
     assert victims == len(its.truth)
-    assert error(found, its) == pytest.approx(mae(its.truth, exact), abs=0.02)
-    assert error(found, its) < error(informed.guess(informed.profiles.vectors), its)
+    assert error(actual, its) == pytest.approx(mae(its.truth, exact), abs=0.02)
+    assert error(actual, its) < error(informed.guess(informed.profiles.vectors), its)
 
 
 def test_pure_noise_leaves_exactly_the_guess_from_published_ratings() -> None:
@@ -222,12 +224,12 @@ def test_pure_noise_leaves_exactly_the_guess_from_published_ratings() -> None:
     informed = its.informed()
     guess = informed.guess(informed.profiles.vectors)
     noise = np.random.default_rng(1).normal(0, 1e6, its.exact.shape)
-    found = reconstruction.from_submissions(informed, its.items, noise, np.full_like(noise, np.inf))
-    assert np.array_equal(found, guess)
+    actual = reconstruction.from_submissions(informed, its.items, noise, np.full_like(noise, np.inf))
+    assert np.array_equal(actual, guess)
     senders = np.arange(0, N_USERS, 2, dtype=np.int32)
     noise = np.random.default_rng(2).normal(0, 1e6, (len(senders), SIZE))
-    found, victims = reconstruction.from_friends(informed, senders, noise, np.full_like(noise, np.inf))
-    assert np.array_equal(found, guess)
+    actual, victims = reconstruction.from_friends(informed, senders, noise, np.full_like(noise, np.inf))
+    assert np.array_equal(actual, guess)
     assert victims == np.isin(its.targets.users, senders).sum()
 
 
@@ -239,15 +241,15 @@ def test_one_round_weighs_measurement_and_guess_by_precision() -> None:
     variances = np.repeat(rng.uniform(0.1, 2, (len(its.truth), 1)), SIZE, axis=1)
     messages = its.exact + np.sqrt(variances) * rng.normal(size=variances.shape)
     items = its.items + rng.normal(0, 0.1, its.items.shape)
-    found = reconstruction.from_submissions(informed, items, messages, variances, drift=1e-9, rounds=1)
+    actual = reconstruction.from_submissions(informed, items, messages, variances, drift=1e-9, rounds=1)
     guesses = informed.guess(informed.profiles.vectors)
     for row, (user, item) in enumerate(zip(its.targets.users, its.targets.items, strict=True)):
         vector = informed.profiles.vectors[user]
         measured = vector @ items[item] - messages[row] @ vector / (2 * vector @ vector)
-        spread = variances[row, 0] / (4 * vector @ vector)
-        weight = informed.variance / (informed.variance + spread)
+        deviation = variances[row, 0] / (4 * vector @ vector)
+        weight = informed.variance / (informed.variance + deviation)
         expected = np.clip(weight * measured + (1 - weight) * guesses[row], 1, 5)
-        assert found[row] == pytest.approx(expected, rel=1e-6)
+        assert actual[row] == pytest.approx(expected, rel=1e-6)
 
 
 def submitted(its: World, scale: float, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -261,7 +263,7 @@ def submitted(its: World, scale: float, rng: np.random.Generator) -> list[tuple[
 
 def test_weights_by_known_variances_help_and_less_noise_does() -> None:
     """Over 20 worlds, where the mean difference is many times its standard error."""
-    found = []
+    errors = []
     for seed in range(20):
         its = world(seed)
         informed, rng = its.informed(), np.random.default_rng(seed)
@@ -269,8 +271,8 @@ def test_weights_by_known_variances_help_and_less_noise_does() -> None:
         for scale in (3.0, 1.0):
             for messages, variances in submitted(its, scale, rng):
                 row.append(error(reconstruction.from_submissions(informed, its.items, messages, variances), its))
-        found.append(row)
-    tuned, averaged_loud, weighted_loud, averaged, weighted = np.array(found).T
+        errors.append(row)
+    tuned, averaged_loud, weighted_loud, averaged, weighted = np.array(errors).T
     for better, worse in (
         (weighted, averaged), (weighted_loud, averaged_loud), (averaged_loud, tuned), (averaged, averaged_loud)
     ):  # fmt: skip
@@ -311,8 +313,8 @@ def test_a_friend_who_got_nothing_useful_is_not_listened_to() -> None:
     informed = its.informed()
     senders = np.arange(N_USERS, dtype=np.int32)
     wrong = np.random.default_rng(5).permutation(its.users)
-    found, _ = reconstruction.from_friends(informed, senders, wrong, np.zeros_like(wrong))
-    assert error(found, its) <= error(informed.guess(informed.profiles.vectors), its) + 0.02
+    actual, _ = reconstruction.from_friends(informed, senders, wrong, np.zeros_like(wrong))
+    assert error(actual, its) <= error(informed.guess(informed.profiles.vectors), its) + 0.02
 
 
 def test_users_without_friends_keep_their_guess() -> None:
@@ -320,14 +322,14 @@ def test_users_without_friends_keep_their_guess() -> None:
     informed = its.informed()
     guess = informed.guess(informed.profiles.vectors)
     senders = np.array([1, 2, LONELY], np.int32)
-    found, victims = reconstruction.from_friends(informed, senders, its.users[senders], np.zeros((3, SIZE)))
+    actual, victims = reconstruction.from_friends(informed, senders, its.users[senders], np.zeros((3, SIZE)))
     has = np.isin(its.targets.users, senders)
     assert victims == has.sum() > 0
-    assert np.array_equal(found[~has], guess[~has])
-    assert not np.array_equal(found[has], guess[has])
+    assert np.array_equal(actual[~has], guess[~has])
+    assert not np.array_equal(actual[has], guess[has])
     nobody = np.empty(0, np.int32)
-    found, victims = reconstruction.from_friends(informed, nobody, np.empty((0, SIZE)), np.empty((0, SIZE)))
-    assert np.array_equal(found, guess)
+    actual, victims = reconstruction.from_friends(informed, nobody, np.empty((0, SIZE)), np.empty((0, SIZE)))
+    assert np.array_equal(actual, guess)
     assert victims == 0
 
 

@@ -23,8 +23,8 @@ def test_what_is_released_keeps_what_its_ledger_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
-    found = record(name, auditor(name)(1), corrected(len(AUDITS)))
-    assert (found["verdict"], found["epsilon_accounted"], found["fault"]) == ("refuted", None, False)
+    actual = record(name, auditor(name)(1), corrected(len(AUDITS)))
+    assert (actual["verdict"], actual["epsilon_accounted"], actual["fault"]) == ("refuted", None, False)
 
 
 @pytest.mark.parametrize("name", COINS)

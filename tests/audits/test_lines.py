@@ -31,13 +31,13 @@ def test_every_private_line_has_an_audit_or_a_reason(suite: str) -> None:
     released = [(name, ()) for name in names(suite, params) if name in ALWAYS]
     for system in results.systems:
         experiment = params.suites[suite].experiments[system.experiment]
-        private = [one for one in system.spent if audits.private(one.entry)]
+        private = [spent for spent in system.spent if audits.private(spent.entry)]
         for (setting, *_), entry in {
-            (one.setting, one.entry.mechanism, one.entry.observer): one.entry for one in private
+            (spent.setting, spent.entry.mechanism, spent.entry.observer): spent.entry for spent in private
         }.items():
             own = of_model(experiment.model, experiment.settings().get(setting, {}))
             jobs = [*released, *((name, tuple(sorted(own[name].items())) if name in SHARED else ()) for name in own)]
-            audited = {(one.mechanism, one.observer) for one in (entry_of(*job) for job in jobs)}
+            audited = {(entry.mechanism, entry.observer) for entry in (entry_of(*job) for job in jobs)}
             reason = audits.reason(results, entry)
             assert (entry.mechanism, entry.observer) in audited or reason not in ("", audits.UNSAID), (
                 f"{system.name}, {setting}: {entry.mechanism}, {entry.observer}"

@@ -19,10 +19,10 @@ def test_the_statistic_is_normal_and_lies_as_far_apart_as_the_visit_moves_what_b
     """√(8 R) C/σ standard deviations; mean, variance and law are each off by chance 1e-5 or less where right."""
     model, samples = sessions.aggregates(accounting, 0, N, 3.0, 1e-5, 3)  # type: ignore[arg-type]
     assert model.releases == (3 if accounting == "published" else releases)
-    spread, tolerance = model.sigma * math.sqrt(2 * releases), stats.norm.isf(5e-6)
+    deviation, tolerance = model.sigma * math.sqrt(2 * releases), stats.norm.isf(5e-6)
     for world, sign in zip(samples, (1, -1), strict=True):
-        assert world.mean() == pytest.approx(sign * 2 * releases, abs=tolerance * spread / N**0.5)
-        assert world.std() == pytest.approx(spread, rel=tolerance / (2 * N) ** 0.5)
+        assert world.mean() == pytest.approx(sign * 2 * releases, abs=tolerance * deviation / N**0.5)
+        assert world.std() == pytest.approx(deviation, rel=tolerance / (2 * N) ** 0.5)
         assert stats.kstest((world - world.mean()) / world.std(), "norm").pvalue > 1e-5
     assert abs(np.corrcoef(*samples)[0, 1]) < tolerance / N**0.5  # worlds share no noise
 

@@ -52,7 +52,9 @@ def measure(name: str, scale: float, folder: Path) -> None:
         "format": format_,
         "read": read,
     }
-    options = next(one["options"] for one in params["processed"].values() if one["protocol"] == protocol)
+    options = next(
+        processed["options"] for processed in params["processed"].values() if processed["protocol"] == protocol
+    )
     params["processed"][name] = {"dataset": name, "protocol": protocol, "options": options | changes(name, scale)}
     params["suites"] = {}
     (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")

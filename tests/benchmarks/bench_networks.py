@@ -94,14 +94,14 @@ def measure(name: str, n_users: int) -> None:
         plain.fit(replace(data, word_vectors=None), rng=rng).embed()
         seconds = time.perf_counter() - began
     elif name != "data":
-        whole: NetworkData | PairData = data
+        networks: NetworkData | PairData = data
         if name == "crogcn":
             first = rng.standard_normal((n_users, 128), np.float32)
             anchors = np.stack([np.arange(n_users // 2, dtype=np.int32)] * 2, axis=1)
-            whole = PairData((data, network(n_users, rng)), anchors, (first, first[::-1].copy()))
+            networks = PairData((data, network(n_users, rng)), anchors, (first, first[::-1].copy()))
         cls: Any = {"rgcn": RGCN, "crogcn": CroGCN, "sne": SNE}[name]
         model = cls(cls.Config.model_validate(epoch))
-        seconds, per = few_steps(model, whole, rng), "step"
+        seconds, per = few_steps(model, networks, rng), "step"
         model.embed()
     held = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
     print(f"{name:10} {n_users:10,} users {seconds:8.2f} s/{per:4} {int(held[1]) / 1024**2:6.2f} GiB", flush=True)  # type: ignore[index]

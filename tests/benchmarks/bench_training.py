@@ -95,11 +95,11 @@ def built(name: str, params: Params, **override: object) -> tuple[Recommender, s
 def every_model(interactions: TrainingData, params: Params) -> None:
     """Print seconds per epoch, or per fit where there are no epochs, of every registered model."""
     for name in MODELS:
-        found = built(name, params, epochs=REPEATS + 1)
-        if found is None:
+        result = built(name, params, epochs=REPEATS + 1)
+        if result is None:
             print(f"{name:34} no experiment of suite {SUITE!r} in params.yaml")
             continue
-        model, experiment = found
+        model, experiment = result
         if isinstance(model, EpochModel):
             clock = Clock()
             model.fit(interactions, rng=np.random.default_rng(0), progress=clock)
@@ -133,10 +133,10 @@ def against_implicit(interactions: TrainingData, params: Params) -> None:
     `implicit` takes a step of plain gradient descent per triple in compiled code and drops triples whose negative the
     user has; BPR here draws such negatives again, and takes a step of Adam per batch.
     """
-    found = built("bpr", params, epochs=1)
-    if found is None:
+    result = built("bpr", params, epochs=1)
+    if result is None:
         return
-    ours = found[0].fit(interactions, rng=np.random.default_rng(0))
+    ours = result[0].fit(interactions, rng=np.random.default_rng(0))
     assert isinstance(ours, BPR)
     config = ours.config
     ones = np.ones(N_INTERACTIONS, np.float32)

@@ -11,9 +11,9 @@ def matrix(interactions: pl.DataFrame, n_items: int | None = None) -> NDArray[np
     top = counts["item"].head(len(counts) if n_items is None else n_items)
     rows = interactions.filter(pl.col("item").is_in(top.implode()))
     users, items = (rows[name].rank("dense").to_numpy() - 1 for name in ("user", "item"))
-    found = np.zeros((users.max() + 1, items.max() + 1))
-    found[users, items] = 1
-    return found
+    preferences = np.zeros((users.max() + 1, items.max() + 1))
+    preferences[users, items] = 1
+    return preferences
 
 
 def recalls(has: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -30,8 +30,8 @@ def recalls(has: NDArray[np.float64]) -> tuple[float, float, float]:
 
     def recall(scores: NDArray[np.float64]) -> float:
         top = np.argsort(np.where(train > 0, np.inf, -scores), axis=1)[:, :10]
-        found = np.take_along_axis(held, top, axis=1).sum(axis=1)
-        return float((found / np.clip(held.sum(axis=1), 1, 10)).mean())
+        hits = np.take_along_axis(held, top, axis=1).sum(axis=1)
+        return float((hits / np.clip(held.sum(axis=1), 1, 10)).mean())
 
     popularity = np.broadcast_to(train.sum(axis=0), train.shape)
     return recall(train @ weights), recall(popularity), recall(rng.random(train.shape))

@@ -68,8 +68,8 @@ def test_labels_arrive_as_lists(tmp_path: Path) -> None:
 
 def test_an_occupation_is_its_number_several_or_missing() -> None:
     lists = pl.DataFrame({"list": [[0, 0, 1], [1, 0, 1], None, [1, 0, 0]]})
-    found = lists.select(occupation(pl.col("list"))).to_series().to_list()
-    assert found == ["2", "several", None, "0"]
+    actual = lists.select(occupation(pl.col("list"))).to_series().to_list()
+    assert actual == ["2", "several", None, "0"]
     assert occupation_feature(3).categories == ("0", "1", "2", "several", "unknown")
 
 

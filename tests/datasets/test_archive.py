@@ -44,9 +44,9 @@ def test_only_wanted_members_are_unpacked_under_their_base_names(tmp_path: Path,
 
 
 def test_zips_cut_anywhere_are_refused_as_truncated(tmp_path: Path, folder: Path) -> None:
-    whole = packed(tmp_path / "a.zip", ("d/u.data", os.urandom(5000))).read_bytes()
-    for length in (0, 10, 2000, len(whole) - 30, len(whole) - 1):
-        (tmp_path / "cut.zip").write_bytes(whole[:length])
+    content = packed(tmp_path / "a.zip", ("d/u.data", os.urandom(5000))).read_bytes()
+    for length in (0, 10, 2000, len(content) - 30, len(content) - 1):
+        (tmp_path / "cut.zip").write_bytes(content[:length])
         refused(tmp_path / "cut.zip", folder, "truncated or corrupt")
 
 

@@ -52,9 +52,9 @@ def test_the_release_with_times_has_every_row_as_published(folder: Path) -> None
     raw = converted(folder)
     assert raw.schema.tables == ("interactions", "social")
     assert (raw.schema.time, raw.schema.unrated, raw.schema.features) == ("seconds", 0, ())
-    found = raw.scan("interactions").collect()
-    assert found.columns == ["user", "item", "rating", "timestamp", "category", "helpfulness"]
-    assert found.rows() == [
+    actual = raw.scan("interactions").collect()
+    assert actual.columns == ["user", "item", "rating", "timestamp", "category", "helpfulness"]
+    assert actual.rows() == [
         (1, 10, 5.0, 959670000, 3, 2),
         (2, 10, 0.0, 959670001, 3, 1),
         (1, 10, 4.0, 959670002, 3, 7),
@@ -119,14 +119,14 @@ def test_a_file_that_is_not_the_published_one_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize("release", ["plain", "timestamps"])
 def test_the_real_files(mirror: Path, folder: Path, release: str) -> None:
     raw = real(mirror, folder, release)
-    found = raw.scan("interactions").collect()
-    assert len(found) == 284_086
-    assert found.select(pl.col("user", "item").n_unique()).row(0) == (7_375, 105_114)
-    assert found["rating"].value_counts(sort=True).rows()[-1] == (0.0, 34)
-    assert len(found) - found.select("user", "item").n_unique() == 1_436
+    actual = raw.scan("interactions").collect()
+    assert len(actual) == 284_086
+    assert actual.select(pl.col("user", "item").n_unique()).row(0) == (7_375, 105_114)
+    assert actual["rating"].value_counts(sort=True).rows()[-1] == (0.0, 34)
+    assert len(actual) - actual.select("user", "item").n_unique() == 1_436
     assert raw.scan("social").collect().shape == (111_781, 3)
     times = {"plain": (None, None), "timestamps": (959_670_000, 1_302_591_600)}
-    assert found.select(low=pl.col("timestamp").min(), high=pl.col("timestamp").max()).row(0) == times[release]
+    assert actual.select(low=pl.col("timestamp").min(), high=pl.col("timestamp").max()).row(0) == times[release]
 
 
 def test_the_ids_of_trust_are_those_of_the_ratings(mirror: Path, folder: Path) -> None:

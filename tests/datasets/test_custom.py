@@ -87,9 +87,9 @@ def test_every_column_that_is_named_arrives(folder: Path) -> None:
     raw = converted(folder)
     assert raw.schema.tables == ("interactions", "social", "users")
     assert (raw.schema.time, raw.schema.scale and raw.schema.scale.levels[:2]) == ("seconds", (1, 1.5))
-    found = raw.scan("interactions").collect()
-    assert found.schema == {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
-    assert found.rows() == [
+    actual = raw.scan("interactions").collect()
+    assert actual.schema == {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}
+    assert actual.rows() == [
         (7, 10, 5.0, 881250949), (8, 10, 3.5, 881250950), (7, 20, 1.0, 881250951), (7, 10, 4.0, 881250952),
     ]  # fmt: skip
     assert raw.scan("users").collect().rows() == [(7, 24.0, "F"), (8, 53.0, None), (9, 31.0, "M")]
@@ -105,10 +105,10 @@ def test_parquet_gives_the_same_tables_as_text(folder: Path) -> None:
     for name in FILES:
         pl.read_csv(folder / f"{name}.csv").write_parquet(folder / f"{name}.parquet")
         (folder / f"{name}.csv").unlink()
-    found = converted(folder, separator=None)
-    assert found.schema == expected.schema
+    actual = converted(folder, separator=None)
+    assert actual.schema == expected.schema
     for name, table in tables.items():
-        assert found.scan(name).collect().equals(table)
+        assert actual.scan(name).collect().equals(table)
 
 
 def test_the_order_of_columns_and_files_of_other_kinds_change_nothing(folder: Path) -> None:
@@ -139,9 +139,9 @@ def test_ids_that_turn_to_text_late_are_text_from_the_start(folder: Path, monkey
     ids = [*map(str, range(35)), "x35", *map(str, range(36, 50))]
     table = pl.DataFrame({"who": ids, "what": range(50), "stars": 3, "when": range(50)})
     table.write_parquet(folder / "interactions.parquet")
-    found = converted(folder, **changes).scan("interactions").collect()
-    assert found["user"].to_list() == ids
-    assert found["item"].to_list() == list(range(50))
+    actual = converted(folder, **changes).scan("interactions").collect()
+    assert actual["user"].to_list() == ids
+    assert actual["item"].to_list() == list(range(50))
 
 
 def test_links_without_a_kind_are_all_of_one(folder: Path) -> None:
@@ -154,9 +154,9 @@ def test_without_ratings_and_times_the_rows_remain(folder: Path, time: str) -> N
     columns = {"user": "who", "item": "what", "rating": None, "timestamp": None}
     raw = converted(folder, interactions=columns, rating_scale=None, time=time, **alone(folder))
     assert (raw.schema.scale, raw.schema.time, raw.schema.features) == (None, time, ())
-    found = raw.scan("interactions").collect()
-    assert found["rating"].null_count() == found["timestamp"].null_count() == 4
-    assert time == "none" or found["position"].to_list() == [0, 1, 2, 3]
+    actual = raw.scan("interactions").collect()
+    assert actual["rating"].null_count() == actual["timestamp"].null_count() == 4
+    assert time == "none" or actual["position"].to_list() == [0, 1, 2, 3]
 
 
 def test_the_place_in_a_parquet_file_is_counted_across_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

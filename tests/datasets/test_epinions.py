@@ -53,9 +53,9 @@ def test_slots_are_columns_and_no_times(folder: Path) -> None:
     save(folder)
     raw = converted(folder)
     assert (raw.schema.time, raw.schema.unrated, raw.schema.tables) == ("none", 0, ("interactions", "social"))
-    found = raw.scan("interactions").collect()
-    assert found.columns == ["user", "item", "rating", "timestamp", "category", "helpfulness", "slot"]
-    assert found.rows() == [
+    actual = raw.scan("interactions").collect()
+    assert actual.columns == ["user", "item", "rating", "timestamp", "category", "helpfulness", "slot"]
+    assert actual.rows() == [
         (1, 10, 5.0, None, 3, 2, 11),
         (2, 10, 4.0, None, 3, 1, 1),
         (1, 10, 4.0, None, 3, 5, 1),
@@ -109,12 +109,12 @@ def test_the_plain_ratings_have_to_be_placed_by_hand(mirror: Path, folder: Path)
 def test_the_real_files(mirror: Path, folder: Path) -> None:
     obtain(folder, places(folder, mirror), ObtainOptions(release="timestamps"))
     raw = converted(folder)
-    found, trust = raw.scan("interactions").collect(), raw.scan("social").collect()
-    assert len(found) == 922_267
-    assert found.select(pl.col("user", "item").n_unique()).row(0) == (22_164, 296_277)
-    assert len(found) - found.select("user", "item").n_unique() == 9_826
-    assert found.select(low=pl.col("rating").min(), high=pl.col("rating").max()).row(0) == (1, 5)
-    assert found["slot"].unique().sort().to_list() == list(range(1, 12))
+    actual, trust = raw.scan("interactions").collect(), raw.scan("social").collect()
+    assert len(actual) == 922_267
+    assert actual.select(pl.col("user", "item").n_unique()).row(0) == (22_164, 296_277)
+    assert len(actual) - actual.select("user", "item").n_unique() == 9_826
+    assert actual.select(low=pl.col("rating").min(), high=pl.col("rating").max()).row(0) == (1, 5)
+    assert actual["slot"].unique().sort().to_list() == list(range(1, 12))
     assert len(trust) == 300_548
     assert trust.filter(pl.col("source") == pl.col("target")).height == 155
     assert len(trust) - trust.select("source", "target").n_unique() == 457

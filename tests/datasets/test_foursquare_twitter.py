@@ -101,11 +101,11 @@ def test_every_value_arrives(folder: Path) -> None:
 def test_sensitive_attributes_are_said_to_be_where_they_are_known(folder: Path) -> None:
     raw = converted(folder)
     features = {name: raw.network(name).schema.features for name in raw.schema.networks}
-    assert [one.name for one in features["foursquare"] if one.sensitive] == ["gender", "occupation"]
-    assert all(one.unknown == "unknown" for one in features["foursquare"] if one.sensitive)
-    assert not [one.name for one in features["twitter"] if one.sensitive]
+    assert [feature.name for feature in features["foursquare"] if feature.sensitive] == ["gender", "occupation"]
+    assert all(feature.unknown == "unknown" for feature in features["foursquare"] if feature.sensitive)
+    assert not [feature.name for feature in features["twitter"] if feature.sensitive]
     assert raw.network("foursquare").schema.labels == LABELS
-    assert {(one.low, one.high) for one in features["twitter"][:32]} == {(0, 1)}
+    assert {(feature.low, feature.high) for feature in features["twitter"][:32]} == {(0, 1)}
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_a_bad_row_is_named(folder: Path, name: str, change: dict[str, list[obje
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_file_that_is_no_table_is_named(folder: Path, name: str) -> None:
-    whole = (folder / name).read_bytes()
+    content = (folder / name).read_bytes()
     SMALL[name].clear().write_parquet(folder / name)
     refused(folder, f"{name}: has no rows")
     (folder / name).write_bytes(b"")
     refused(folder, f"{name}: not a readable Parquet file")
-    (folder / name).write_bytes(whole[: len(whole) // 2])
+    (folder / name).write_bytes(content[: len(content) // 2])
     refused(folder, f"{name}: not a readable Parquet file")
     (folder / name).write_bytes(bytes(range(256)) * 20)
     refused(folder, f"{name}: not a readable Parquet file")

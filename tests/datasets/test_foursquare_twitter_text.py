@@ -123,8 +123,8 @@ def test_simhash_is_of_the_name_and_of_the_screen_name(folder: Path) -> None:
         ("foursquare", ["Ada Ex/ample", "Bob Inv\u00e9nted", "Zed Shortrow", None]),
         ("twitter", ["adaex", "cy_cy"]),
     ):
-        found = raw.network(network).scan("users").select("^simhash_.*$").collect()
-        assert sorted(found.rows(), key=str) == sorted(simhash(pl.Series(names)).rows(), key=str)
+        actual = raw.network(network).scan("users").select("^simhash_.*$").collect()
+        assert sorted(actual.rows(), key=str) == sorted(simhash(pl.Series(names)).rows(), key=str)
 
 
 def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> None:

@@ -110,9 +110,9 @@ def test_memory_grows_with_people_and_edges_and_not_with_their_product() -> None
         tracemalloc.start()
         some = populate(np.random.default_rng(0), n, [1] * 4, community_size=60)
         follow(np.random.default_rng(0), some, n_edges, reciprocity=0.4)
-        found = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return peak
 
     assert peak(100_000, 400_000) < 12 * peak(10_000, 40_000)
     assert peak(100_000, 400_000) < 100 << 20
@@ -180,9 +180,9 @@ def test_two_networks_share_as_many_people_as_asked_for_and_a_persons_place_tell
 ) -> None:
     first, second = population.members
     assert (len(np.unique(first)), len(np.unique(second)), len(population.people)) == (3000, 2500, 4000)
-    _, one, two = np.intersect1d(first, second, return_indices=True)
-    assert len(one) == 1500
-    assert abs(np.corrcoef(one, two)[0, 1]) < 0.1
+    _, rows, columns = np.intersect1d(first, second, return_indices=True)
+    assert len(rows) == 1500
+    assert abs(np.corrcoef(rows, columns)[0, 1]) < 0.1
 
 
 def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gender(population: Population) -> None:

@@ -108,11 +108,11 @@ def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
     folder.mkdir()
     obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
     raw = converted(folder)
-    found = {
+    actual = {
         name: (raw.network(name).scan("users").collect().height, raw.network(name).scan("social").collect().height)
         for name in raw.schema.networks
     }
-    assert found == {"foursquare": (5_313, 76_972), "twitter": (5_120, 164_919)}
+    assert actual == {"foursquare": (5_313, 76_972), "twitter": (5_120, 164_919)}
     anchors = raw.scan("anchors").collect()
     assert anchors.height == 1_609
     training = anchors.select(pl.col("^train_.*$").sum()).row(0)

@@ -158,20 +158,20 @@ def test_a_missing_file_is_named(path: Path) -> None:
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_file_cut_anywhere_is_refused(path: Path, compressed: bool) -> None:
     save(path, compressed=compressed)
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
         refused(path, "is truncated or corrupt|is not a .mat file|not among its variables")
 
 
 @pytest.mark.parametrize("compressed", [True, False])
 def test_flipped_bytes_never_end_in_anything_but_a_refusal_or_a_table(path: Path, compressed: bool) -> None:
     save(path, compressed=compressed)
-    whole, rng = np.frombuffer(path.read_bytes(), dtype=np.uint8), np.random.default_rng(0)
+    content, rng = np.frombuffer(path.read_bytes(), dtype=np.uint8), np.random.default_rng(0)
     refusals = 0
     for _ in range(400):
-        broken = whole.copy()
-        broken[rng.integers(128, len(whole), 3)] = rng.integers(0, 256, 3)
+        broken = content.copy()
+        broken[rng.integers(128, len(content), 3)] = rng.integers(0, 256, 3)
         path.write_bytes(broken.tobytes())
         try:
             read_matrix(path, "rating", COLUMNS)

@@ -49,9 +49,9 @@ def test_windows_line_ends_and_a_missing_last_one_change_nothing(folder: Path) -
     expected = read(folder)
     for name, content in SMALL.items():
         (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode("latin-1"))
-    found = read(folder)
-    assert found.ratings.equals(expected.ratings)
-    assert found.items.equals(expected.items)
+    actual = read(folder)
+    assert actual.ratings.equals(expected.ratings)
+    assert actual.items.equals(expected.items)
 
 
 @pytest.mark.parametrize(

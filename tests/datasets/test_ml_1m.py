@@ -69,8 +69,8 @@ def test_every_code_of_the_readme_has_its_category(folder: Path) -> None:
     people = [(age, code) for age in AGES for code in range(21)]
     lines = [f"{user}::F::{age}::{code}::0" for user, (age, code) in enumerate(people, start=1)]
     (folder / "users.dat").write_text("\n".join(lines))
-    found = rows(converted(folder), "users", "age", "occupation")
-    assert found == [(AGES[age], OCCUPATIONS[code]) for age, code in people]
+    actual = rows(converted(folder), "users", "age", "occupation")
+    assert actual == [(AGES[age], OCCUPATIONS[code]) for age, code in people]
 
 
 def test_without_time_stamps_the_order_of_lines_is_the_time_if_asked_for(folder: Path) -> None:
@@ -98,9 +98,9 @@ def test_line_ends_and_encoding_of_a_copy_change_nothing(folder: Path) -> None:
     tables = {name: expected.scan(name).collect() for name in expected.schema.tables}
     for name, content in SMALL.items():
         (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode("utf-8"))
-    found = converted(folder)
+    actual = converted(folder)
     for name, table in tables.items():
-        assert found.scan(name).collect().equals(table)
+        assert actual.scan(name).collect().equals(table)
 
 
 def test_the_order_of_lines_changes_nothing_but_the_order_of_rows(folder: Path) -> None:
@@ -109,9 +109,9 @@ def test_the_order_of_lines_changes_nothing_but_the_order_of_rows(folder: Path) 
     tables = {name: expected.scan(name).collect().sort(key) for name, key in keys.items()}
     for name, content in SMALL.items():
         (folder / name).write_bytes("\n".join(reversed(content.splitlines())).encode("latin-1"))
-    found = converted(folder)
+    actual = converted(folder)
     for name, key in keys.items():
-        assert found.scan(name).collect().sort(key).equals(tables[name])
+        assert actual.scan(name).collect().sort(key).equals(tables[name])
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,9 @@ def test_anchor_users_have_similar_names_but_seldom_equal_ones(raw: RawTables) -
         return raw.network(network).scan("users").select("^simhash_.*$").collect().to_numpy()
 
     source, target = raw.scan("anchors").collect().to_numpy().T
-    one, two = hashes("foursquare")[source], hashes("twitter")[target]
-    apart = (one != two).sum(axis=1)
-    assert np.median(apart) < 10 < 13 < np.median((one != np.roll(two, 1, axis=0)).sum(axis=1))
+    first, second = hashes("foursquare")[source], hashes("twitter")[target]
+    apart = (first != second).sum(axis=1)
+    assert np.median(apart) < 10 < 13 < np.median((first != np.roll(second, 1, axis=0)).sum(axis=1))
     assert (apart == 0).mean() < 0.4
     assert (apart > 12).mean() > 0.05
 

@@ -61,8 +61,8 @@ def rated(tables: dict[str, pl.DataFrame]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_small_replica_is_read_as_the_real_one_is(tmp_path: Path, layout: str) -> None:
-    found = converted(tmp_path, layout, 0.002)
-    ratings = found["interactions"]
+    actual = converted(tmp_path, layout, 0.002)
+    ratings = actual["interactions"]
     assert {file.name for file in (tmp_path / "raw").iterdir()} == FILES[layout]
     assert (*ratings.select(pl.col("user", "item").n_unique()).row(0), len(ratings)) == sizes(options(layout, 0.002))
     assert ratings.group_by("user").len()["len"].min() >= 20
@@ -78,9 +78,9 @@ def test_at_scale_one_the_sizes_are_the_published_ones(layout: str) -> None:
 
 
 def test_movielens_100k_at_scale_one(tmp_path: Path) -> None:
-    found = converted(tmp_path, "ml-100k", 1.0)
-    ratings = found["interactions"]
-    assert (len(ratings), len(found["users"]), len(found["items"])) == (100_000, 943, 1_682)
+    actual = converted(tmp_path, "ml-100k", 1.0)
+    ratings = actual["interactions"]
+    assert (len(ratings), len(actual["users"]), len(actual["items"])) == (100_000, 943, 1_682)
     counts = np.sort(ratings.group_by("item").len()["len"].to_numpy())
     assert counts[-168:].sum() / 100_000 == pytest.approx(0.427, abs=0.06)  # the published share of the top tenth
     activity = ratings.group_by("user").len()["len"]
@@ -101,9 +101,9 @@ def test_levels_have_the_published_shares(tmp_path: Path, layout: str) -> None:
 
 def test_large_replicas_are_made_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica_movielens, "BLOCK", 3_000)
-    found = converted(tmp_path, "ml-latest-small", 0.2)["interactions"]
-    assert len(found) == sizes(options("ml-latest-small", 0.2))[2]
-    assert found.equals(found.sort("user", "item"))
+    actual = converted(tmp_path, "ml-latest-small", 0.2)["interactions"]
+    assert len(actual) == sizes(options("ml-latest-small", 0.2))[2]
+    assert actual.equals(actual.sort("user", "item"))
 
 
 def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def test_a_small_replica_is_read_as_the_real_one_is(folder: Path, tables: dict[s
     ratings = tables["interactions"]
     names = {f"combined_data_{number}.txt" for number in range(1, 5)} | {"movie_titles.csv", "NOTE"}
     assert {file.name for file in folder.iterdir()} == names
-    found = (*ratings.select(pl.col("user", "item").n_unique()).row(0), len(ratings))
-    assert found == sizes(options(0.002)) == (960, 3_758, 200_961)
+    actual = (*ratings.select(pl.col("user", "item").n_unique()).row(0), len(ratings))
+    assert actual == sizes(options(0.002)) == (960, 3_758, 200_961)
     first, last = ((day - FIRST_DAY.fromordinal(719_163)).days * 86_400 for day in (FIRST_DAY, LAST_DAY))
     assert ratings["timestamp"].is_between(first, last).all()
 

@@ -64,8 +64,8 @@ def test_actions_ages_and_genders_have_the_published_shares(tables: dict[str, pl
     np.testing.assert_allclose(actions, np.array(replica_tmall.ACTIONS) / replica_tmall.ROWS, atol=0.001)
     people = pl.read_csv(folder / "user_info_format1.csv")
     for column, counts in (("age_range", replica_tmall.AGES), ("gender", replica_tmall.GENDERS)):
-        found = [(people[column] == number).sum() / len(people) for number in range(len(counts))]
-        np.testing.assert_allclose(found, np.array(counts) / replica_tmall.USERS, atol=0.025)
+        actual = [(people[column] == number).sum() / len(people) for number in range(len(counts))]
+        np.testing.assert_allclose(actual, np.array(counts) / replica_tmall.USERS, atol=0.025)
         blank = people[column].null_count() / len(people)
         assert blank == pytest.approx(1 - sum(counts) / replica_tmall.USERS, abs=0.005)
         assert blank > 0

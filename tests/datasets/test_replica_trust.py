@@ -102,10 +102,10 @@ def test_users_rate_as_those_whom_they_trust_beyond_what_product_and_user_explai
     _, rated, residual, edges, chance = social
 
     def correlation(pairs: NDArray[np.int64]) -> float:
-        one, two = residual[pairs[:, 0]], residual[pairs[:, 1]]
+        first, second = residual[pairs[:, 0]], residual[pairs[:, 1]]
         both = rated[pairs[:, 0]].multiply(rated[pairs[:, 1]])
-        spread = np.sqrt(one.multiply(one).multiply(both).sum() * two.multiply(two).multiply(both).sum())
-        return float(one.multiply(two).sum() / spread)
+        deviation = np.sqrt(first.multiply(first).multiply(both).sum() * second.multiply(second).multiply(both).sum())
+        return float(first.multiply(second).sum() / deviation)
 
     assert correlation(edges) > 0.1
     assert correlation(edges) > correlation(chance) + 0.05

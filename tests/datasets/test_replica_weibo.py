@@ -53,8 +53,8 @@ def test_at_scale_1_it_has_the_papers_sizes(raw: RawTables) -> None:
 
 
 def test_an_anchor_user_has_one_id_similar_names_and_one_gender(folder: Path) -> None:
-    one, two = (pl.read_csv(folder / f"user_info{k}.csv", infer_schema=False) for k in (1, 2))
-    both = one.join(two, on="_id", validate="1:1")
+    left, right = (pl.read_csv(folder / f"user_info{k}.csv", infer_schema=False) for k in (1, 2))
+    both = left.join(right, on="_id", validate="1:1")
     assert len(both) == 2_969
     assert 0.01 < (both["NickName"] == both["NickName_right"]).mean() < 0.3
     first, other = both["NickName"].str.slice(0, 4), both["NickName_right"].str.slice(0, 4)

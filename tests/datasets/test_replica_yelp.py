@@ -149,15 +149,15 @@ def test_taste_is_personal_so_a_model_of_items_beats_popularity(
 
 def test_friends_live_near_one_another_and_all_members_have_one() -> None:
     people = some_people(np.random.default_rng(1), 5_000)
-    one, other = friendships(np.random.default_rng(2), people, 3_000, 20_000)
-    assert len(one) == 20_000
-    assert (one != other).all()
-    assert len(np.unique(np.minimum(one, other) * 5_000 + np.maximum(one, other))) == 20_000
-    assert len(np.unique([one, other])) == 3_000
-    near = (people.home[one] == people.home[other]).mean()
+    first, second = friendships(np.random.default_rng(2), people, 3_000, 20_000)
+    assert len(first) == 20_000
+    assert (first != second).all()
+    assert len(np.unique(np.minimum(first, second) * 5_000 + np.maximum(first, second))) == 20_000
+    assert len(np.unique([first, second])) == 3_000
+    near = (people.home[first] == people.home[second]).mean()
     by_chance = (np.bincount(people.home) ** 2).sum() / 5_000**2
     assert near > 0.5 > 2 * by_chance
-    sources, targets = both_ways((one, other))
+    sources, targets = both_ways((first, second))
     pairs = set(zip(sources.tolist(), targets.tolist(), strict=True))
     assert len(pairs) == 40_000
     assert all((target, source) in pairs for source, target in pairs)

@@ -43,10 +43,10 @@ def test_popularity_falls_by_the_factor_asked_for_and_is_exact_to_add(rng: np.ra
 
 @pytest.mark.parametrize(("total", "most"), [(2_000, 2), (40_000, 900), (899_000, 900), (900_000, 900), (1_000, 900)])
 def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, most: int) -> None:
-    found = activity(rng, 1_000, total, least=1, most=most, sigma=1.2)
-    assert found.sum() == total
-    assert found.min() >= 1
-    assert found.max() <= most
+    actual = activity(rng, 1_000, total, least=1, most=most, sigma=1.2)
+    assert actual.sum() == total
+    assert actual.min() >= 1
+    assert actual.max() <= most
 
 
 def test_activity_has_a_log_normal_tail(rng: np.random.Generator) -> None:
@@ -70,21 +70,21 @@ def test_what_is_allotted_is_in_proportion_up_to_the_most(rng: np.random.Generat
 
 
 def test_ids_have_gaps_and_end_with_the_last(rng: np.random.Generator) -> None:
-    found = ids(rng, 50, 80)
-    assert len(found) == 50
-    assert found[0] >= 1
-    assert found[-1] == 80
-    assert (np.diff(found) > 0).all()
-    assert (np.diff(found) > 1).any()
+    actual = ids(rng, 50, 80)
+    assert len(actual) == 50
+    assert actual[0] >= 1
+    assert actual[-1] == 80
+    assert (np.diff(actual) > 0).all()
+    assert (np.diff(actual) > 1).any()
     assert ids(rng, 5, 5).tolist() == [1, 2, 3, 4, 5]
 
 
 def test_choices_follow_the_weights_of_their_row(rng: np.random.Generator) -> None:
     weights = np.array([[1.0, 0.0, 3.0], [5.0, 4.0, 1.0]])
     rows = np.repeat([1, 0], [30_000, 20_000])
-    found = choose(rng, integer_weights(weights), rows)
+    actual = choose(rng, integer_weights(weights), rows)
     for row, number in ((0, 20_000), (1, 30_000)):
-        counts = np.bincount(found[rows == row], minlength=3)
+        counts = np.bincount(actual[rows == row], minlength=3)
         assert (counts[weights[row] == 0] == 0).all()
         some = weights[row] > 0
         expected = number * weights[row] / weights[row].sum()
@@ -105,12 +105,12 @@ def test_pairs_are_distinct_and_as_many_as_asked_for(rng: np.random.Generator) -
     items = strata(rng, 200, 5)
     quota = np.concatenate([rng.integers(0, 60, 500), [200, 199, 1, 0]])
     sure = everything_once(rng, 200, quota)
-    users, found = draw_pairs(rng, np.exp(rng.standard_normal((len(quota), 5))), items, quota, sure)
+    users, actual = draw_pairs(rng, np.exp(rng.standard_normal((len(quota), 5))), items, quota, sure)
     assert (np.bincount(users, minlength=len(quota)) == quota).all()
-    pairs = set(zip(users.tolist(), found.tolist(), strict=True))
+    pairs = set(zip(users.tolist(), actual.tolist(), strict=True))
     assert len(pairs) == quota.sum()
     assert pairs >= set(zip(sure[0].tolist(), sure[1].tolist(), strict=True))
-    assert set(found.tolist()) == set(range(200))
+    assert set(actual.tolist()) == set(range(200))
 
 
 @pytest.mark.parametrize("raced", [True, False])
@@ -123,9 +123,9 @@ def test_pairs_are_drawn_as_without_replacement(
     taste = np.array([1.0, 3.0])
     chance = taste[items.stratum] * items.weight
     n, none = 20_000, (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    _, found = draw_pairs(rng, np.tile(taste, (n, 1)), items, np.full(n, 2), none)
+    _, actual = draw_pairs(rng, np.tile(taste, (n, 1)), items, np.full(n, 2), none)
     slow = [rng.choice(6, 2, replace=False, p=chance / chance.sum()) for _ in range(n)]
-    shares = np.bincount(found) / n
+    shares = np.bincount(actual) / n
     # The fast way takes two at random of what several draws found, which favours what is rare a little.
     np.testing.assert_allclose(shares, np.bincount(np.concatenate(slow)) / n, atol=0.015 if raced else 0.12)
     assert (np.argsort(shares) == np.argsort(chance, kind="stable")).all()
@@ -142,9 +142,9 @@ def test_every_item_is_dealt_its_due_however_the_rows_come(rng: np.random.Genera
     items = strata(rng, 300, 7)
     rows = rng.permutation(np.concatenate([np.repeat(np.arange(7), 3 * items.sizes), rng.integers(0, 7, 600)]))
     deal = Deal(items, np.bincount(rows, minlength=7), least=3)
-    found = np.concatenate([deal(rng, part) for part in np.split(rows, [1, 40, 41, 900])])
-    assert (items.stratum[found] == rows).all()
-    counts = np.bincount(found, minlength=300)
+    actual = np.concatenate([deal(rng, part) for part in np.split(rows, [1, 40, 41, 900])])
+    assert (items.stratum[actual] == rows).all()
+    counts = np.bincount(actual, minlength=300)
     assert counts.min() >= 3
     assert np.corrcoef(counts - 3, items.weight)[0, 1] > 0.5
     with pytest.raises(ValueError, match="too few rows"):
@@ -154,8 +154,8 @@ def test_every_item_is_dealt_its_due_however_the_rows_come(rng: np.random.Genera
 @pytest.mark.parametrize("rows", [1, 7, 100, 10_000])
 def test_blocks_have_every_user_once(rng: np.random.Generator, rows: int) -> None:
     quota = rng.integers(0, 9, 300)
-    found = [user for first, last in blocks(quota, rows) for user in range(first, last)]
-    assert found == list(range(300))
+    actual = [user for first, last in blocks(quota, rows) for user in range(first, last)]
+    assert actual == list(range(300))
     sizes = [quota[first:last].sum() for first, last in blocks(quota, rows)]
     assert max(sizes) <= rows + 8
 
@@ -166,9 +166,9 @@ def test_blocks_have_no_more_users_than_pairs_can_hold() -> None:
 
 def test_grades_have_the_shares_asked_for_in_the_order_of_scores(rng: np.random.Generator) -> None:
     grades, scores = Grades((1, 2, 3, 2, 2)), rng.standard_normal(50_000)
-    found = grades(scores)
-    np.testing.assert_allclose(np.bincount(found) / 50_000, [0.1, 0.2, 0.3, 0.2, 0.2], atol=0.001)
-    assert (np.diff(found[np.argsort(scores)]) >= 0).all()
+    actual = grades(scores)
+    np.testing.assert_allclose(np.bincount(actual) / 50_000, [0.1, 0.2, 0.3, 0.2, 0.2], atol=0.001)
+    assert (np.diff(actual[np.argsort(scores)]) >= 0).all()
     assert set(grades(scores + 100).tolist()) == {4}
 
 

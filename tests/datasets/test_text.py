@@ -36,12 +36,12 @@ def written(folder: Path, content: bytes | str) -> Path:
 def test_blocks_hold_every_line_once_and_know_its_number(tmp_path: Path, size: int, end: str, last: bool) -> None:
     path = written(tmp_path, end.join(LINES) + end * last)
     assert line_count(path) == len(LINES)
-    found = list(blocks(path, size=size))
-    assert b"".join(lines for _, lines in found) == path.read_bytes()
-    for first_line, lines in found:
+    actual = list(blocks(path, size=size))
+    assert b"".join(lines for _, lines in actual) == path.read_bytes()
+    for first_line, lines in actual:
         table = parse(path, lines, ",", COLUMNS, first_line=first_line)
         assert table["user"].to_list() == list(range(first_line, first_line + len(table)))
-    assert found[-1][0] + len(table) - 1 == len(LINES)
+    assert actual[-1][0] + len(table) - 1 == len(LINES)
 
 
 def test_blocks_begin_after_the_header(tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ def test_pairs_in_blocks_are_judged_as_in_one_table(tmp_path: Path, rows: list[t
         once(tmp_path, table, ["user", "item"], 2)
     except DataError as error:
         expected = str(error)
-    found = None
+    actual = None
     try:
         pairs.once(tmp_path, ("user", "item"), 2)
     except DataError as error:
-        found = str(error)
-    assert found == expected
+        actual = str(error)
+    assert actual == expected
     assert (expected is None) == (len(set(rows)) == len(rows))
 
 

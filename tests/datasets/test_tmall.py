@@ -120,9 +120,9 @@ def test_the_size_of_blocks_line_ends_and_a_missing_last_one_change_nothing(
     for name, content in FILES.items():
         (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode())
     monkeypatch.setattr(tmall, "blocks", partial(blocks, size=30))
-    found = converted(folder)
+    actual = converted(folder)
     for name, table in expected.items():
-        assert found.scan(name).collect().equals(table)
+        assert actual.scan(name).collect().equals(table)
 
 
 def test_the_fragment_is_read_without_the_columns_that_were_filled_at_random(folder: Path) -> None:

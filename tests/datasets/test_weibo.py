@@ -206,13 +206,13 @@ def test_networks_without_a_common_user_are_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", [name.format(1) for name in FILES])
 def test_an_empty_a_recoded_a_binary_and_a_missing_file_are_named(folder: Path, name: str) -> None:
-    whole = (folder / name).read_bytes()
+    content = (folder / name).read_bytes()
     (folder / name).write_bytes(b"")
     refused(folder, f"{name}: ")
     (folder / name).write_bytes(bytes(range(256)) * 20)
     refused(folder, name)
     if name.endswith(".csv"):
-        (folder / name).write_bytes(whole.decode().encode("gb18030"))
+        (folder / name).write_bytes(content.decode().encode("gb18030"))
         refused(folder, rf"{name}:\d: byte 0x.. is not utf-8")
     (folder / name).unlink()
     refused(folder, f"{name}: not found")

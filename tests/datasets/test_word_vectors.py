@@ -45,26 +45,26 @@ def published(mirror: Path) -> Vocabulary:
 
 @pytest.mark.parametrize("dimension", [1, 3, WIDTH])
 def test_the_reduction_is_that_of_principal_components_whose_largest_loading_is_positive(dimension: int) -> None:
-    found = vocabulary(WORDS, VECTORS, dimension)
+    actual = vocabulary(WORDS, VECTORS, dimension)
     reference = PCA(dimension, svd_solver="full").fit(VECTORS)
     signs = np.array([1 if loadings.max() > -loadings.min() else -1 for loadings in reference.components_])
     expected = reference.transform(VECTORS) * signs
     low, high = expected.min(axis=0), expected.max(axis=0)
-    assert np.allclose(found.vectors, (expected - low) / (high - low))
-    assert found.kept == pytest.approx(reference.explained_variance_ratio_.sum())
+    assert np.allclose(actual.vectors, (expected - low) / (high - low))
+    assert actual.kept == pytest.approx(reference.explained_variance_ratio_.sum())
 
 
 def test_every_number_spans_0_to_1_over_the_vocabulary_however_that_is_shifted_turned_or_ordered() -> None:
-    found = vocabulary(WORDS, VECTORS, 4)
-    assert (found.vectors.min(axis=0) == 0).all()
-    assert (found.vectors.max(axis=0) == 1).all()
+    actual = vocabulary(WORDS, VECTORS, 4)
+    assert (actual.vectors.min(axis=0) == 0).all()
+    assert (actual.vectors.max(axis=0) == 1).all()
     turned = np.linalg.qr(np.random.default_rng(4).normal(size=(WIDTH, WIDTH)))[0]
-    assert np.allclose(vocabulary(WORDS, VECTORS * 7 + 3, 4).vectors, found.vectors)
-    for mine, theirs in zip(found.vectors.T, vocabulary(WORDS, VECTORS @ turned, 4).vectors.T, strict=True):
+    assert np.allclose(vocabulary(WORDS, VECTORS * 7 + 3, 4).vectors, actual.vectors)
+    for mine, theirs in zip(actual.vectors.T, vocabulary(WORDS, VECTORS @ turned, 4).vectors.T, strict=True):
         assert np.allclose(mine, theirs) or np.allclose(mine, 1 - theirs)
     order = np.random.default_rng(5).permutation(N)
     shuffled = vocabulary([WORDS[row] for row in order], VECTORS[order], 4)
-    assert np.allclose(shuffled.vectors, found.vectors[order])
+    assert np.allclose(shuffled.vectors, actual.vectors[order])
 
 
 def test_words_in_use_move_no_other_words_vector() -> None:
@@ -110,16 +110,16 @@ def test_the_most_even_cut_and_the_most_frequent_relatives_are_taken() -> None:
 
 def test_the_vector_of_an_unknown_word_is_the_mean_of_its_parts() -> None:
     known = vocabulary(["home", "maker", *WORDS], np.vstack([VECTORS[:2] + 1, VECTORS]), 4)
-    found = look_up(["home", "homemaker"], known, 4, 0)
-    assert (found["home"].how, found["homemaker"].how) == ("vocabulary", "sub-words")
-    assert np.allclose(found["homemaker"].vector, (known.vectors[0] + known.vectors[1]) / 2)
+    actual = look_up(["home", "homemaker"], known, 4, 0)
+    assert (actual["home"].how, actual["homemaker"].how) == ("vocabulary", "sub-words")
+    assert np.allclose(actual["homemaker"].vector, (known.vectors[0] + known.vectors[1]) / 2)
 
 
 @pytest.mark.parametrize("word", MISSING)
 def test_occupations_that_the_mirrors_part_has_not(word: str, published: Vocabulary) -> None:
     assert word not in published.rows
-    found = look_up([word], published, 20, 0)[word]
-    assert (found.how, found.parts) == ("sub-words", MISSING[word])
+    actual = look_up([word], published, 20, 0)[word]
+    assert (actual.how, actual.parts) == ("sub-words", MISSING[word])
 
 
 def test_every_word_that_this_project_puts_in_a_users_mouth_is_in_the_mirrors_part(published: Vocabulary) -> None:
@@ -129,14 +129,14 @@ def test_every_word_that_this_project_puts_in_a_users_mouth_is_in_the_mirrors_pa
 def test_a_word_without_any_parts_is_hashed_with_the_vocabularys_own_mean_and_spread() -> None:
     """Over seeds; each of 8 numbers is held to 5 standard errors, a false alarm in 1 of 200,000 runs."""
     known = vocabulary(WORDS, VECTORS, 4)
-    found = [look_up(["zzz"], known, 4, seed)["zzz"] for seed in range(2000)]
-    assert {(one.how, one.parts) for one in found} == {("hashed", ())}
-    vectors = np.array([one.vector for one in found])
+    actual = [look_up(["zzz"], known, 4, seed)["zzz"] for seed in range(2000)]
+    assert {(actual.how, actual.parts) for actual in actual} == {("hashed", ())}
+    vectors = np.array([actual.vector for actual in actual])
     assert (vectors >= 0).all()
     assert (vectors <= 1).all()
-    mean, spread = known.vectors.mean(axis=0), known.vectors.std(axis=0)
-    assert (np.abs(vectors.mean(axis=0) - mean) < 5 * spread / np.sqrt(2000)).all()
-    assert (np.abs(vectors.std(axis=0) / spread - 1) < 5 / np.sqrt(2 * 2000)).all()
+    mean, deviation = known.vectors.mean(axis=0), known.vectors.std(axis=0)
+    assert (np.abs(vectors.mean(axis=0) - mean) < 5 * deviation / np.sqrt(2000)).all()
+    assert (np.abs(vectors.std(axis=0) / deviation - 1) < 5 / np.sqrt(2 * 2000)).all()
 
 
 def test_hashed_numbers_are_uniform_over_seeds_and_independent() -> None:
@@ -175,7 +175,7 @@ def test_hashed_vectors_are_the_same_in_every_process() -> None:
 
 
 def test_a_value_of_several_words_is_their_mean() -> None:
-    found = look_up(["health", "care"], None, 5, 0)
-    one, both = value_vectors([("health",), ("health", "care")], found)
-    assert np.allclose(one, found["health"].vector)
-    assert np.allclose(both, (found["health"].vector + found["care"].vector) / 2)
+    actual = look_up(["health", "care"], None, 5, 0)
+    first, both = value_vectors([("health",), ("health", "care")], actual)
+    assert np.allclose(first, actual["health"].vector)
+    assert np.allclose(both, (actual["health"].vector + actual["care"].vector) / 2)

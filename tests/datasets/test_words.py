@@ -61,10 +61,10 @@ def test_a_number_is_the_band_or_the_third_that_it_lies_in() -> None:
 def test_values_belong_to_users_in_any_row_order_and_unknown_is_a_category_like_others() -> None:
     job = Feature(name="job", kind="categorical", categories=("writer", "unknown"), unknown="unknown")
     users = pl.DataFrame({"user": [2, 0, 1], "job": ["writer", "unknown", "writer"], "age": [70.0, 1.0, 30.0]})
-    found = attribute(job, users)
-    assert found.codes.tolist() == [1, 0, 0]
-    assert found.affected("unknown").tolist() == [True, False, False]
-    assert not found.affected("other").any()
+    actual = attribute(job, users)
+    assert actual.codes.tolist() == [1, 0, 0]
+    assert actual.affected("unknown").tolist() == [True, False, False]
+    assert not actual.affected("other").any()
     assert attribute(Feature(name="age", kind="numeric", low=1, high=120), users).codes.tolist() == [0, 2, 5]
     with pytest.raises(DataError, match="'job': 1 values are none of the 2 categories"):
         attribute(job, users.with_columns(job=pl.Series(["writer", "unknown", "pilot"])))

@@ -45,10 +45,10 @@ def test_no_word_is_invented_twice(sounds: writing.Sounds) -> None:
 def test_words_tell_topic_gender_and_occupation_of_a_post() -> None:
     words = social_vocabulary(["the"], [["goal"], ["coffee"]], (["boy"], ["girl"]), 3)
     assert len(words.first) == 1 + 2 + 2 + 3
-    one, other = np.zeros(2000, dtype=np.int64), np.ones(2000, dtype=np.int64)
+    single, other = np.zeros(2000, dtype=np.int64), np.ones(2000, dtype=np.int64)
     rng = np.random.default_rng(10)
     text = social_posts(
-        rng, words, 2, np.concatenate([one, other]), np.concatenate([other, one]), np.repeat([0, 2], 2000)
+        rng, words, 2, np.concatenate([single, other]), np.concatenate([other, single]), np.repeat([0, 2], 2000)
     )
     split = text.str.split(" ")
     first, second = list(split[:2000].explode()), list(split[2000:].explode())
@@ -80,8 +80,8 @@ def test_a_persons_two_names_are_similar_but_mostly_not_equal_and_no_two_persons
     assert first.str.to_lowercase().n_unique() == second.str.to_lowercase().n_unique() == 3000
     assert 0.01 < (first == second).mean() < 0.2
 
-    def likeness(one: pl.Series, two: pl.Series) -> float:
-        return float(np.median([SequenceMatcher(None, a, b).ratio() for a, b in zip(one, two, strict=True)]))
+    def likeness(first: pl.Series, second: pl.Series) -> float:
+        return float(np.median([SequenceMatcher(None, a, b).ratio() for a, b in zip(first, second, strict=True)]))
 
     assert likeness(first[:500], second[:500]) > 0.6
     assert likeness(first[:500], second[500:1000]) < 0.45

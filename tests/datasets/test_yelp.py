@@ -98,8 +98,8 @@ def refused(folder: Path, match: str, options: ReadOptions = STRICT) -> None:
 
 
 def left_out(raw: RawTables) -> dict[str, int]:
-    found: dict[str, int] = json.loads((raw.folder / "left_out.json").read_text())
-    return found
+    left_out: dict[str, int] = json.loads((raw.folder / "left_out.json").read_text())
+    return left_out
 
 
 def seconds(*when: int) -> int:
@@ -128,11 +128,11 @@ def test_every_record_arrives_in_the_order_of_the_files(folder: Path) -> None:
 
 def test_average_stars_have_public_bounds_and_counts_get_the_datas_own(folder: Path) -> None:
     _, features = profiles(converted(folder), pl.DataFrame({"id": [0, 1, 2], "original": [ANN, BEN, EVE]}))
-    found = {feature.name: (feature.low, feature.high, feature.bounds) for feature in features}
-    assert found.pop("average_stars") == (1, 5, "public")
-    assert found["useful"] == (40, 206296, "fitted")
-    assert set(found) == {"review_count", "useful", "funny", "cool", "fans"}
-    assert {bounds for _, _, bounds in found.values()} == {"fitted"}
+    actual = {feature.name: (feature.low, feature.high, feature.bounds) for feature in features}
+    assert actual.pop("average_stars") == (1, 5, "public")
+    assert actual["useful"] == (40, 206296, "fitted")
+    assert set(actual) == {"review_count", "useful", "funny", "cool", "fans"}
+    assert {bounds for _, _, bounds in actual.values()} == {"fitted"}
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
     write(folder / REVIEW, [*reviews, review(9, ANN, STRANGER, 2, "2012-01-01")])
     raw = converted(folder, EVERYTHING)
     assert left_out(raw) == {"reviews": 2, "friends": 2}
-    found = raw.scan("interactions").collect()["review"].to_list()
-    assert found == [identifier(f"r{number}") for number in (1, 2, 3, 4)]
+    actual = raw.scan("interactions").collect()["review"].to_list()
+    assert actual == [identifier(f"r{number}") for number in (1, 2, 3, 4)]
     assert raw.scan("social").filter(pl.col("source") == BEN).collect()["target"].to_list() == [ANN]
     assert raw.scan("users").collect()["friends"].to_list() == [2, 3, 1]
 
@@ -191,9 +191,9 @@ def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, mo
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content.rstrip(b"\n").replace(b"\n", b"\r\n"))
     monkeypatch.setattr(yelp, "blocks", partial(blocks, size=10))
-    found = converted(folder)
+    actual = converted(folder)
     for name, table in expected.items():
-        assert found.scan(name).collect().equals(table)
+        assert actual.scan(name).collect().equals(table)
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_a_line_that_is_no_object_is_named(folder: Path, name: str, wrong: Any, 
 def test_a_last_line_cut_in_half_is_named_in_any_block(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = (folder / name).read_bytes()
-    (folder / name).write_bytes(whole[:-40])
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-40])
     lines = len(RECORDS[name])
     refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
     monkeypatch.setattr(yelp, "blocks", partial(blocks, size=10))

@@ -17,20 +17,20 @@ def test_precision_equals_a_slow_loop(batch: int) -> None:
     scores = rng.standard_normal((40, 25))
     anchors = np.stack([rng.permutation(40)[:20], rng.permutation(25)[:20]], axis=1)
 
-    found = precision(lambda sources: scores[sources], anchors, KS, batch=batch)
+    actual = precision(lambda sources: scores[sources], anchors, KS, batch=batch)
 
     for k in KS:
         hits = [j in sorted(range(25), key=lambda other: -scores[i, other])[:k] for i, j in anchors]
-        assert found.at[k] == pytest.approx(np.mean(hits))
+        assert actual.at[k] == pytest.approx(np.mean(hits))
 
 
 def test_a_constant_scorer_scores_exactly_like_chance() -> None:
     anchors = np.stack([np.arange(30), np.arange(30)], axis=1)
 
-    found = precision(lambda sources: np.zeros((len(sources), 50)), anchors, KS)
+    actual = precision(lambda sources: np.zeros((len(sources), 50)), anchors, KS)
 
-    assert found.at == pytest.approx(found.chance)
-    assert found.chance == {1: 1 / 50, 3: 3 / 50, 10: 10 / 50}
+    assert actual.at == pytest.approx(actual.chance)
+    assert actual.chance == {1: 1 / 50, 3: 3 / 50, 10: 10 / 50}
 
 
 def test_ties_count_what_breaking_them_at_random_gives_on_average() -> None:
@@ -38,13 +38,13 @@ def test_ties_count_what_breaking_them_at_random_gives_on_average() -> None:
     scores = rng.integers(0, 4, (60, 20)).astype(np.float32)
     anchors = np.stack([np.arange(60), rng.integers(0, 20, 60)], axis=1)
 
-    found = precision(lambda sources: scores[sources], anchors, KS)
+    actual = precision(lambda sources: scores[sources], anchors, KS)
 
     ranks = (-(scores + 0.5 * rng.random((4000, 60, 20), np.float32))).argsort(axis=2).argsort(axis=2)
     own = ranks[:, np.arange(60), anchors[:, 1]]
     for k in KS:
         # The mean of 4,000 × 60 zeros and ones has a standard error below 0.0011.
-        assert found.at[k] == pytest.approx((own < k).mean(), abs=0.005)
+        assert actual.at[k] == pytest.approx((own < k).mean(), abs=0.005)
 
 
 def test_a_scorer_that_knows_is_right_and_one_that_is_reversed_is_never() -> None:

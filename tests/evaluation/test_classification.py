@@ -30,36 +30,36 @@ def test_micro_scores_are_those_of_scikit_learn_in_either_order(density: float) 
     rng = np.random.default_rng(0)
     truth = interests(50, 1)
     guess = (rng.random(truth.shape) < density).astype(np.int8)
-    found = label_scores(truth, guess)
-    assert found.precision == pytest.approx(precision_score(truth, guess, average="micro", zero_division=0))
-    assert found.precision_swapped == pytest.approx(precision_score(guess, truth, average="micro", zero_division=0))
-    assert found.micro_f1 == pytest.approx(f1_score(guess, truth, average="micro", zero_division=0))
-    assert found.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro", zero_division=0))
+    actual = label_scores(truth, guess)
+    assert actual.precision == pytest.approx(precision_score(truth, guess, average="micro", zero_division=0))
+    assert actual.precision_swapped == pytest.approx(precision_score(guess, truth, average="micro", zero_division=0))
+    assert actual.micro_f1 == pytest.approx(f1_score(guess, truth, average="micro", zero_division=0))
+    assert actual.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro", zero_division=0))
 
 
 def test_macro_scores_are_those_of_scikit_learn_also_with_classes_that_are_never_guessed_or_never_there() -> None:
     rng = np.random.default_rng(0)
     truth, guess = rng.choice([0, 1, 4], 60), rng.choice([0, 2, 4], 60)
-    found = class_scores(truth, guess)
-    assert found.precision == pytest.approx(precision_score(truth, guess, average="macro", zero_division=0))
-    assert found.precision_swapped == pytest.approx(precision_score(guess, truth, average="macro", zero_division=0))
-    assert found.micro_f1 == pytest.approx(accuracy_score(truth, guess))
-    assert found.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro"))
+    actual = class_scores(truth, guess)
+    assert actual.precision == pytest.approx(precision_score(truth, guess, average="macro", zero_division=0))
+    assert actual.precision_swapped == pytest.approx(precision_score(guess, truth, average="macro", zero_division=0))
+    assert actual.micro_f1 == pytest.approx(accuracy_score(truth, guess))
+    assert actual.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro"))
 
 
 def test_a_repeat_is_scikit_learns_tree_on_its_split_and_the_majority_is_its_tree_on_a_constant() -> None:
     rng = np.random.default_rng(2)
     vectors, users, labels = rng.standard_normal((90, 3)), rng.permutation(90)[:70], interests(70, 3)
-    found = predict_labels(vectors, users, labels, seed=5, repeats=2)
+    actual = predict_labels(vectors, users, labels, seed=5, repeats=2)
     order = np.argsort(users)
     x, truth = vectors[users[order]], labels[order]
-    for tested, majority in zip(held_out(70, 0.2, 2, 5), found.controls["majority"], strict=True):
+    for tested, majority in zip(held_out(70, 0.2, 2, 5), actual.controls["majority"], strict=True):
         tree = DecisionTreeClassifier().fit(np.zeros((56, 1)), truth[~tested])
         assert majority == label_scores(truth[tested], tree.predict(np.zeros((14, 1))).astype(np.int8))
     for repeat, tested in enumerate(held_out(70, 0.2, 2, 5)):
         state = int(np.random.default_rng([5, repeat, *b"classifier"]).integers(2**31))
         tree = DecisionTreeClassifier(random_state=state).fit(x[~tested], truth[~tested])
-        assert found.scores[repeat] == label_scores(truth[tested], tree.predict(x[tested]).astype(np.int8))
+        assert actual.scores[repeat] == label_scores(truth[tested], tree.predict(x[tested]).astype(np.int8))
 
 
 def test_vectors_that_hold_the_labels_are_read_perfectly_and_random_ones_as_often_as_labels_are_set() -> None:
@@ -83,19 +83,19 @@ def test_vectors_that_hold_the_labels_are_read_perfectly_and_random_ones_as_ofte
 
 def test_a_single_label_is_one_column_of_several() -> None:
     labels = interests(80, 0)[:, :1]
-    found = predict_labels(np.hstack([labels, labels]) * 1.0, np.arange(80), labels, seed=0)
-    assert set(found.scores) == {(1.0, 1.0, 1.0)}
+    actual = predict_labels(np.hstack([labels, labels]) * 1.0, np.arange(80), labels, seed=0)
+    assert set(actual.scores) == {(1.0, 1.0, 1.0)}
 
 
 def test_equal_seeds_give_equal_scores_and_unknown_users_and_their_order_change_nothing() -> None:
     rng = np.random.default_rng(4)
     vectors, users, labels = rng.standard_normal((60, 5)), rng.permutation(60)[:40], interests(40, 4)
-    found = predict_labels(vectors, users, labels, seed=1)
+    actual = predict_labels(vectors, users, labels, seed=1)
     order = rng.permutation(40)
     changed = vectors.copy()
     changed[np.setdiff1d(np.arange(60), users)] += 100
-    assert predict_labels(changed, users[order], labels[order], seed=1) == found
-    assert predict_labels(vectors, users, labels, seed=2) != found
+    assert predict_labels(changed, users[order], labels[order], seed=1) == actual
+    assert predict_labels(vectors, users, labels, seed=2) != actual
 
     classes = np.full(60, UNKNOWN)
     classes[users] = labels[:, 0]
@@ -124,14 +124,14 @@ def test_one_class_alone_and_classes_of_one_member_are_no_failure(classifier) ->
     assert {scores.micro_f1 for scores in alone.scores} == {1.0}
     classes = np.repeat([0, 1], 15)
     classes[7] = 2
-    found = predict_classes(np.stack([classes, classes % 2], axis=1) * 1.0, classes, classifier, seed=0, repeats=20)
+    actual = predict_classes(np.stack([classes, classes % 2], axis=1) * 1.0, classes, classifier, seed=0, repeats=20)
     tested = held_out(30, 0.2, 20, 0)[:, 7]
     assert tested.any()
     assert not tested.all()
     # Where the only member is tested, nobody could learn its class; everybody else is told apart.
     assert all(
         scores.micro_f1 == pytest.approx(5 / 6 if alone_is_tested else 1)
-        for scores, alone_is_tested in zip(found.scores, tested, strict=True)
+        for scores, alone_is_tested in zip(actual.scores, tested, strict=True)
     )
 
 

@@ -26,13 +26,13 @@ def vectors(seed: int = 0) -> np.ndarray:
 
 
 def values(rows: np.ndarray, table: pl.DataFrame, seed: int = 3) -> dict[str, float]:
-    return {one["metric"]: one["value"] for one in interests("left", rows, table, seed=seed)}
+    return {record["metric"]: record["value"] for record in interests("left", rows, table, seed=seed)}
 
 
 def test_metrics_are_those_that_the_check_expects_and_means_over_the_splits() -> None:
-    found = interests("left", vectors(), labels(), seed=3)
+    actual = interests("left", vectors(), labels(), seed=3)
     schema = tiny_networks.LEFT.model_copy(update={"labels": LABELS})
-    assert [(one["metric"], one["k"]) for one in found] == suites.embedding_metrics({"left": schema})
+    assert [(actual["metric"], actual["k"]) for actual in actual] == suites.embedding_metrics({"left": schema})
     known = labels().drop_nulls()
     assert len(known) == N // 2 - 1
     expected = predict_labels(vectors(), known["user"].to_numpy(), known.select(LABELS).to_numpy(), seed=3)
@@ -50,23 +50,29 @@ def test_networks_without_labels_have_no_interests() -> None:
 
 def test_vectors_that_hold_the_interests_predict_them() -> None:
     known = labels().drop_nulls()
-    told = vectors()
-    told[known["user"].to_numpy(), :3] = known.select(LABELS).to_numpy()
+    leaking = vectors()
+    leaking[known["user"].to_numpy(), :3] = known.select(LABELS).to_numpy()
     assert (
-        values(told, labels())["left/interests/micro-f1"] == 1 > values(vectors(), labels())["left/interests/micro-f1"]
+        values(leaking, labels())["left/interests/micro-f1"]
+        == 1
+        > values(vectors(), labels())["left/interests/micro-f1"]
     )
 
 
 def test_equal_seeds_judge_all_systems_on_the_same_users() -> None:
-    one, other, later = values(vectors(0), labels()), values(vectors(1), labels()), values(vectors(0), labels(), seed=4)
-    controls = [metric for metric in one if metric.count("/") == 3]
+    first, other, later = (
+        values(vectors(0), labels()),
+        values(vectors(1), labels()),
+        values(vectors(0), labels(), seed=4),
+    )
+    controls = [metric for metric in first if metric.count("/") == 3]
     assert len(controls) == 6
-    assert [one[metric] for metric in controls] == [other[metric] for metric in controls]
-    assert [one[metric] for metric in controls] != [later[metric] for metric in controls]
-    assert one != other
+    assert [first[metric] for metric in controls] == [other[metric] for metric in controls]
+    assert [first[metric] for metric in controls] != [later[metric] for metric in controls]
+    assert first != other
 
 
 def test_seeds_of_splits_depend_on_both_seeds_and_not_on_their_sum() -> None:
-    found = {split_seed(seed, run) for seed in range(20) for run in range(20)}
-    assert len(found) == 400
+    actual = {split_seed(seed, run) for seed in range(20) for run in range(20)}
+    assert len(actual) == 400
     assert split_seed(3, 5) == split_seed(3, 5)

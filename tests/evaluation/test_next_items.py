@@ -50,7 +50,7 @@ def random_before(rng: np.random.Generator, n_users: int) -> Seen:
 
 def slow(sequences: Sequences, k: int, order: NDArray[np.int64], had: dict[int, set[int]] | None) -> list[Any]:
     """(user, position, best items, target, counted) of every example."""
-    found = []
+    metrics = []
     for row, user in enumerate(sequences.users.tolist()):
         items = sequences.items[sequences.indptr[row] : sequences.indptr[row + 1]].tolist()
         for position in range(len(items) - 1):
@@ -58,8 +58,8 @@ def slow(sequences: Sequences, k: int, order: NDArray[np.int64], had: dict[int, 
             hidden = set() if had is None else had[user] | set(prefix)
             scores = scores_after(user, prefix)
             best = sorted(set(range(N_ITEMS)) - hidden, key=lambda item: (-scores[item], order[item]))[:k]
-            found.append((user, position, best, target, target not in hidden))
-    return found
+            metrics.append((user, position, best, target, target not in hidden))
+    return metrics
 
 
 @settings(max_examples=60)
@@ -79,10 +79,10 @@ def test_it_equals_a_slow_loop(seed: int, n_users: int, new: bool) -> None:
 def test_batches_do_not_show() -> None:
     rng = np.random.default_rng(0)
     sequences, order = random_sequences(rng, 2 * BATCH + 3), tie_order(N_ITEMS, 3)
-    whole = next_items(scorer, sequences, 3, order)
+    full = next_items(scorer, sequences, 3, order)
     halves = [next_items(scorer, part, 3, order) for part in sequences.batches(BATCH // 2)]
-    assert np.array_equal(whole.items, np.concatenate([half.items for half in halves]))
-    assert np.array_equal(whole.scores, np.concatenate([half.scores for half in halves]))
+    assert np.array_equal(full.items, np.concatenate([half.items for half in halves]))
+    assert np.array_equal(full.scores, np.concatenate([half.scores for half in halves]))
 
 
 def test_new_items_leave_out_what_the_user_had_and_the_examples_that_ask_for_it() -> None:
@@ -97,15 +97,15 @@ def test_new_items_leave_out_what_the_user_had_and_the_examples_that_ask_for_it(
 def test_metrics_equal_those_of_scikit_learn() -> None:
     """Over the whole ranking, MRR is its average precision: each example has one right item."""
     ranked = next_items(scorer, random_sequences(np.random.default_rng(1), 40), N_ITEMS, tie_order(N_ITEMS, 0))
-    found = next_metrics(ranked, [1, 5, N_ITEMS])
+    actual = next_metrics(ranked, [1, 5, N_ITEMS])
     scores = np.empty(ranked.items.shape)
     np.put_along_axis(scores, ranked.items.astype(np.int64), -np.arange(N_ITEMS)[None], axis=1)
     for k in (1, 5):
         expected = top_k_accuracy_score(ranked.targets, scores, k=k, labels=range(N_ITEMS))
-        assert found["recall"][k] == pytest.approx(expected)
+        assert actual["recall"][k] == pytest.approx(expected)
     right = np.eye(N_ITEMS)[ranked.targets]
-    assert found["mrr"][N_ITEMS] == pytest.approx(label_ranking_average_precision_score(right, scores))
-    assert found["mrr"][5] == pytest.approx(np.mean([1 / place if place <= 5 else 0 for place in places(ranked)]))
+    assert actual["mrr"][N_ITEMS] == pytest.approx(label_ranking_average_precision_score(right, scores))
+    assert actual["mrr"][5] == pytest.approx(np.mean([1 / place if place <= 5 else 0 for place in places(ranked)]))
 
 
 def places(ranked: NextItems) -> list[int]:

@@ -277,12 +277,12 @@ def refused(call: Callable[[], object]) -> None:
 
 
 def test_impossible_requests_are_refused() -> None:
-    one = Seen.from_pairs(np.array([0]), np.array([0]), 1)
+    first = Seen.from_pairs(np.array([0]), np.array([0]), 1)
     none = Seen.from_pairs(*np.zeros((2, 0), int), 1)
     items = np.int32([[0, 1]])
-    refused(lambda: full_metrics(items, one, [3]))
-    refused(lambda: full_metrics(items, one, []))
+    refused(lambda: full_metrics(items, first, [3]))
+    refused(lambda: full_metrics(items, first, []))
     refused(lambda: full_metrics(items, none, [1]))
-    refused(lambda: full_metrics(np.int32([[0], [1]]), one, [1]))
+    refused(lambda: full_metrics(np.int32([[0], [1]]), first, [1]))
     refused(lambda: sampled_metrics(np.array([1]), [0]))
     refused(lambda: sampled_metrics(np.array([], int), [1]))

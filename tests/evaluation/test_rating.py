@@ -12,8 +12,10 @@ def test_mae_equals_a_loop_over_ratings() -> None:
     rng = np.random.default_rng(3)
     truth = rng.integers(1, 6, 200).astype(np.float32)
     guess = rng.normal(3, 4, 200).astype(np.float32)
-    plain = sum(abs(float(one) - float(other)) for one, other in zip(truth, guess, strict=True)) / 200
-    cut = sum(abs(float(one) - min(5.0, max(1.0, float(other)))) for one, other in zip(truth, guess, strict=True)) / 200
+    plain = sum(abs(float(true) - float(other)) for true, other in zip(truth, guess, strict=True)) / 200
+    cut = (
+        sum(abs(float(true) - min(5.0, max(1.0, float(other)))) for true, other in zip(truth, guess, strict=True)) / 200
+    )
     assert mae(truth, guess) == pytest.approx(plain, rel=1e-12)
     assert mae(truth, guess, 1, 5) == pytest.approx(cut, rel=1e-12)
     assert mae(truth, guess, 1, 5) < mae(truth, guess)  # no rating lies beyond the ends

@@ -117,8 +117,8 @@ def test_block_by_block_the_split_is_the_same(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(splits, "BLOCK", block)
         rng = np.random.default_rng(seed)
-        found = within_users(np.array(counts), test_share=test, valid_share=valid, rng=rng)
-    np.testing.assert_array_equal(np.array(SPLITS)[found], split(users, items, seed, test, valid))
+        actual = within_users(np.array(counts), test_share=test, valid_share=valid, rng=rng)
+    np.testing.assert_array_equal(np.array(SPLITS)[actual], split(users, items, seed, test, valid))
 
 
 def obvious_by_time(counts: list[int], percent: int) -> list[list[bool]]:
@@ -160,8 +160,8 @@ def test_which_users_validate_does_not_change_the_test() -> None:
         by_time(np.array([5, 9, 20, 3]), train_share=0.8, valid_share=0.5, rng=np.random.default_rng(seed))
         for seed in range(5)
     ]
-    assert len({tuple(one == TEST) for one in held}) == 1
-    assert len({tuple(one) for one in held}) > 1
+    assert len({tuple(fold == TEST) for fold in held}) == 1
+    assert len({tuple(fold) for fold in held}) > 1
     assert {TRAIN, VALID, TEST} == set(held[0])
 
 
@@ -181,10 +181,10 @@ def test_folds_differ_by_one_row_at_most(n_rows: int, n_folds: int, seed: int) -
 @given(n_rows=st.integers(1, 3000), percent=st.integers(0, 100), seed=st.integers(0, 100))
 def test_so_many_rows_as_a_share_says_rank_below_it(n_rows: int, percent: int, seed: int) -> None:
     """In single precision and in double: an edge such as 0.7 must not be taken for a rank."""
-    found = ranks(n_rows, np.random.default_rng(seed))
+    actual = ranks(n_rows, np.random.default_rng(seed))
     for share in (percent / 100, np.float32(percent / 100)):
-        assert abs(int((found < share).sum()) - n_rows * percent / 100) <= 0.5
-    assert ((found > 0) & (found < 1)).all()
+        assert abs(int((actual < share).sum()) - n_rows * percent / 100) <= 0.5
+    assert ((actual > 0) & (actual < 1)).all()
 
 
 def test_ranks_of_a_hundred_million_rows_stay_below_one() -> None:
@@ -199,9 +199,9 @@ def test_a_fold_is_tested_and_of_the_others_the_published_share_validates() -> N
     rng = np.random.default_rng(0)
     fold = folds(103, 5, rng)
     published = np.array(["train"] * 70 + ["valid"] * 10 + ["test"] * 23, object)
-    held = [of_fold(fold, one, published) for one in range(5)]
-    for one, names in enumerate(held):
-        assert ((names == "test") == (fold == one)).all()
-        assert (names == "valid").sum() == round(10 / 80 * (fold != one).sum())
-        assert (names == of_fold(fold, one, published)).all()
+    held = [of_fold(fold, index, published) for index in range(5)]
+    for index, names in enumerate(held):
+        assert ((names == "test") == (fold == index)).all()
+        assert (names == "valid").sum() == round(10 / 80 * (fold != index).sum())
+        assert (names == of_fold(fold, index, published)).all()
     assert (held[0] == "valid").tolist() != (held[1] == "valid").tolist()

@@ -23,17 +23,17 @@ from tasks.evaluation.statistics import (
 
 
 def test_summary_of_known_values() -> None:
-    found = summary([1.0, 2.0, 3.0, 4.0])
-    assert (found.n, found.mean) == (4, 2.5)
-    assert found.std == pytest.approx(math.sqrt(5 / 3))
-    assert 1 <= found.low < 2.5 < found.high <= 4
-    assert summary([1.0, 2.0, 3.0, 4.0]) == found
+    actual = summary([1.0, 2.0, 3.0, 4.0])
+    assert (actual.n, actual.mean) == (4, 2.5)
+    assert actual.std == pytest.approx(math.sqrt(5 / 3))
+    assert 1 <= actual.low < 2.5 < actual.high <= 4
+    assert summary([1.0, 2.0, 3.0, 4.0]) == actual
 
 
 def test_a_single_value_has_no_spread() -> None:
-    found = summary([0.3])
-    assert (found.mean, found.low, found.high) == (0.3, 0.3, 0.3)
-    assert math.isnan(found.std)
+    actual = summary([0.3])
+    assert (actual.mean, actual.low, actual.high) == (0.3, 0.3, 0.3)
+    assert math.isnan(actual.std)
 
 
 @pytest.mark.parametrize("bad", [[], [1.0, math.nan], [math.inf], [[1.0]]])
@@ -84,19 +84,19 @@ def test_holm_keeps_the_family_wise_error() -> None:
 def test_paired_tests_use_the_pairing_and_correct_together() -> None:
     noise = np.array([0.0, 5.0, -3.0, 2.0, 1.0])
     better = noise + np.array([1.0, 1.2, 0.9, 1.1, 1.0])
-    found = paired_tests({"better": (better, noise), "worse": (noise, better)})
-    assert found["better"].difference == pytest.approx(1.04)
-    assert found["better"].p == pytest.approx(stats.ttest_rel(better, noise, alternative="greater").pvalue)
-    assert found["better"].p_holm == pytest.approx(2 * found["better"].p)
-    assert found["worse"].p_holm == pytest.approx(1.0, abs=1e-4)
+    actual = paired_tests({"better": (better, noise), "worse": (noise, better)})
+    assert actual["better"].difference == pytest.approx(1.04)
+    assert actual["better"].p == pytest.approx(stats.ttest_rel(better, noise, alternative="greater").pvalue)
+    assert actual["better"].p_holm == pytest.approx(2 * actual["better"].p)
+    assert actual["worse"].p_holm == pytest.approx(1.0, abs=1e-4)
 
 
 def test_differences_without_any_variation_prove_nothing() -> None:
-    found = paired_tests({"constant": ([0.3] * 5, [0.1] * 5), "equal": ([0.2, 0.3], [0.2, 0.3])})
-    assert found["constant"].p == 1.0
-    assert found["equal"].p == 1.0
-    assert (found["constant"].low, found["constant"].high) == pytest.approx((0.2, 0.2))
-    assert (found["constant"].effect, found["equal"].effect) == (None, None)
+    actual = paired_tests({"constant": ([0.3] * 5, [0.1] * 5), "equal": ([0.2, 0.3], [0.2, 0.3])})
+    assert actual["constant"].p == 1.0
+    assert actual["equal"].p == 1.0
+    assert (actual["constant"].low, actual["constant"].high) == pytest.approx((0.2, 0.2))
+    assert (actual["constant"].effect, actual["equal"].effect) == (None, None)
 
 
 def test_interval_and_effect_of_independent_runs_are_scipys() -> None:
@@ -113,17 +113,17 @@ def test_interval_and_effect_of_independent_runs_are_scipys() -> None:
 def test_the_corrected_test_equals_its_formula() -> None:
     """Written out in plain Python from Nadeau & Bengio's variance, for five folds."""
     a, b = [0.83, 0.79, 0.85, 0.81, 0.80], [0.80, 0.79, 0.81, 0.80, 0.78]
-    differences = [one - other for one, other in zip(a, b, strict=True)]
+    differences = [left - other for left, other in zip(a, b, strict=True)]
     mean = sum(differences) / 5
-    spread = sum((one - mean) ** 2 for one in differences) / 4
-    t = mean / math.sqrt((1 / 5 + 1 / 4) * spread)
-    found = paired_tests({"claim": (a, b)}, overlap=0.25)["claim"]
+    variance = sum((difference - mean) ** 2 for difference in differences) / 4
+    t = mean / math.sqrt((1 / 5 + 1 / 4) * variance)
+    actual = paired_tests({"claim": (a, b)}, overlap=0.25)["claim"]
     # The t distribution with 4 degrees of freedom has a closed form
     expected = 0.5 - t / math.sqrt(4 + t * t) * (1 + 2 / (4 + t * t)) / 2
-    assert found.p == pytest.approx(expected, rel=1e-9)
-    half = 2.7764451051977987 * math.sqrt((1 / 5 + 1 / 4) * spread)
-    assert (found.low, found.high) == pytest.approx((mean - half, mean + half), rel=1e-9)
-    assert found.effect == pytest.approx(mean / math.sqrt(spread))  # what was seen, whatever it proves
+    assert actual.p == pytest.approx(expected, rel=1e-9)
+    half = 2.7764451051977987 * math.sqrt((1 / 5 + 1 / 4) * variance)
+    assert (actual.low, actual.high) == pytest.approx((mean - half, mean + half), rel=1e-9)
+    assert actual.effect == pytest.approx(mean / math.sqrt(variance))  # what was seen, whatever it proves
 
 
 def test_over_folds_the_plain_test_alarms_falsely_and_the_corrected_one_does_not() -> None:
@@ -169,8 +169,8 @@ def test_ordering_agreement_equals_counting_pairs(columns: list[tuple[int, int]]
         if theirs != other:
             same = (theirs > other) == (ours > our_other)
             points.append(0.5 if ours == our_other else float(same))
-    found = ordering_agreement([theirs for theirs, _ in columns], [ours for _, ours in columns])
-    assert found == (pytest.approx(np.mean(points)) if points else None)
+    actual = ordering_agreement([theirs for theirs, _ in columns], [ours for _, ours in columns])
+    assert actual == (pytest.approx(np.mean(points)) if points else None)
 
 
 def test_the_crossed_interval_covers_the_mean_of_seeds_and_users() -> None:

@@ -134,16 +134,16 @@ def test_check_names_the_first_wrong_key_and_otherwise_shows_the_plan(finished: 
 
 def left_of(root: Path) -> list[str]:
     """Command lines of processes that still work in a folder."""
-    deadline, found = time.monotonic() + 10.0, ["?"]
-    while found and time.monotonic() < deadline:
-        found = []
+    deadline, result = time.monotonic() + 10.0, ["?"]
+    while result and time.monotonic() < deadline:
+        result = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 if process.name != str(os.getpid()) and (process / "cwd").readlink() == root:
-                    found.append((process / "cmdline").read_text().replace("\0", " "))
+                    result.append((process / "cmdline").read_text().replace("\0", " "))
             except OSError:
                 continue
-    return found
+    return result
 
 
 def test_audits_run_by_themselves_and_end_with_a_table() -> None:

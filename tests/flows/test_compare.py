@@ -40,12 +40,12 @@ def test_where_seeds_differ_more_three_standard_errors_are_allowed() -> None:
 
 
 def test_a_number_on_one_side_only_is_a_difference() -> None:
-    one = compare.means(table(0.5), "one")
-    both = one | compare.means(table(0.5, metric="full/ndcg"), "other")
-    assert [str(found) for found in compare.compare(one, both)[1]] == [
+    first = compare.means(table(0.5), "one")
+    both = first | compare.means(table(0.5, metric="full/ndcg"), "other")
+    assert [str(result) for result in compare.compare(first, both)[1]] == [
         "demo-bpr base full/ndcg@10: not among the committed numbers"
     ]
-    assert [str(found) for found in compare.compare(both, one)[1]] == [
+    assert [str(result) for result in compare.compare(both, first)[1]] == [
         "demo-bpr base full/ndcg@10: not among the regenerated numbers"
     ]
 
@@ -110,12 +110,12 @@ def test_where_results_are_the_committed_ones_nothing_is_compared(
         where.write("data/provenance/check/metrics/demo.json", "{}")
     if state == "a stage changed since":
         where.write("code/a.py", "1")
-    found = where.dprec("compare", "demo")
-    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+    actual = where.dprec("compare", "demo")
+    assert (actual.returncode, actual.stdout, actual.stderr.count("\n")) == (2, "", 1)
     expected = {
         "nothing was run": "were not computed here, or not to the end (download@demo never run)",
         "outputs were pulled": "pulled, not computed here, so there is nothing to compare; `dprec run demo --force`",
         "a stage changed since": "were not computed here, or not to the end (train@a code/a.py changed)",
     }
-    assert expected[state] in found.stderr
-    assert "`dprec run demo" in found.stderr
+    assert expected[state] in actual.stderr
+    assert "`dprec run demo" in actual.stderr

@@ -89,11 +89,11 @@ def prefix_scores(
 
 def prefixes(sequences) -> list[tuple[int, list[int]]]:
     """User and items of every prefix, in the order of the events."""
-    found = []
+    result = []
     for row, user in enumerate(sequences.users):
         items = sequences.items[sequences.indptr[row] : sequences.indptr[row + 1]].tolist()
-        found += [(int(user), items[: end + 1]) for end in range(len(items))]
-    return found
+        result += [(int(user), items[: end + 1]) for end in range(len(items))]
+    return result
 
 
 def all_scores(network, sequences, **how) -> Tensor:

@@ -52,13 +52,13 @@ def noise_on(model: DIPSGNN, sequences: Sequences) -> tuple[torch.Tensor, ...]:
     joint = model.scaled(torch.randn(len(graphs.node_items), width, generator=generator))
     if model.config.accounting == "cached":
         joint = model._cached_states(asked)
-    one, zero = torch.eye(width), torch.zeros(width, width)
-    found = []
+    identity, zero = torch.eye(width), torch.zeros(width, width)
+    result = []
     with torch.no_grad():
-        for through in ((one, zero), (zero, one)):
+        for through in ((identity, zero), (zero, identity)):
             noisy = model.receive(graphs.steps[0], joint, through, asked)
-            found.append(noisy - GatedSessions.receive(model, graphs.steps[0], joint, through, asked))
-    return tuple(found)
+            result.append(noisy - GatedSessions.receive(model, graphs.steps[0], joint, through, asked))
+    return tuple(result)
 
 
 def normal(values: torch.Tensor, sigma: float) -> bool:
@@ -66,9 +66,9 @@ def normal(values: torch.Tensor, sigma: float) -> bool:
     return kstest(values.flatten().numpy() / sigma, "norm").pvalue > FALSE_ALARM
 
 
-def independent(one: torch.Tensor, other: torch.Tensor) -> bool:
+def independent(first: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether the correlation of two samples is within 5 standard errors of 0, false alarm 6e-7."""
-    pair = torch.stack([one.flatten(), other.flatten()])
+    pair = torch.stack([first.flatten(), other.flatten()])
     return abs(float(torch.corrcoef(pair)[0, 1])) < 5 / pair.shape[1] ** 0.5
 
 
@@ -188,16 +188,16 @@ def test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_noth
 def test_a_visit_keeps_its_noise_whatever_is_asked_beside_or_after_it(accounting):
     known = many()
     model = trained(accounting, of=known)
-    whole = known.sequences
-    together = torch.cat(noise_on(model, whole), dim=1)
-    owners = model.graphs(whole).steps[0].owners
+    sequences = known.sequences
+    together = torch.cat(noise_on(model, sequences), dim=1)
+    owners = model.graphs(sequences).steps[0].owners
     for row in (0, 17, 59):
-        alone = torch.cat(noise_on(model, whole.take(np.array([row]))), dim=1)
+        alone = torch.cat(noise_on(model, sequences.take(np.array([row]))), dim=1)
         torch.testing.assert_close(alone, together[owners == row], rtol=0, atol=1e-4)
-    scores = model.score_next(whole)
-    assert torch.equal(model.score_next(whole), scores)
-    prefixes = model.score_next(whole.without_last())
-    torch.testing.assert_close(prefixes, scores[torch.from_numpy(whole.has_next)], rtol=0, atol=1e-4)
+    scores = model.score_next(sequences)
+    assert torch.equal(model.score_next(sequences), scores)
+    prefixes = model.score_next(sequences.without_last())
+    torch.testing.assert_close(prefixes, scores[torch.from_numpy(sequences.has_next)], rtol=0, atol=1e-4)
 
 
 def release(model: DIPSGNN, sequences: Sequences):
@@ -302,9 +302,9 @@ def test_no_finite_budget_is_accounted_that_the_lists_refute(accounting, budget)
     model = trained(accounting, of=known, epsilon=budget, epochs=30, learning_rate=0.05)
     n = 2000
     shown = [
-        model.score_again(Sequences(np.zeros(n, np.int32), np.arange(n + 1), np.full(n, item, np.int32)), first + one)
+        model.score_again(Sequences(np.zeros(n, np.int32), np.arange(n + 1), np.full(n, item, np.int32)), first + order)
         for item, first in ((0, 0), (1, n))
-        for one in (np.arange(n),)
+        for order in (np.arange(n),)
     ]
     direction = shown[0][: n // 2].mean(0) - shown[1][: n // 2].mean(0)
     proved = audit(*[(scores[n // 2 :] @ direction).double().numpy() for scores in shown], 0.999, 1e-5).epsilon
@@ -359,9 +359,9 @@ def test_a_loaded_model_repeats_the_release_of_the_saved_one_to_who_has_the_key(
 
 def test_two_runs_draw_different_noise():
     known = many()
-    one = trained("rigorous", of=known)
-    other = DIPSGNN(one.config).fit(known, rng=np.random.default_rng(1))
-    assert independent(*(torch.cat(noise_on(model, known.sequences)) for model in (one, other)))
+    first = trained("rigorous", of=known)
+    other = DIPSGNN(first.config).fit(known, rng=np.random.default_rng(1))
+    assert independent(*(torch.cat(noise_on(model, known.sequences)) for model in (first, other)))
 
 
 @pytest.mark.parametrize("accounting", PER_VISIT)
@@ -388,12 +388,12 @@ def test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone
     parts = [rng.permutation(20).tolist() for _ in range(60)]
     others = [[*part[:9], 20, *part[10:]] for part in parts]
     model = trained(accounting, of=learning(ragged(parts), 60, 21))
-    one, other = ([noise.reshape(60, -1, 8) for noise in noise_on(model, ragged(of))] for of in (parts, others))
-    for first, second in zip(one, other, strict=True):
+    single, other = ([noise.reshape(60, -1, 8) for noise in noise_on(model, ragged(of))] for of in (parts, others))
+    for first, second in zip(single, other, strict=True):
         # versions by node: the first of item p (nothing follows) at 2p, then that with a successor at 2p + 1
         assert torch.allclose(first[:, :17], second[:, :17], atol=1e-5)
         assert independent(first[:, 18:], second[:, 18:])
-    assert independent(one[0][:, 17], other[0][:, 17])  # what follows the 9th item
+    assert independent(single[0][:, 17], other[0][:, 17])  # what follows the 9th item
 
 
 def test_no_two_draws_of_a_users_noise_are_alike():
@@ -409,7 +409,7 @@ def test_users_do_not_share_noise():
     known = learning(ragged(PARTS + PARTS, users=[*OWNERS, *range(10, 18)]), 18, 7)
     known = replace(known, features=np.ones((18, 4), np.float32))
     model = trained("rigorous", of=known)
-    one = torch.cat(noise_on(model, ragged(PARTS, users=OWNERS)))
+    first = torch.cat(noise_on(model, ragged(PARTS, users=OWNERS)))
     other = torch.cat(noise_on(model, ragged(PARTS, users=list(range(10, 18)))))
-    assert independent(one, other)
-    assert (one != other).all()
+    assert independent(first, other)
+    assert (first != other).all()

@@ -65,10 +65,10 @@ def test_without_noise_and_bounds_it_is_ials(alpha):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    whole = fitted(PLAIN, unobserved_weight=0.1)
+    full = fitted(PLAIN, unobserved_weight=0.1)
     monkeypatch.setattr("tasks.models.ranking.dpals.BLOCK", 7 * 9)
     parts = fitted(PLAIN, unobserved_weight=0.1)
-    np.testing.assert_allclose(parts.items.numpy(), whole.items.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(parts.items.numpy(), full.items.numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [None, 0.3])
@@ -114,11 +114,11 @@ def test_no_user_changes_the_statistics_by_more_than_the_bounds(variant, scale):
     matrix = rows(4)
     matrix[0], matrix[1], matrix[2] = 1.0, 0.0, 0.0
     matrix[2, 7] = 1.0
-    found = np.array([changes(model, matrix, user, popularity, items) for user in range(12)])
-    assert found[:, :2].max() <= 1 + 1e-9
+    actual = np.array([changes(model, matrix, user, popularity, items) for user in range(12)])
+    assert actual[:, :2].max() <= 1 + 1e-9
     if "unobserved_weight" in variant:
-        assert found[:, 2].max() <= 1 + 1e-9
-    assert (found[1] == 0).all()  # a user without interactions is as if not there
+        assert actual[:, 2].max() <= 1 + 1e-9
+    assert (actual[1] == 0).all()  # a user without interactions is as if not there
 
 
 @pytest.mark.parametrize("alpha", [None, 0.3, 3.0])

@@ -155,8 +155,8 @@ def test_one_interaction_changes_one_count_by_one() -> None:
         return dpmf.group_rates(inputs, groups, config, np.random.default_rng(0)) * (sizes + 1.0)
 
     everything = np.arange(len(data.users))
-    whole = counts(everything)
-    changes = [np.abs(whole - counts(np.delete(everything, index))).sum() for index in everything[::20]]
+    full = counts(everything)
+    changes = [np.abs(full - counts(np.delete(everything, index))).sum() for index in everything[::20]]
     np.testing.assert_allclose(changes, 1.0)
 
 

@@ -106,17 +106,17 @@ def test_implicit_cells_are_the_interactions_and_as_many_others_of_the_same_user
 def test_noise_is_laplace_of_the_scale_that_one_cell_needs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """η is found back from the solution, as the gradient it cancels: scale 2√d/ε. Kolmogorov-Smirnov, at 1e-5."""
     data = rated()
-    found = []
+    actual = []
     for seed in range(30):
         model = fitted(kind, data, seed=seed)
         cells, users, items = listed(kind, data, seed), model.users.double().numpy(), model.items.double().numpy()
         noise = -2 * 0.5 * items
         for u, i, r in cells:
             noise[i] += 2 * (r - users[u] @ items[i]) * users[u]
-        found.append(noise)
+        actual.append(noise)
     scale = 2 * math.sqrt(3) / 5.0
-    assert stats.kstest(np.ravel(found), stats.laplace(scale=scale).cdf).pvalue > 1e-5
-    assert np.abs(np.array(found)[:, -1]).min() > 0  # an item without any cell gets its noise as well
+    assert stats.kstest(np.ravel(actual), stats.laplace(scale=scale).cdf).pvalue > 1e-5
+    assert np.abs(np.array(actual)[:, -1]).min() > 0  # an item without any cell gets its noise as well
     monkeypatch.setattr(dpmf_ranking.objective, "draw", lambda n, dim, *_: np.zeros((n, dim)))
     exact = fitted(kind, data, epsilon=math.inf)
     assert torch.equal(fitted(kind, data).items, exact.items)  # noise is all that a budget decides

@@ -30,12 +30,12 @@ def matrices(model: EdgeRand, sequences: Sequences) -> dict[int, tuple[torch.Ten
     """User -> the noise on A_out and on A_in, each (n_nodes, n_nodes)."""
     asked = Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64))
     graphs = asked.graphs
-    found = {}
+    result = {}
     tables = [model.matrices(asked, direction) for direction in range(2)]
     for row, user in enumerate(sequences.users.tolist()):
         mine = graphs.node_owners == row
-        found[user] = tuple(table[mine][:, : int(mine.sum())] for table in tables)
-    return found
+        result[user] = tuple(table[mine][:, : int(mine.sum())] for table in tables)
+    return result
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
@@ -74,15 +74,15 @@ def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check
 
 
 def test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown():
-    model, whole = trained(), data().sequences
-    together = matrices(model, whole)
-    for row, user in enumerate(whole.users.tolist()):
-        (alone,) = matrices(model, whole.take(np.array([row]))).values()
-        for one, other in zip(alone, together[user], strict=True):
-            assert torch.equal(one, other)
-    for user, shorter in matrices(model, whole.without_last()).items():
-        for one, other in zip(shorter, together[user], strict=True):
-            assert torch.equal(one, other[: len(one), : len(one)])
+    model, sequences = trained(), data().sequences
+    together = matrices(model, sequences)
+    for row, user in enumerate(sequences.users.tolist()):
+        (alone,) = matrices(model, sequences.take(np.array([row]))).values()
+        for single, other in zip(alone, together[user], strict=True):
+            assert torch.equal(single, other)
+    for user, shorter in matrices(model, sequences.without_last()).items():
+        for single, other in zip(shorter, together[user], strict=True):
+            assert torch.equal(single, other[: len(single), : len(single)])
 
 
 def test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for():
@@ -115,9 +115,9 @@ def test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for():
         (noise, noise.mT.flip(0)),
         (noise[:, :, :12, 13:], noise[:, :, 13:, :12].mT),
     ]
-    for one, other in pairs:
-        correlation = torch.corrcoef(torch.stack([one.flatten(), other.flatten()]))[0, 1]
-        assert abs(float(correlation)) < 5 / one.numel() ** 0.5
+    for left, other in pairs:
+        correlation = torch.corrcoef(torch.stack([left.flatten(), other.flatten()]))[0, 1]
+        assert abs(float(correlation)) < 5 / left.numel() ** 0.5
 
 
 def test_a_claim_for_one_entry_is_worth_less_for_a_visit():

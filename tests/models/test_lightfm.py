@@ -98,15 +98,15 @@ def test_the_first_violating_trial_is_taken_and_its_number_gives_the_weight():
         [1.0, 1.0, 1.0],  # on the margin is not above it
         [-5.0, 0.0, 1.2],
     ])  # fmt: skip
-    found = violations(positives, trials, n_items=8)
-    assert found.rows.tolist() == [0, 2, 4]
-    assert found.trials.tolist() == [1, 0, 2]
-    assert found.weights.tolist() == pytest.approx([math.log(3), math.log(7), math.log(2)])
+    actual = violations(positives, trials, n_items=8)
+    assert actual.rows.tolist() == [0, 2, 4]
+    assert actual.trials.tolist() == [1, 0, 2]
+    assert actual.weights.tolist() == pytest.approx([math.log(3), math.log(7), math.log(2)])
 
 
 def test_a_rank_estimated_below_one_weighs_nothing():
-    found = violations(torch.zeros(1), torch.tensor([[-3.0, -3.0, -3.0, 1.0]]), n_items=3)
-    assert found.weights.tolist() == [0.0]
+    actual = violations(torch.zeros(1), torch.tensor([[-3.0, -3.0, -3.0, 1.0]]), n_items=3)
+    assert actual.weights.tolist() == [0.0]
 
 
 def test_a_batch_without_violations_changes_nothing():
@@ -138,9 +138,9 @@ def test_only_metadata_tells_what_a_user_without_interactions_likes(metadata):
     known = TrainingData(60, 20, users.astype(np.int32), items.astype(np.int32), features)
     model = make(epochs=30, metadata=metadata).fit(known, rng=np.random.default_rng(0))
     best = model.score(np.arange(50, 60, dtype=np.int32)).topk(10).indices
-    found = np.take_along_axis(likes[50:], best.numpy(), 1).mean()
+    actual = np.take_along_axis(likes[50:], best.numpy(), 1).mean()
     # Without metadata the vectors are as they were drawn, alike for all, so that half of the items would be found.
-    assert found == 1.0 if metadata else found < 0.8
+    assert actual == 1.0 if metadata else actual < 0.8
 
 
 def test_adagrad_goes_on_from_a_checkpoint_with_the_sums_it_had():

@@ -153,18 +153,18 @@ def test_a_sequence_is_scored_the_same_whichever_others_are_asked_about_beside_i
     torch.testing.assert_close(shuffled, together[torch.from_numpy(events)], rtol=1e-4, atol=1e-5)
     for row in rng.choice(len(data.sequences), 10, replace=False):
         alone = model.score_next(data.sequences.take(np.array([row])))
-        beside = together[torch.from_numpy(data.sequences.owners == row)]
-        torch.testing.assert_close(alone, beside, rtol=1e-4, atol=1e-5)
+        others = together[torch.from_numpy(data.sequences.owners == row)]
+        torch.testing.assert_close(alone, others, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", NEXT_ITEM)
 def test_scores_after_an_event_depend_on_no_later_event(name):
     data = grammar()
     model = trained(name)
-    whole = data.sequences
-    prefixes = whole.without_last()
-    kept = whole.has_next & (whole.lengths[whole.owners] > 1)
-    expected = model.score_next(whole)[torch.from_numpy(kept)]
+    sequences = data.sequences
+    prefixes = sequences.without_last()
+    kept = sequences.has_next & (sequences.lengths[sequences.owners] > 1)
+    expected = model.score_next(sequences)[torch.from_numpy(kept)]
     torch.testing.assert_close(model.score_next(prefixes), expected, rtol=1e-4, atol=1e-5)
 
 

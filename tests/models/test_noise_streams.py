@@ -50,16 +50,16 @@ def draws(
     cls = system_class(name)
     model = cls(cls.Config.model_validate(config))
     model.named = named
-    with noise.recording() as found:
+    with noise.recording() as drawn:
         model.fit(data, rng=np.random.default_rng(seed))
-    return found
+    return drawn
 
 
-def shared(one: list[Draw], other: list[Draw]) -> bool:
+def shared(first: list[Draw], other: list[Draw]) -> bool:
     """Whether what two fits drew for the same release, in the same order, is correlated."""
     total, n = 0.0, 0
-    for release in {draw.release for draw in one}:
-        pair = [[np.ravel(draw.values) for draw in of if draw.release == release] for of in (one, other)]
+    for release in {draw.release for draw in first}:
+        pair = [[np.ravel(draw.values) for draw in of if draw.release == release] for of in (first, other)]
         left, right = (np.concatenate(values).astype(float) if values else np.empty(0) for values in pair)
         size = min(len(left), len(right))
         if size > 1 and left[:size].std() and right[:size].std():

@@ -29,7 +29,7 @@ def test_a_user_with_every_item_counts_for_the_contribution_alone(contribution: 
 def test_the_budget_is_spent_once() -> None:
     with noise.recording() as draws:
         model = fitted([0, 1, 1], [3, 3, 5], epsilon=0.5, contribution=7)
-    (draw,) = [one for one in draws if one.release == "item counts"]
+    (draw,) = [item for item in draws if item.release == "item counts"]
     assert draw.shape == (N_ITEMS,)
     assert draw.scale == pytest.approx(1 / -math.expm1(-0.5 / 7))
     assert model.ledger()[0].accounted_epsilon == pytest.approx(0.5)

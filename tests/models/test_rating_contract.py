@@ -47,12 +47,12 @@ def test_every_registered_predictor_is_held_to_the_contract():
 def test_all_pairs_have_finite_predictions_whatever_is_sensitive(name, share):
     """Users without ratings, friends or published ratings and an item without ratings among them."""
     data = ratings(share)
-    found = everything(fitted(name, data), data)
-    assert found.dtype == torch.float32
-    assert torch.isfinite(found).all()
+    actual = everything(fitted(name, data), data)
+    assert actual.dtype == torch.float32
+    assert torch.isfinite(actual).all()
     mean = data.ratings[~data.sensitive].mean() if share < 1 else 3.0
     if name != "dpmf-ratings":  # whose user without ratings is where it started, and whose items move with noise alone
-        assert abs(found[1, 0] - mean) < 1.0
+        assert abs(actual[1, 0] - mean) < 1.0
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -85,9 +85,9 @@ def test_what_was_learnt_is_predicted_better_than_by_the_mean(name):
     override = {"epochs": 100, "learning_rate": 1e-3, "regularization": 1e-3} if name in BY_EPOCHS else {}
     if "epsilon" in CONFIGS[name]:
         override |= {"epsilon": 1000.0}
-    found = fitted(name, data, **override).predict(users[~train], items[~train]).numpy()
+    actual = fitted(name, data, **override).predict(users[~train], items[~train]).numpy()
     mean = data.ratings[~sensitive].mean()
-    assert np.abs(found - values[~train]).mean() < 0.5 * np.abs(mean - values[~train]).mean()
+    assert np.abs(actual - values[~train]).mean() < 0.5 * np.abs(mean - values[~train]).mean()
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -168,8 +168,8 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name, tmp_path):
         with pytest.raises(Interrupted):
             train(broken, interrupted_at)
         for resumed in (train(broken, None), train(broken, 1)):  # the last: nothing left to do
-            for one, other in zip(everything_left(unbroken), everything_left(resumed), strict=True):
-                np.testing.assert_array_equal(one, other)
+            for left, other in zip(everything_left(unbroken), everything_left(resumed), strict=True):
+                np.testing.assert_array_equal(left, other)
             assert resumed.communication() == unbroken.communication()
             assert resumed.communication()["iterations"] == 15
             assert resumed.ledger() == unbroken.ledger()

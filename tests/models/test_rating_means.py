@@ -43,19 +43,19 @@ def by_hand() -> TrainingData:
     ],
 )
 def test_means_by_hand(of, damping, expected):
-    found = means(of, by_hand(), damping).predict(np.full(3, 1, np.int32), np.arange(3, dtype=np.int32))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    actual = means(of, by_hand(), damping).predict(np.full(3, 1, np.int32), np.arange(3, dtype=np.int32))
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 def test_others_see_nothing_of_a_sensitive_rating():
     data = ratings()
-    one, other = (means("bias", of) for of in (data, poisoned(data)))
-    np.testing.assert_array_equal(one.item_offsets, other.item_offsets)
-    assert one.mean == other.mean
+    first, other = (means("bias", of) for of in (data, poisoned(data)))
+    np.testing.assert_array_equal(first.item_offsets, other.item_offsets)
+    assert first.mean == other.mean
     owners = np.unique(data.users[data.sensitive])
-    changed = np.flatnonzero(one.user_offsets != other.user_offsets)
+    changed = np.flatnonzero(first.user_offsets != other.user_offsets)
     assert set(changed) <= set(owners)
-    (entry,) = one.ledger()
+    (entry,) = first.ledger()
     assert entry.accounted_epsilon == 0
 
 

@@ -41,15 +41,15 @@ def test_a_replaced_visit_moves_one_state_by_the_distance_and_the_labels_by_the_
     """Without noise; the inputs of the readout held as they are, as the proof does. Every place of a sequence."""
     model = fitted(known(), epsilon=None)
     for event in range(24):
-        one, other = known().sequences, replaced(known(), event).sequences
-        assert one is not None
+        first, other = known().sequences, replaced(known(), event).sequences
+        assert first is not None
         assert other is not None
-        moved = np.linalg.norm(model.states(one) - model.states(other), axis=1)
+        moved = np.linalg.norm(model.states(first) - model.states(other), axis=1)
         assert 0 < moved[event] <= model.distance
         assert not np.delete(moved, event).any()
-        inputs = model.inputs(one.without_last())
+        inputs = model.inputs(first.without_last())
         sums = np.zeros((2, 20, inputs.shape[1]))
-        for world, sequences in zip(sums, (one, other), strict=True):
+        for world, sequences in zip(sums, (first, other), strict=True):
             np.add.at(world, sequences.next_items, inputs)
         assert np.linalg.norm(sums[0] - sums[1]) <= 2**0.5 + 1e-12
 
@@ -67,14 +67,14 @@ def test_the_budget_is_spent_on_two_gaussian_releases_and_no_more() -> None:
     with noise.recording() as draws:
         model = fitted(known())
     (entry,) = model.ledger()
-    found = {draw.release: draw.scale for draw in draws}
+    actual = {draw.release: draw.scale for draw in draws}
     assert [draw.release for draw in draws] == ["visits", "labels"]
     multipliers = [event.parameters["noise_multiplier"] for event in entry.events]
-    assert multipliers == pytest.approx([found["visits"] / model.distance, found["labels"] / 2**0.5])
+    assert multipliers == pytest.approx([actual["visits"] / model.distance, actual["labels"] / 2**0.5])
     assert 4.9 < (entry.accounted_epsilon or 0) <= 5.0
     assert account(entry.events, 1e-5).epsilon == entry.accounted_epsilon
     assert entry.neighbouring == "one visit of one user replaced by a visit of another item"
-    label, total = 1 / multipliers[1] ** 2, sum(1 / one**2 for one in multipliers)
+    label, total = 1 / multipliers[1] ** 2, sum(1 / multiplier**2 for multiplier in multipliers)
     assert label / total == pytest.approx(0.25)
     assert fitted(known(), epsilon=None).ledger() == []
 

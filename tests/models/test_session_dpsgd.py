@@ -49,13 +49,13 @@ def built(**override) -> DPSGD:
 
 def slow_gradients(model: DPSGD, sequences: Sequences) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
     """Loss and gradient of one user after the other, through the network as it scores."""
-    found = []
+    result = []
     for row in np.flatnonzero(sequences.lengths > 1):
         loss = model.loss(sequences.take(np.array([row])), NO_DROPOUT)
         gradients = torch.autograd.grad(loss, list(model.network.parameters()), allow_unused=True)
         parameters = zip(model.network.parameters(), gradients, strict=True)
-        found.append((loss.detach(), [torch.zeros_like(p) if g is None else g for p, g in parameters]))
-    return found
+        result.append((loss.detach(), [torch.zeros_like(p) if g is None else g for p, g in parameters]))
+    return result
 
 
 def norm(gradients: list[torch.Tensor]) -> float:
@@ -114,14 +114,14 @@ def test_without_noise_and_clipping_it_is_ordinary_training_of_dipsgnn_without_n
 
 
 def test_one_user_moves_a_noisy_gradient_by_no_more_than_the_clip_norm():
-    found = []
+    actual = []
     for users in (np.arange(N_USERS - 1), np.arange(N_USERS)):
         model = built(clip_norm=0.01, epsilon=50.0)
         model._rng = np.random.default_rng(9)  # the same noise
         everyone = wandering(N_USERS, seed=6, shortest=2)
         model.private_step(everyone.take(users))
-        found.append(torch.cat([p.grad.flatten() for p in model.network.parameters()]))
-    difference = (found[1] - found[0]).norm().item() * N_USERS
+        actual.append(torch.cat([p.grad.flatten() for p in model.network.parameters()]))
+    difference = (actual[1] - actual[0]).norm().item() * N_USERS
     assert difference == pytest.approx(0.01, rel=1e-3)  # just so much, because every gradient is longer
 
 
@@ -156,20 +156,20 @@ def test_users_are_sampled_at_the_rate_that_the_ledger_states():
 
 @pytest.mark.parametrize("batch_size", [N_USERS, 1000])
 def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_size):
-    (whole,) = fitted(batch_size=batch_size).ledger()
-    assert whole.protects == "interaction"
-    assert "whole training sequence" in whole.neighbouring
-    assert whole.claimed_epsilon == 2.0
-    assert 1.98 < whole.accounted_epsilon <= 2.0
-    assert whole.accounted_delta == whole.claimed_delta == 1e-3
+    (full,) = fitted(batch_size=batch_size).ledger()
+    assert full.protects == "interaction"
+    assert "whole training sequence" in full.neighbouring
+    assert full.claimed_epsilon == 2.0
+    assert 1.98 < full.accounted_epsilon <= 2.0
+    assert full.accounted_delta == full.claimed_delta == 1e-3
 
     class Short(Silent):
         def epoch(self, model, loss):
             return super().epoch(model, loss) and model.epochs_done < 2
 
     short = fitted(batch_size=batch_size, progress=Short()).ledger()[0]
-    assert short == whole  # when validation ends training depends on private data
-    assert whole.events[0].count == 3
+    assert short == full  # when validation ends training depends on private data
+    assert full.events[0].count == 3
 
 
 def test_all_planned_steps_are_counted_in_a_loaded_model_too(tmp_path):

@@ -69,11 +69,11 @@ def test_all_prefixes_at_once_are_scored_and_learnt_from_as_each_by_itself(name,
         )
         slow, fast = mean_loss(model.network, sequences, **how), model.loss(sequences, NO_DROPOUT)
         assert fast.item() == pytest.approx(slow.item(), abs=1e-5)
-        expected, found = gradients(model.network, slow), gradients(model.network, fast)
-        assert found.keys() == expected.keys()
+        expected, actual = gradients(model.network, slow), gradients(model.network, fast)
+        assert actual.keys() == expected.keys()
         for parameter, gradient in expected.items():
             torch.testing.assert_close(
-                found[parameter],
+                actual[parameter],
                 gradient,
                 rtol=0,
                 atol=1e-5,
@@ -97,12 +97,12 @@ def test_scores_and_gradients_would_show_a_difference():
 @pytest.mark.parametrize("name", KINDS)
 def test_without_propagation_the_order_before_the_last_item_is_not_read(name):
     model = trained(name, steps=0)
-    one, other = (model.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 2, 0, 1, 3]))
+    first, other = (model.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 2, 0, 1, 3]))
     # the same sum in another order
-    torch.testing.assert_close(other, one, rtol=0, atol=1e-6)
+    torch.testing.assert_close(other, first, rtol=0, atol=1e-6)
     propagated = trained(name, steps=1)
-    one, other = (propagated.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 3]))
-    assert (other - one).abs().max() > 1e-4
+    first, other = (propagated.score_next(ragged([part], users=[3]))[-1] for part in ([0, 1, 2, 3], [2, 1, 0, 3]))
+    assert (other - first).abs().max() > 1e-4
 
 
 def classes_of_users() -> tuple[TrainingData, torch.Tensor]:
@@ -154,9 +154,9 @@ def test_other_numbers_for_the_same_users_change_nothing(name):
     features[number] = known.features
     relabelled = replace(known, features=features, sequences=ragged(PARTS, users=number[OWNERS].tolist()))
     settings = {"steps": 2, "epochs": 3}
-    one, other = trained(name, known, **settings), trained(name, relabelled, **settings)
-    assert torch.equal(one.score_next(known.sequences), other.score_next(relabelled.sequences))
-    assert not torch.equal(one.score_next(known.sequences), one.score_next(relabelled.sequences))
+    first, other = trained(name, known, **settings), trained(name, relabelled, **settings)
+    assert torch.equal(first.score_next(known.sequences), other.score_next(relabelled.sequences))
+    assert not torch.equal(first.score_next(known.sequences), first.score_next(relabelled.sequences))
 
 
 @pytest.mark.parametrize("name", ["nonp-u"])
@@ -166,8 +166,8 @@ def test_a_users_vector_is_found_by_the_id(name):
     expected = model.score_next(data().sequences)
     weight = model.network.user.weight.data
     weight[number] = weight.clone()
-    found = model.score_next(ragged(PARTS, users=number[OWNERS].tolist()))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    actual = model.score_next(ragged(PARTS, users=number[OWNERS].tolist()))
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_without_noise_and_projection_it_is_gradient_descent(name, override, alp
     expected = descend(data, *vectors(model), 10, alpha=alpha, sensitive=sensitive)
     for _ in range(10):
         model.iterate()
-    for found, slow in zip(vectors(model), expected, strict=True):
-        np.testing.assert_allclose(found, slow, rtol=1e-6, atol=1e-6)
+    for actual, slow in zip(vectors(model), expected, strict=True):
+        np.testing.assert_allclose(actual, slow, rtol=1e-6, atol=1e-6)
 
 
 def test_without_sensitive_ratings_privsr_is_soreg_and_without_friends_mf():
@@ -136,18 +136,18 @@ def test_similarity_is_the_cosine_over_items_that_both_published():
 
 def test_similarity_does_not_change_by_a_bit_if_sensitive_ratings_do():
     data = ratings()
-    one, other = (started("privsr", of)._users.friends.similarity for of in (data, poisoned(data)))
-    np.testing.assert_array_equal(one, other)
+    first, other = (started("privsr", of)._users.friends.similarity for of in (data, poisoned(data)))
+    np.testing.assert_array_equal(first, other)
     changed = replace(data, sensitive=np.zeros_like(data.sensitive))  # had they been read, it would have shown
-    assert not np.array_equal(one, started("privsr", changed)._users.friends.similarity)
+    assert not np.array_equal(first, started("privsr", changed)._users.friends.similarity)
 
 
 @pytest.mark.parametrize("name", ["mf-ratings", "soreg"])
 def test_what_reads_published_ratings_alone_does_not_change_if_sensitive_ones_do(name):
     data = ratings()
-    one, other = (make(name).fit(of, rng=np.random.default_rng(1)) for of in (data, poisoned(data)))
-    assert torch.equal(one.network.users, other.network.users)
-    assert torch.equal(one.network.items, other.network.items)
+    first, other = (make(name).fit(of, rng=np.random.default_rng(1)) for of in (data, poisoned(data)))
+    assert torch.equal(first.network.users, other.network.users)
+    assert torch.equal(first.network.items, other.network.items)
 
 
 @pytest.mark.usefixtures("same_noise")
@@ -202,10 +202,10 @@ def test_messages_are_those_of_the_protocol():
     data = ratings()
     model = make("privsr").fit(data, rng=np.random.default_rng(0))
     n, users, links = len(data.users), len(np.unique(data.users)), (data.links[:, 0] != data.links[:, 1]).sum()
-    found = model.communication()
-    assert found["messages"] == users + n + 2 * links  # vectors and h; submissions; h and vectors of friends
-    assert found["bytes"] == (2 * n + n + 2 * links) * 4 * 4
-    assert found["iterations"] == 12
+    actual = model.communication()
+    assert actual["messages"] == users + n + 2 * links  # vectors and h; submissions; h and vectors of friends
+    assert actual["bytes"] == (2 * n + n + 2 * links) * 4 * 4
+    assert actual["iterations"] == 12
     silent = make("privsr", epsilon=math.inf).fit(data, rng=np.random.default_rng(0)).communication()
     assert silent["messages"] == users + n + links
     assert silent["bytes"] == (n + n + links) * 4 * 4

@@ -19,13 +19,13 @@ def submitted(model, rounds: int = ROUNDS) -> tuple[np.ndarray, np.ndarray]:
     """Noise alone: sums per item of submissions about sensitive and non-sensitive ratings, (rounds, n_items, K)."""
     items = model.network.items.numpy()
     exact = started("privsr", ratings(), epsilon=math.inf)._users.submit(Broadcast(items))
-    found = []
+    result = []
     for _ in range(rounds):
         sent = model._users.submit(model._recommender.broadcast())
         sums = np.zeros_like(items)
         np.add.at(sums, sent.items, sent.values - exact.values)
-        found.append((sums, sent.sums - exact.sums))
-    return tuple(np.stack(part) for part in zip(*found, strict=True))
+        result.append((sums, sent.sums - exact.sums))
+    return tuple(np.stack(part) for part in zip(*result, strict=True))
 
 
 def test_an_items_noise_adds_up_to_the_laplace_law_of_theorem_1():
@@ -92,9 +92,9 @@ def test_a_share_is_the_whole_for_an_item_with_one_rater_and_for_noise_that_is_n
 
 @pytest.mark.usefixtures("same_noise")
 def test_h_does_not_depend_on_ratings_and_is_never_zero():
-    one, other = (started("privsr", ratings(share))._recommender.broadcast() for share in (0.0, 0.5))
-    np.testing.assert_array_equal(one.sensitive_mixing, other.sensitive_mixing)
-    np.testing.assert_array_equal(one.public_mixing, other.public_mixing)
+    first, other = (started("privsr", ratings(share))._recommender.broadcast() for share in (0.0, 0.5))
+    np.testing.assert_array_equal(first.sensitive_mixing, other.sensitive_mixing)
+    np.testing.assert_array_equal(first.public_mixing, other.public_mixing)
     many = SharedNoise("laplace", 1.0).mixing((4_000_000, 1), np.random.default_rng(0))
     assert many.min() > 0
 

@@ -29,26 +29,26 @@ def test_one_sensitive_value_changes_one_submission_by_at_most_its_sensitivity()
     row = int(np.flatnonzero(data.sensitive)[0])
     models = [started("privsr-rigorous", of, **QUIET, learning_rate=0.05) for of in (data, neighbour(data, row))]
     published = [started("privsr", of, **QUIET, learning_rate=0.05) for of in (data, neighbour(data, row))]
-    spread = []
+    deviations = []
     for _ in range(15):
         noisy.iterate()
         items = noisy.network.items.numpy()
-        one, other = (model._users.submit(Broadcast(items)) for model in models)
-        changes = np.linalg.norm(one.values.astype(float) - other.values, axis=1)
+        first, other = (model._users.submit(Broadcast(items)) for model in models)
+        changes = np.linalg.norm(first.values.astype(float) - other.values, axis=1)
         changed = np.flatnonzero(changes)
-        assert [(one.senders[i], one.items[i]) for i in changed] == [(data.users[row], data.items[row])]
+        assert [(first.senders[i], first.items[i]) for i in changed] == [(data.users[row], data.items[row])]
         assert changes.max() <= 2 * 4 * (1 + 1e-5)
-        np.testing.assert_array_equal(one.sums, other.sums)
-        told = [model._users.exchange() for model in models]
-        np.testing.assert_array_equal(told[0].sums, told[1].sums)
-        for model, messages in zip(models, told, strict=True):
+        np.testing.assert_array_equal(first.sums, other.sums)
+        exchanged = [model._users.exchange() for model in models]
+        np.testing.assert_array_equal(exchanged[0].sums, exchanged[1].sums)
+        for model, messages in zip(models, exchanged, strict=True):
             model._users.step(items, messages)
         sent = [model._users.submit(Broadcast(items)) for model in published]
-        spread.append(np.count_nonzero(np.abs(sent[0].values - sent[1].values).sum(1)))
+        deviations.append(np.count_nonzero(np.abs(sent[0].values - sent[1].values).sum(1)))
         for model in published:
             model._users.step(items, model._users.exchange())
     assert changes.max() > 4  # the bound is not idle
-    assert max(spread) > 1
+    assert max(deviations) > 1
     users = [model.network.users.numpy() for model in models]
     assert np.flatnonzero((users[0] != users[1]).any(1)).tolist() == [data.users[row]]
 
@@ -94,16 +94,16 @@ def test_the_weight_of_sensitive_submissions_is_applied_to_what_was_submitted():
     """Half the weight of the same noisy messages moves items half as far by them; none of it reaches users' side."""
     data = ratings(share=1.0)
     multiplier = make("privsr-rigorous").noise_multiplier()
-    whole, half = (
+    full, half = (
         started("privsr-rigorous", data, sensitive_weight=weight, regularization=0.0)
         for weight in (2 * multiplier, multiplier / 2)
     )
-    start = whole.network.items.numpy().copy()
-    sent = whole._users.submit(whole._recommender.broadcast())
+    start = full.network.items.numpy().copy()
+    sent = full._users.submit(full._recommender.broadcast())
     np.testing.assert_array_equal(sent.values, half._users.submit(half._recommender.broadcast()).values)
-    for model in (whole, half):
+    for model in (full, half):
         model._recommender.receive(sent)
-    moved = [model.network.items.numpy() - start for model in (whole, half)]
+    moved = [model.network.items.numpy() - start for model in (full, half)]
     np.testing.assert_allclose(moved[0], 2 * moved[1], atol=1e-4)
     assert np.abs(moved[0]).max() > 0.01
 

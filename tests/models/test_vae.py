@@ -51,23 +51,25 @@ def test_divergence_equals_that_of_torch_distributions():
 def test_priors_equal_slow_code():
     vectors = metadata_vectors(VECTORS, DIMENSION)
     means = vectors.mean(0)
-    centre, spread = user_priors(vectors, means, None, np.random.default_rng(0))
+    centre, deviation = user_priors(vectors, means, None, np.random.default_rng(0))
     for user in range(N_USERS):
         for j in range(DIMENSION):
             own = vectors[user, :, j]
             expected = sum(own[w] * means[w, j] for w in range(KINDS))
             assert centre[user, j] == pytest.approx(expected)
-            assert spread[user, j] == pytest.approx(max(sum((own[w] - expected) ** 2 for w in range(KINDS)), SMALLEST))
+            assert deviation[user, j] == pytest.approx(
+                max(sum((own[w] - expected) ** 2 for w in range(KINDS)), SMALLEST)
+            )
 
 
 def test_noise_of_priors_is_of_each_users_budget():
     """A mean of 40,000 squares within 5 standard errors: a sound one fails once in 1.7 million tries."""
     vectors = np.full((2, KINDS, 20_000), 0.5)
     means, noise = np.zeros((KINDS, 20_000)), np.array([1.0, 3.0])
-    centre, spread = user_priors(vectors, means, noise, np.random.default_rng(0))
+    centre, deviation = user_priors(vectors, means, noise, np.random.default_rng(0))
     np.testing.assert_allclose((centre**2).mean(1), noise**2, rtol=5 * np.sqrt(2 / 20_000))
-    assert (spread >= SMALLEST).all()
-    assert (spread == SMALLEST).any()
+    assert (deviation >= SMALLEST).all()
+    assert (deviation == SMALLEST).any()
 
 
 def prior_means(model: VAE) -> np.ndarray:

@@ -80,8 +80,8 @@ def test_no_visit_moves_the_aggregates_further_than_its_sensitivity(rows):
     for length in range(2, 6):
         for sequence in itertools.product(range(3), repeat=length):
             for place in range(length):
-                beside = [sequence[other] for other in (place - 1, place + 1) if 0 <= other < length]
-                kind = "end" if len(beside) == 1 else "repeated" if sequence[place] in beside else "interior"
+                neighbours = [sequence[other] for other in (place - 1, place + 1) if 0 <= other < length]
+                kind = "end" if len(neighbours) == 1 else "repeated" if sequence[place] in neighbours else "interior"
                 before, after = transitions_of(sequence), transitions_of(sequence, place)
                 for vectors in directions:
                     moved = np.linalg.norm(rows(before, vectors) - rows(after, vectors))
@@ -127,9 +127,9 @@ def test_rigorous_noise_is_hardly_more_than_enough(budget):
 
 
 def test_rigorous_noise_grows_with_the_root_of_releases_and_with_the_norm():
-    one = rigorous_sigma(1, 0.4, 4.0, 2.5e-7)
-    assert rigorous_sigma(16, 0.4, 4.0, 2.5e-7) == pytest.approx(4 * one, rel=1e-9)
-    assert rigorous_sigma(1, 0.8, 4.0, 2.5e-7) == pytest.approx(2 * one, rel=1e-9)
+    first = rigorous_sigma(1, 0.4, 4.0, 2.5e-7)
+    assert rigorous_sigma(16, 0.4, 4.0, 2.5e-7) == pytest.approx(4 * first, rel=1e-9)
+    assert rigorous_sigma(1, 0.8, 4.0, 2.5e-7) == pytest.approx(2 * first, rel=1e-9)
 
 
 def test_where_nothing_is_released_nothing_is_spent_and_no_noise_needed():

@@ -166,17 +166,17 @@ def test_what_an_audit_is_said_to_detect_is_refuted_in_nine_of_ten_runs(epsilon:
 
     event = Event(kind="gaussian", parameters={"noise_multiplier": sigma})
     samples = gaussian(sigma)
-    found = power(audit(*samples, CONFIDENCE, 1e-3), samples, epsilon, [event], 1e-3)
-    assert found is not None
-    detected = dpsgd.noise_multiplier(found, 1e-3, 1.0, 1)
+    actual = power(audit(*samples, CONFIDENCE, 1e-3), samples, epsilon, [event], 1e-3)
+    assert actual is not None
+    detected = dpsgd.noise_multiplier(actual, 1e-3, 1.0, 1)
     assert sum(audit(*gaussian(detected), CONFIDENCE, 1e-3).epsilon > epsilon for _ in range(40)) >= 28
     pure = Event(kind="pure-local", parameters={"epsilon": epsilon})
     samples = coins(epsilon)
-    found = power(audit(*samples, CONFIDENCE), samples, epsilon, [pure], 0.0)
-    assert found is not None
-    assert found > epsilon
-    assert sum(audit(*coins(found), CONFIDENCE).epsilon > epsilon for _ in range(40)) >= 28
-    nearly = epsilon + 0.3 * (found - epsilon)
+    actual = power(audit(*samples, CONFIDENCE), samples, epsilon, [pure], 0.0)
+    assert actual is not None
+    assert actual > epsilon
+    assert sum(audit(*coins(actual), CONFIDENCE).epsilon > epsilon for _ in range(40)) >= 28
+    nearly = epsilon + 0.3 * (actual - epsilon)
     assert sum(audit(*coins(nearly), CONFIDENCE).epsilon > epsilon for _ in range(40)) < 28
 
 

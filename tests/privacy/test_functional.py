@@ -41,8 +41,8 @@ def test_noise_is_laplace_and_symmetric() -> None:
     np.testing.assert_array_equal(quadratic, quadratic.T)
     for noise in (linear, np.diag(quadratic)):
         assert stats.kstest(noise, stats.laplace(scale=scale).cdf).pvalue > 1e-5
-    beside = quadratic[np.triu_indices(dim, 1)]
-    squares = beside**2
+    off_diagonal = quadratic[np.triu_indices(dim, 1)]
+    squares = off_diagonal**2
     assert abs(squares.mean() - scale**2) <= 5 * squares.std() / np.sqrt(len(squares))
 
 

@@ -63,8 +63,8 @@ def some_rows(n: int, n_items: int) -> torch.Tensor:
 
 def ours(network: nn.Module, rows: torch.Tensor) -> list[ghost.Outer]:
     with ghost.recorded(network) as calls:
-        found = losses(network, rows)
-    return ghost.gradients(found, calls)[0]
+        result = losses(network, rows)
+    return ghost.gradients(result, calls)[0]
 
 
 def by_example(network: nn.Module, rows: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -115,10 +115,10 @@ def test_norms_and_weighted_sums_of_tied_weights_equal_those_of_gradients_per_ex
     flat = torch.cat([gradient.flatten(1) for gradient in true.values()], 1)
     torch.testing.assert_close(ghost.squared_norms(outers).sqrt(), flat.norm(dim=1), rtol=1e-5, atol=1e-10)
     direction = {parameter: torch.randn_like(parameter) for parameter in sums}
-    found = ghost.Scaled(outers, weights).inner(list(direction.values()))
+    actual = ghost.Scaled(outers, weights).inner(list(direction.values()))
     names = dict(network.named_parameters())
     inner = sum((true[name] * direction[parameter]).flatten(1).sum(1) for name, parameter in names.items())
-    torch.testing.assert_close(found, weights * inner, rtol=1e-5, atol=1e-10)
+    torch.testing.assert_close(actual, weights * inner, rtol=1e-5, atol=1e-10)
     for name, parameter in names.items():
         torch.testing.assert_close(sums[parameter], torch.tensordot(weights, true[name], 1), rtol=1e-5, atol=1e-10)
 
@@ -128,9 +128,9 @@ def test_tied_weights_have_no_l1_norms_and_need_their_source():
     with pytest.raises(ConfigurationError, match="tied weights do not give"):
         ghost.l1_norms(ours(network, rows))
     with ghost.recorded(network) as calls:
-        found = losses(nn.Sequential(nn.Linear(5, 3).double().requires_grad_(False), network.writer), rows)
+        actual = losses(nn.Sequential(nn.Linear(5, 3).double().requires_grad_(False), network.writer), rows)
     with pytest.raises(ValueError, match="to be used beside them"):
-        ghost.gradients(found, calls)
+        ghost.gradients(actual, calls)
     network.reader.requires_grad_(False)
     with pytest.raises(ValueError, match="both trained or both frozen"), ghost.recorded(network):
         pass
@@ -173,8 +173,8 @@ def test_frozen_layers_have_no_gradient_and_local_tensors_have_theirs():
     network.layers[0].requires_grad_(False)
     vectors = torch.ones(4, 5, dtype=torch.float64, requires_grad=True)
     with ghost.recorded(network) as calls:
-        found = losses(network, rows * vectors)
-    outers, (own,) = ghost.gradients(found, calls, [vectors])
+        actual = losses(network, rows * vectors)
+    outers, (own,) = ghost.gradients(actual, calls, [vectors])
     assert [outer.layer for outer in outers] == [network.layers[1]]
     (expected,) = torch.autograd.grad(losses(network, rows * vectors).sum(), vectors)
     torch.testing.assert_close(own, expected)

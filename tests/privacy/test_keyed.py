@@ -12,9 +12,9 @@ LARGEST = 2**43
 """Ids are user · 2^20 + position."""
 
 
-def correlation(one, other) -> float:
+def correlation(first, other) -> float:
     """In standard errors."""
-    return float(np.corrcoef(np.ravel(one), np.ravel(other))[0, 1]) * np.size(one) ** 0.5
+    return float(np.corrcoef(np.ravel(first), np.ravel(other))[0, 1]) * np.size(first) ** 0.5
 
 
 @pytest.mark.parametrize(

@@ -68,16 +68,18 @@ def drawn_directly(path: Path, laws: set[str]) -> Iterator[str]:
         if isinstance(node, ast.Attribute):
             owner = ast.unparse(node.value)
             secret = owner in secrets or SECRET.search(owner)
-            found = owner not in doors and owner not in ("np", "numpy") and node.attr in (DRAWS if secret else laws)
+            private = owner not in doors and owner not in ("np", "numpy") and node.attr in (DRAWS if secret else laws)
         elif isinstance(node, ast.ImportFrom):
             outside = (node.module or "").partition(".")[0] != "tasks"
-            found = outside and any(name.name in laws for name in node.names)
+            private = outside and any(name.name in laws for name in node.names)
         elif isinstance(node, ast.Import):
-            found = any(name.name in ("random", "secrets") for name in node.names)
+            private = any(name.name in ("random", "secrets") for name in node.names)
         else:
             called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "methodcaller")
-            found = called and any(isinstance(one, ast.Constant) and one.value in laws for one in node.args)
-        if found:
+            private = called and any(
+                isinstance(argument, ast.Constant) and argument.value in laws for argument in node.args
+            )
+        if private:
             yield f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
 
 
@@ -180,7 +182,7 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
         return noise.gaussian_by_key(key, release, 2.0, ids[rows], 30), streams.reshape(-1, 30)
 
     rows = np.arange(200)
-    for one, part, *others in zip(
+    for first, part, *others in zip(
         drawn("a", (1, 2), rows),
         drawn("a", (1, 2), rows[50:53]),
         drawn("b", (1, 2), rows),
@@ -188,9 +190,9 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
         drawn("a", (1, 2), rows[::-1].copy()),
         strict=True,
     ):
-        assert torch.equal(one[50:53], part)
+        assert torch.equal(first[50:53], part)
         for other in others:
-            assert abs(float(torch.corrcoef(torch.stack([one.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
+            assert abs(float(torch.corrcoef(torch.stack([first.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
 
 
 def test_discrete_laplace_is_the_law_of_its_name() -> None:
@@ -236,9 +238,9 @@ def fit(name: str) -> None:
 def test_what_a_model_draws_to_hide_is_recorded(name: str, releases: set[str]) -> None:
     with noise.recording() as draws:
         fit(name)
-    found = {draw.release for draw in draws}
-    assert found >= releases
-    assert bool(found) == bool(releases), "a model without a budget hides nothing"
+    actual = {draw.release for draw in draws}
+    assert actual >= releases
+    assert bool(actual) == bool(releases), "a model without a budget hides nothing"
 
 
 def test_every_release_has_a_stream_of_its_own() -> None:

@@ -79,14 +79,14 @@ def test_randomised_response_is_not_accused(epsilon: float, delta: float) -> Non
     wrong in 5 % of runs at most. False alarm of the test: one in 1,000."""
     rng, runs, m = np.random.default_rng(5), 2000, 100
     bits = rng.random((runs, m)) < 0.5
-    told = np.where(rng.random((runs, m)) < 1 / (1 + math.exp(-epsilon)), bits, ~bits).astype(float)
-    told = np.where(rng.random((runs, m)) < delta, np.where(bits, 2.0, -1.0), told)
+    answers = np.where(rng.random((runs, m)) < 1 / (1 + math.exp(-epsilon)), bits, ~bits).astype(float)
+    answers = np.where(rng.random((runs, m)) < delta, np.where(bits, 2.0, -1.0), answers)
     bounds = np.array([lower_bound(m, 30, correct, delta, 0.95) for correct in range(31)])
-    right = [(guesses(row, 30) == np.where(truth, 1, -1)).sum() for row, truth in zip(told, bits, strict=True)]
-    found = bounds[right]
-    assert stats.binom.sf((found > epsilon).sum() - 1, runs, 0.05) > 1e-3
+    right = [(guesses(row, 30) == np.where(truth, 1, -1)).sum() for row, truth in zip(answers, bits, strict=True)]
+    actual = bounds[right]
+    assert stats.binom.sf((actual > epsilon).sum() - 1, runs, 0.05) > 1e-3
     if not delta:  # bounds that are never wrong may be bounds that never say anything
-        assert found.max() > epsilon
+        assert actual.max() > epsilon
 
 
 def test_ignoring_delta_would_accuse() -> None:

@@ -29,19 +29,19 @@ def test_it_minimises_the_objective_over_all_candidates(n):
         rng = np.random.default_rng([seed, n])
         norms, l1 = drawn(rng, n)
         cost = float(rng.choice([0.0, 0.5, 3.0, 10.0, 40.0]))
-        found = optimal_clip.optimal_clip(norms, l1, cost)
+        actual = optimal_clip.optimal_clip(norms, l1, cost)
         least = min(slow_objective(bound, norms, l1, cost) for bound in norms)
-        assert found in norms, seed
-        assert slow_objective(found, norms, l1, cost) == pytest.approx(least, rel=1e-12), seed
+        assert actual in norms, seed
+        assert slow_objective(actual, norms, l1, cost) == pytest.approx(least, rel=1e-12), seed
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_bound_between_the_candidates_is_better(seed):
     rng = np.random.default_rng(seed)
     norms, l1 = drawn(rng, 15)
-    found = optimal_clip.optimal_clip(norms, l1, 8.0)
+    actual = optimal_clip.optimal_clip(norms, l1, 8.0)
     grid = np.linspace(norms.min(), norms.max(), 2001)
-    best = slow_objective(found, norms, l1, 8.0)
+    best = slow_objective(actual, norms, l1, 8.0)
     assert best <= min(slow_objective(bound, norms, l1, 8.0) for bound in grid) + 1e-9
 
 

@@ -22,9 +22,9 @@ def test_a_matrix_that_is_used_twice_gets_both_shares_and_a_record_without_rows_
     *ours, of_rows = torch.autograd.grad(total, [matrices, biases, rows])
     slow = []
     for record in range(len(counts)):
-        one, other = matrix.clone().requires_grad_(), bias.clone().requires_grad_()
-        mine = loss(lambda x, one=one: x @ one.T, other)[owned.owners == record].sum()
-        slow.append(torch.autograd.grad(mine, [one, other]))
+        first, other = matrix.clone().requires_grad_(), bias.clone().requires_grad_()
+        mine = loss(lambda x, first=first: x @ first.T, other)[owned.owners == record].sum()
+        slow.append(torch.autograd.grad(mine, [first, other]))
     for index, gradient in enumerate(ours):
         torch.testing.assert_close(gradient, torch.stack([gradients[index] for gradients in slow]))
     expected = torch.autograd.grad(loss(lambda x: x @ matrix.T, bias).sum(), rows)[0]

@@ -54,9 +54,9 @@ def test_what_is_released_is_accounted_for_and_drawn_through_the_door(
     assert {draw.release for draw in draws} == releases
     lengths = released.explode("tokens").group_by("user").len("n").sort("user")["n"].to_list()
     assert lengths == [min(3, most), most]
-    whole = entries[-1]
-    assert whole.events[0].count == most
-    assert whole.accounted_epsilon == (None if words_per_user is None else pytest.approx(6.0))
+    full = entries[-1]
+    assert full.events[0].count == most
+    assert full.accounted_epsilon == (None if words_per_user is None else pytest.approx(6.0))
 
 
 def test_the_number_of_edges_is_paid_for_beside_or_out_of_the_budget() -> None:

@@ -109,11 +109,11 @@ def test_draws_are_the_inverse_of_the_sums() -> None:
     sums = np.cumsum(weights, axis=1)
     rows = np.concatenate([[0, 0], rng.integers(0, 5, 500)])
     uniform = np.concatenate([[0.0, np.nextafter(1, 0)], rng.random(500)])
-    found = words._inverse(sums, rows, uniform)
+    actual = words._inverse(sums, rows, uniform)
     slow = [np.searchsorted(sums[r], u * sums[r, -1], side="right") for r, u in zip(rows, uniform, strict=True)]
     slow[1] = 8  # the last that has a weight, even where u × the total rounds up to it
-    np.testing.assert_array_equal(found, slow)
-    assert (weights[rows, found] > 0).all()
+    np.testing.assert_array_equal(actual, slow)
+    assert (weights[rows, actual] > 0).all()
 
 
 @pytest.mark.parametrize("dimension", [0, 2, 300])

@@ -33,14 +33,14 @@ def shuffled(tables: Mapping[str, pl.DataFrame], seed: int) -> dict[str, pl.Data
     return {name: table.sample(fraction=1, shuffle=True, seed=seed) for name, table in tables.items()}
 
 
-def assert_same(found: Prepared, expected: Prepared) -> None:
+def assert_same(actual: Prepared, expected: Prepared) -> None:
     """Equal in every table and number."""
-    assert found.counts == expected.counts
-    assert found.features == expected.features
-    assert list(found.tables) == list(expected.tables)
-    assert [name for name, table in found.tables.items() if not table.equals(expected.tables[name])] == []
-    assert list(found.networks) == list(expected.networks)
-    for name, network in found.networks.items():
+    assert actual.counts == expected.counts
+    assert actual.features == expected.features
+    assert list(actual.tables) == list(expected.tables)
+    assert [name for name, table in actual.tables.items() if not table.equals(expected.tables[name])] == []
+    assert list(actual.networks) == list(expected.networks)
+    for name, network in actual.networks.items():
         assert_same(network, expected.networks[name])
 
 

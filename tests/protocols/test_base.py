@@ -67,20 +67,20 @@ def test_what_orders_the_rows_must_be_there_for_every_row(tmp_path: Path) -> Non
 @given(codes=st.lists(st.integers(0, 9), min_size=1))
 def test_ids_of_survivors_have_no_gaps_and_keep_their_order(codes: list[int]) -> None:
     ids = pl.DataFrame({"id": np.arange(10, dtype=np.int32), "original": list("abcdefghij")})
-    found, left = surviving(np.array(codes, dtype=np.int32), ids)
+    actual, left = surviving(np.array(codes, dtype=np.int32), ids)
     expected = sorted(set(codes))
     assert left.rows() == [(n, "abcdefghij"[code]) for n, code in enumerate(expected)]
-    assert found.tolist() == [expected.index(code) for code in codes]
-    assert found.dtype == np.int32
+    assert actual.tolist() == [expected.index(code) for code in codes]
+    assert actual.dtype == np.int32
 
 
 def test_the_mean_of_repeated_ratings_is_one_row_whatever_their_order() -> None:
     rows = interactions((1, 1, 0.1, 5), (1, 1, 0.2, 6), (1, 1, 0.7, 1), (1, 2, 3, 9), (2, 1, None, 9))
-    found = averaged(rows)
-    assert found.select("user", "item").rows() == [(1, 1), (1, 2), (2, 1)]
-    assert found["rating"].to_list() == [pytest.approx(1 / 3), 3, None]
-    assert found["timestamp"].null_count() == 3
-    assert all(averaged(rows.sample(fraction=1, shuffle=True, seed=seed)).equals(found) for seed in range(10))
+    actual = averaged(rows)
+    assert actual.select("user", "item").rows() == [(1, 1), (1, 2), (2, 1)]
+    assert actual["rating"].to_list() == [pytest.approx(1 / 3), 3, None]
+    assert actual["timestamp"].null_count() == 3
+    assert all(averaged(rows.sample(fraction=1, shuffle=True, seed=seed)).equals(actual) for seed in range(10))
 
 
 def test_links_between_two_users_kept_are_counted_down_to_one_of_each(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_links_between_two_users_kept_are_counted_down_to_one_of_each(tmp_path: 
     rows += [("c", "c", "trust"), ("c", "z", "trust"), ("z", "a", "trust")]
     social = pl.DataFrame(rows, ["source", "target", "relation"], orient="row")
     ids = pl.DataFrame({"id": np.arange(3, dtype=np.int32), "original": ["a", "b", "c"]})
-    found, steps = links(stored(tmp_path, {"social": social}), ids)
-    assert found.rows() == [(0, 1, "like"), (0, 1, "trust"), (1, 0, "trust")]
+    actual, steps = links(stored(tmp_path, {"social": social}), ids)
+    assert actual.rows() == [(0, 1, "like"), (0, 1, "trust"), (1, 0, "trust")]
     assert [n for _, n in steps] == [7, 5, 4, 3]
 
 

@@ -106,10 +106,10 @@ def test_sequences_are_those_of_the_obvious_way(tmp_path: Path, without_ties: di
     users, items = (tables[name]["original"].cast(pl.Int64).to_list() for name in ("user_ids", "item_ids"))
     assert users == sorted(expected)
     assert items == sorted({item for mine in expected.values() for item, _, _ in mine})
-    found = tables["interactions"]
-    assert found["user"].is_sorted()
+    actual = tables["interactions"]
+    assert actual["user"].is_sorted()
     for code, user in enumerate(users):
-        mine = found.filter(pl.col("user") == code)
+        mine = actual.filter(pl.col("user") == code)
         rows = [
             (items[item], time, split == "test")
             for item, time, split in mine.select("item", "timestamp", "split").rows()
@@ -173,8 +173,8 @@ def test_an_empty_core_is_refused(tmp_path: Path) -> None:
 def test_a_single_event_is_learnt_from_and_of_two_the_second_is_the_test(tmp_path: Path) -> None:
     rows = interactions((1, 7, 5, 1), (2, 7, 5, 2), (2, 7, 5, 1), (3, 7, 1, 5), (3, 8, 1, 6))
     prepared = prepare(stored(tmp_path, {"interactions": rows}, time="seconds"), ALL)
-    found = prepared.tables["interactions"].select("user", "timestamp", pl.col("split") == "test")
-    assert found.rows() == [(0, 1, False), (1, 1, False), (1, 2, True), (2, 5, False)]  # item 8 was not seen before
+    actual = prepared.tables["interactions"].select("user", "timestamp", pl.col("split") == "test")
+    assert actual.rows() == [(0, 1, False), (1, 1, False), (1, 2, True), (2, 5, False)]  # item 8 was not seen before
     assert prepared.tables["item_ids"]["original"].to_list() == ["7"]
 
 
@@ -182,14 +182,14 @@ def test_who_validates_changes_neither_test_nor_catalogue(
     tmp_path: Path, random_tables: dict[str, pl.DataFrame]
 ) -> None:
     raw = stored(tmp_path, random_tables, **SCHEMA)
-    one, other = (
+    first, other = (
         prepare(raw, RANDOM.model_copy(update={"split_seed": seed})).tables["interactions"] for seed in (0, 1)
     )
-    assert one.drop("split").equals(other.drop("split"))
-    assert (one["split"] == "test").equals(other["split"] == "test")
-    validating = [set(table.filter(pl.col("split") == "valid")["user"]) for table in (one, other)]
+    assert first.drop("split").equals(other.drop("split"))
+    assert (first["split"] == "test").equals(other["split"] == "test")
+    validating = [set(table.filter(pl.col("split") == "valid")["user"]) for table in (first, other)]
     assert validating[0] != validating[1]
-    for table, users in zip((one, other), validating, strict=True):
+    for table, users in zip((first, other), validating, strict=True):
         assert len(users) == round(0.2 * table["user"].n_unique())
         assert not users & set(table.filter(pl.col("split") == "train")["user"])
         assert users <= set(table.filter(pl.col("split") == "test")["user"])

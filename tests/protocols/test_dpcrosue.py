@@ -63,13 +63,13 @@ ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)
 
 @given(texts=st.lists(st.one_of(ASCII, st.none()), max_size=8))
 def test_every_token_arrives_in_the_order_of_its_text(texts: list[str | None]) -> None:
-    found = tokenized(posts(*(("a", text) for text in texts)), "words")
+    actual = tokenized(posts(*(("a", text) for text in texts)), "words")
     expected = [
         (n, word)
         for n, text in enumerate(texts)
         for word in re.findall(r"\w+", unicodedata.normalize("NFKC", text or "").lower())
     ]
-    assert found.select("post", "word").rows() == expected
+    assert actual.select("post", "word").rows() == expected
 
 
 @given(
@@ -86,8 +86,8 @@ def test_the_vocabulary_is_the_most_frequent_words_then_by_name(
         with pytest.raises(DataError, match=f"no word occurs {min_count} times"):
             vocabulary(pl.Series(tokens), min_count, most)
         return
-    found = vocabulary(pl.Series(tokens), min_count, most)
-    assert found.rows() == [(n, word) for n, (_, word) in enumerate(expected)]
+    actual = vocabulary(pl.Series(tokens), min_count, most)
+    assert actual.rows() == [(n, word) for n, (_, word) in enumerate(expected)]
 
 
 def network() -> dict[str, pl.DataFrame]:
@@ -125,8 +125,8 @@ def test_a_network_has_all_its_users_and_what_they_say(tmp_path: Path) -> None:
     last = prepared.counts[-1]
     assert isinstance(last, NetworkCount)
     assert (last.users, last.links, last.posts, last.words) == (4, 3, 4, 2)
-    assert [one.posts for one in prepared.counts if isinstance(one, NetworkCount) and one.posts] == [7, 7, 4]
-    assert [one.links for one in prepared.counts[1:5] if isinstance(one, NetworkCount)] == [6, 5, 4, 3]
+    assert [count.posts for count in prepared.counts if isinstance(count, NetworkCount) and count.posts] == [7, 7, 4]
+    assert [count.links for count in prepared.counts[1:5] if isinstance(count, NetworkCount)] == [6, 5, 4, 3]
 
 
 def test_a_network_without_a_table_of_users_has_those_that_are_named(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_anchors_join_users_of_both_networks(tmp_path: Path) -> None:
     prepared = prepare(pair(tmp_path), WORDS)
     assert prepared.tables["anchors"].rows() == [(0, 0), (1, 2)]
     assert list(prepared.networks) == ["one", "two"]
-    assert [len(one.tables["users"]) for one in prepared.networks.values()] == [4, 3]
-    assert [one.links for one in prepared.counts if isinstance(one, NetworkCount)] == [5, 3, 2]
-    assert [one.users for one in prepared.counts] == [8, 4, 4]
+    assert [len(network.tables["users"]) for network in prepared.networks.values()] == [4, 3]
+    assert [count.links for count in prepared.counts if isinstance(count, NetworkCount)] == [5, 3, 2]
+    assert [count.users for count in prepared.counts] == [8, 4, 4]
     as_published(prepared, tmp_path / "processed")
 
 

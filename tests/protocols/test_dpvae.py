@@ -79,7 +79,7 @@ def test_rows_are_in_the_order_of_pair_time_and_rating(rows: list[tuple[int, int
 
 @given(rows=ROWS, timed=st.booleans())
 def test_repeats_merge_one_by_one(rows: list[tuple[int, int, int, int]], timed: bool) -> None:
-    found = merged(table(rows, timed)).rows()
+    actual = merged(table(rows, timed)).rows()
     ordered = sorted(rows, key=lambda row: (row[0], row[1], row[3], row[2]))
     expected = []
     for (user, item), group in groupby(ordered, key=lambda row: row[:2]):
@@ -90,7 +90,7 @@ def test_repeats_merge_one_by_one(rows: list[tuple[int, int, int, int]], timed: 
             expected.append((user, item, pytest.approx(rating), mine[-1][3]))
         else:
             expected.append((user, item, pytest.approx(sum(row[2] for row in mine) / m)))
-    assert found == expected
+    assert actual == expected
 
 
 def test_ratings_of_4_then_1_merge_to_2() -> None:
@@ -99,8 +99,8 @@ def test_ratings_of_4_then_1_merge_to_2() -> None:
 
 
 def test_a_missing_rating_makes_the_merged_one_missing_and_no_other() -> None:
-    found = merged(table([(0, 0, None, 9), (0, 0, 4, 5), (0, 1, 3, 1), (0, 2, None, 1), (1, 0, 2, 1), (1, 0, 2, 2)]))
-    assert found["rating"].to_list() == [None, 3, None, 2]
+    actual = merged(table([(0, 0, None, 9), (0, 0, 4, 5), (0, 1, 3, 1), (0, 2, None, 1), (1, 0, 2, 1), (1, 0, 2, 2)]))
+    assert actual["rating"].to_list() == [None, 3, None, 2]
 
 
 @given(rows=ROWS, lower=st.integers(1, 6), omit=st.sampled_from([(), ("users",), ("items",), ("users", "items")]))
@@ -137,9 +137,9 @@ def test_every_row_is_equally_likely_to_be_sampled() -> None:
     frame, runs = table([(0, item, 3, 0) for item in range(50)]), 600
     hits = np.zeros(50)
     for seed in range(runs):
-        found = sampled(frame, 15, np.random.default_rng(seed))
-        assert found.height == 15
-        hits[found["item"].to_numpy()] += 1
+        actual = sampled(frame, 15, np.random.default_rng(seed))
+        assert actual.height == 15
+        hits[actual["item"].to_numpy()] += 1
     assert np.abs(hits / runs - 0.3).max() < 5 * np.sqrt(0.3 * 0.7 / runs)
 
 
@@ -192,15 +192,15 @@ def test_each_step_leaves_what_it_says(tmp_path: Path, random_tables: dict[str, 
     assert kept.interactions == (random_tables["interactions"]["rating"] >= 2).sum()
     assert drawn.interactions > once.interactions > omitted.interactions > recent.interactions
     assert (once.users, once.items) != (omitted.users, omitted.items)
-    found = as_published(prepared, tmp_path / "processed")
-    rows = found["interactions"]
+    actual = as_published(prepared, tmp_path / "processed")
+    rows = actual["interactions"]
     assert rows.select("user", "item").equals(rows.select("user", "item").unique().sort("user", "item"))
     assert rows.group_by("user").len()["len"].max() == 43
-    assert set(found["user_ids"]["original"]) <= {str(user) for user in random_tables["users"]["user"]}
+    assert set(actual["user_ids"]["original"]) <= {str(user) for user in random_tables["users"]["user"]}
     counts = (recent.users, recent.items, recent.interactions)
     assert (
         counts
-        == (len(found["users"]), len(found["item_ids"]), len(rows))
+        == (len(actual["users"]), len(actual["item_ids"]), len(rows))
         == (prepared.n_users, prepared.n_items, len(rows))
     )
     assert rows["rating"].is_between(1, 5).all()
@@ -241,9 +241,9 @@ def test_each_user_is_split_8_to_1_to_1(tmp_path: Path) -> None:
 def test_without_times_repeats_are_averaged_and_no_time_is_made_up(tmp_path: Path) -> None:
     rows = interactions(*((1, item, 5, None) for item in range(5)), (1, 0, 2, None))
     prepared = prepare(stored(tmp_path, {"interactions": rows}, scale=SCALE), changed(omit=()))
-    found = prepared.tables["interactions"]
-    assert found["rating"].to_list() == [3.5, 5, 5, 5, 5]
-    assert found["timestamp"].null_count() == 5
+    actual = prepared.tables["interactions"]
+    assert actual["rating"].to_list() == [3.5, 5, 5, 5, 5]
+    assert actual["timestamp"].null_count() == 5
 
 
 def test_a_bound_that_nobody_reaches_is_refused(tmp_path: Path) -> None:

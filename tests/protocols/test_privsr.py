@@ -67,10 +67,10 @@ def test_products_of_few_raters_are_left_out_once(
 def test_least_numbers_are_counted_once_products_first(tmp_path: Path) -> None:
     rows = interactions((1, 1, 5, 1), (2, 1, 4, 1), (2, 2, 3, 1), (2, 3, 3, 1), (3, 2, 3, 1))
     raw = stored(tmp_path, {"interactions": rows, "social": trust((1, 2), (2, 3))}, scale=SCALE, time="seconds")
-    found = prepare(raw, changed(min_item_raters=2, min_user_ratings=2))
-    assert found.tables["user_ids"]["original"].to_list() == ["2"]
-    assert found.tables["item_ids"]["original"].to_list() == ["1", "2"]
-    sizes = [(count.users, count.items, count.interactions) for count in found.counts[:5]]
+    actual = prepare(raw, changed(min_item_raters=2, min_user_ratings=2))
+    assert actual.tables["user_ids"]["original"].to_list() == ["2"]
+    assert actual.tables["item_ids"]["original"].to_list() == ["1", "2"]
+    sizes = [(count.users, count.items, count.interactions) for count in actual.counts[:5]]
     assert sizes == [(3, 3, 5), (3, 3, 5), (3, 3, 5), (3, 2, 4), (1, 2, 2)]
     with pytest.raises(DataError, match="of 4, no user has 3"):
         prepare(raw, changed(min_item_raters=2, min_user_ratings=3))
@@ -84,8 +84,8 @@ def test_trust_is_between_users_left_and_counted(random_tables: dict[str, pl.Dat
     steps = [count.links for count in prepared.counts if isinstance(count, NetworkCount)]
     assert steps == [len(pairs), len(inside), len(others), len(set(others))]
     assert len(set(steps)) == 4
-    found = prepared.tables["social"].select("source", "target").rows()
-    assert [(users[source], users[target]) for source, target in found] == sorted(set(others))
+    actual = prepared.tables["social"].select("source", "target").rows()
+    assert [(users[source], users[target]) for source, target in actual] == sorted(set(others))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -100,9 +100,9 @@ def test_the_order_of_the_rows_means_nothing(
 def test_without_times_the_order_of_the_rows_means_nothing_either(
     random_tables: dict[str, pl.DataFrame], tmp_path: Path, seed: int
 ) -> None:
-    one = stored(tmp_path / "one", random_tables, scale=SCALE)
+    first = stored(tmp_path / "one", random_tables, scale=SCALE)
     other = stored(tmp_path / "other", shuffled(random_tables, seed), scale=SCALE)
-    expected = prepare(one, OPTIONS)
+    expected = prepare(first, OPTIONS)
     assert_same(prepare(other, OPTIONS), expected)
     ratings = expected.tables["interactions"]["rating"]
     assert (ratings != ratings.round()).any()  # means

@@ -216,9 +216,9 @@ def processed_pair() -> dict[str, pl.DataFrame]:
 def pair_schemas() -> dict[str, Schema]:
     """Schemas of `processed_pair`."""
     names = ("labels", "posts", "social", "user_ids", "vectors", "vocabulary")
-    one = ABOUT | {"n_items": 0, "tables": names, "labels": ("films",), "n_words": N_WORDS, "vector_size": 2}
-    whole = ABOUT | {"n_users": 0, "n_items": 0, "tables": ("anchors",), "networks": ("left", "right")}
-    return {"": Schema(**whole), "left": Schema(n_users=3, **one), "right": Schema(n_users=4, **one)}
+    single = ABOUT | {"n_items": 0, "tables": names, "labels": ("films",), "n_words": N_WORDS, "vector_size": 2}
+    pair = ABOUT | {"n_users": 0, "n_items": 0, "tables": ("anchors",), "networks": ("left", "right")}
+    return {"": Schema(**pair), "left": Schema(n_users=3, **single), "right": Schema(n_users=4, **single)}
 
 
 def id_map(n: int) -> pl.DataFrame:

@@ -107,11 +107,11 @@ def test_rows_are_counted_and_named_as_when_gone_through_one_by_one(frame: pl.Da
         counts = count(table)
         assert counts.rows == height(table.frame) == frame.height
         assert counts == count(Table("t", frame, RULES))
-        for (rule, test), found in zip(CASES, counts.broken, strict=True):
+        for (rule, test), actual in zip(CASES, counts.broken, strict=True):
             if test is None:
                 continue
             rows = slowly(frame, test)
-            assert (rule.words, found) == (rule.words, len(rows))
+            assert (rule.words, actual) == (rule.words, len(rows))
             if rows:
                 assert first_rows(table, rule)[0] == rows[:FIRST_ROWS]
         assert counts.broken[:2] == (
@@ -128,7 +128,7 @@ def test_great_expectations_counts_the_same_rows_and_a_long_table_gets_the_same_
     table = Table("t", frame, RULES)
     verdict = runner.run("raw", "tiny", [table], {}, tmp_path)
     assert [result["unexpected_count"] for result in verdict["results"]] == list(count(table).broken)
-    assert [result["success"] for result in verdict["results"]] == [not found for found in count(table).broken]
+    assert [result["success"] for result in verdict["results"]] == [not broken for broken in count(table).broken]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "LONG_TABLE", -1)
         assert runner.run("raw", "tiny", [table], {}, tmp_path) == verdict
@@ -137,8 +137,8 @@ def test_great_expectations_counts_the_same_rows_and_a_long_table_gets_the_same_
 def test_colliding_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"a": [1, 2, 3, 1, None, None], "b": ["x", "x", "y", "x", None, None]})
     monkeypatch.setattr(pl.Expr, "hash", lambda expression, *_: expression.is_null().cast(pl.UInt64))
-    found = repeated(frame.lazy(), ["a", "b"], frame.height)
-    assert found.rows(named=True) == [{"a": 1, "b": "x", "rows": 2}]
+    actual = repeated(frame.lazy(), ["a", "b"], frame.height)
+    assert actual.rows(named=True) == [{"a": 1, "b": "x", "rows": 2}]
 
 
 def test_equal_values_in_distant_parts_of_a_long_file_are_found(tmp_path: Path) -> None:

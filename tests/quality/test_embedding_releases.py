@@ -151,9 +151,9 @@ def test_metrics_are_expected_of_what_a_network_has() -> None:
     assert NAMES[-3:] == anchors
     alone = suites.embedding_attack_metrics(NETWORKS, [1, 10], joint=False)
     assert suites.embedding_attack_metrics(NETWORKS, [1, 10], joint=True) == [*alone, *anchors]
-    one = {"left": FIRST}
-    assert suites.embedding_attack_metrics(one, [1], joint=True) == suites.embedding_attack_metrics(
-        one, [1], joint=False
+    first = {"left": FIRST}
+    assert suites.embedding_attack_metrics(first, [1], joint=True) == suites.embedding_attack_metrics(
+        first, [1], joint=False
     )
 
 

@@ -48,7 +48,7 @@ def test_the_metrics_of_lists_keep_their_rules() -> None:
     expected = measurements("privsr-x", ["base"], [0], [("full/ndcg", None)])
     (table, _) = metrics(ranked, expected)
     assert {rule.column for rule in table.rules} == {None, "value", "kind", "rate", "advantage", KEYS}
-    assert "mae" not in {one for rule in table.rules for one in rule.values or ()}
+    assert "mae" not in {value for rule in table.rules for value in rule.values or ()}
 
 
 @pytest.mark.parametrize(

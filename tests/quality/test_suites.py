@@ -73,8 +73,8 @@ def test_some_faults_break_several_rules(case: Joint) -> None:
 
 def test_every_rule_is_broken_by_some_fault() -> None:
     """The second network of a pair is judged as the first one, and all processed interactions alike."""
-    found = [(case.contract, *failed) for number, case in enumerate(FAULTS) for failed in failing(number)[1]]
-    found += [(case.contract, *failed) for case in JOINT for failed in failures(broken(case))]
+    actual = [(case.contract, *failed) for number, case in enumerate(FAULTS) for failed in failing(number)[1]]
+    actual += [(case.contract, *failed) for case in JOINT for failed in failures(broken(case))]
     alike = {"processed sequences": "processed", "processed folds": "processed"}
 
     def which(contract: str, table: Table, rule: Rule) -> tuple[str, str, str | None, str, str]:
@@ -87,7 +87,7 @@ def test_every_rule_is_broken_by_some_fault() -> None:
         for rule in table.rules
         if not table.name.startswith("right/")
     }
-    left = {(table, kind) for _, table, _, kind, _ in rules - {which(*failed) for failed in found}}
+    left = {(table, kind) for _, table, _, kind, _ in rules - {which(*failed) for failed in actual}}
     released = {"recommendations", "next items", "next items per example", "predictions", "predictions per rating"}
     assert left == {(table, "row_count") for table in released | {"metrics expected"}}
 

@@ -158,10 +158,10 @@ def run(
     folder = place / "data/runs" / suite / name
     settings = ["base", *(f"{key}={value}" for point in experiment["sweep"] for key, value in point.items())]
     spent = [
-        {"setting": setting, "seed": seed} | marked(one, word)
+        {"setting": setting, "seed": seed} | marked(spent, word)
         for setting in settings
         for seed in SEEDS
-        for one in SPENT.get(system, [entry("interaction")])
+        for spent in SPENT.get(system, [entry("interaction")])
     ]
     write(folder / "train/ledger.json", spent)
     epochs = [{"epoch": n, "loss": 1.0 / n, "valid": 0.1 * n} for n in (1, 2, 3)]
@@ -199,24 +199,27 @@ def run(
 
 def audits(systems: dict[str, str], word: str) -> list[dict[str, Any]]:
     """An audit of each budget that is claimed, of all systems that claim it; experiment -> system."""
-    found = []
-    for one in (COUNTS, LOSS, FEATURES):
-        covers = {name: [*settings(system)] for name, system in systems.items() if one in SPENT.get(system, ())}
-        about = {key: marked(one, word)[key] for key in ("protects", "mechanism", "neighbouring", "observer")}
+    result = []
+    for metric in (COUNTS, LOSS, FEATURES):
+        covers = {name: [*settings(system)] for name, system in systems.items() if metric in SPENT.get(system, ())}
+        about = {key: marked(metric, word)[key] for key in ("protects", "mechanism", "neighbouring", "observer")}
         proved = {"audited_epsilon": PROVED, "confidence": 0.999, "samples": 1000, "provable": 5.5, "power": 1.25}
-        named = {"audit": "made up", "covers": covers, "network": "", "epsilon_claimed": one.claimed_epsilon}
-        found.append(about | proved | named | {"verdict": word})
-    return [record for record in found if record["covers"]]
+        named = {"audit": "made up", "covers": covers, "network": "", "epsilon_claimed": metric.claimed_epsilon}
+        result.append(about | proved | named | {"verdict": word})
+    return [record for record in result if record["covers"]]
 
 
 def settings(system: str) -> list[str]:
     """Of a system: `base`, and all points of its sweep."""
-    return ["base", *(",".join(f"{key}={value}" for key, value in one.items()) for one in SWEEPS.get(system, []))]
+    return [
+        "base",
+        *(",".join(f"{key}={value}" for key, value in settings.items()) for settings in SWEEPS.get(system, [])),
+    ]
 
 
-def marked(one: LedgerEntry, word: str) -> dict[str, Any]:
+def marked(entry: LedgerEntry, word: str) -> dict[str, Any]:
     """A ledger entry as JSON with `word` in its texts."""
-    record = one.model_dump(mode="json")
+    record = entry.model_dump(mode="json")
     record["neighbouring"] += f" {word}"
     record["gaps"] = [f"{gap} {word}" for gap in record["gaps"]]
     if record["mechanism"] != "none":

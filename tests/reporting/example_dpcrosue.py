@@ -108,7 +108,7 @@ def results(
     systems = tuple(_system(suite, name, networks) for name in labels)
     steps = ({"step": "anchors each once", "users": 2 * anchors, "items": 0, "interactions": 0, "links": anchors},)
     frames = [made.metrics(suite, system, _rows(system.label, networks)) for system in systems]
-    frames += [_aligned(suite, one, ways, networks) for one in aligned]
+    frames += [_aligned(suite, pair, ways, networks) for pair in aligned]
     given = made.shell(suite, f"dpcrosue-{origin}", systems) | {
         "metrics": pl.concat(frames),
         "processed": Processed(origin, 0, steps),
@@ -137,7 +137,7 @@ def weibo() -> Results:
     )  # fmt: skip
 
 
-def whole() -> Results:
+def full() -> Results:
     """What the paper had: everything on true Foursquare and Twitter. Nobody has such data; tests of claims need it."""
     return results(
         "dpcrosue", (FOURSQUARE, TWITTER), tuple(INTERESTS), origin="foursquare-twitter", anchors=3388, aligned=()
@@ -187,26 +187,26 @@ def _rows(name: str, networks: tuple[Network, ...]) -> Iterator[tuple[str, str, 
     for setting, keys in settings(name, networks).items():
         precision, leak = level(name, keys)
         for seed in SEEDS:
-            drift, found = 0.001 * seed, dict[str, float]()
+            drift, values = 0.001 * seed, dict[str, float]()
             for network in networks:
                 if not network.friendships:
                     continue
                 where = network.name
                 for score, scale in zip(SCORES, (1.0, 0.98, 0.99), strict=True):
                     if network.labelled:
-                        found[f"{where}/interests/{score}"] = jittered(scale * precision + drift)
-                        found[f"{where}/interests/majority/{score}"] = FREQUENT[score] + drift
-                        found[f"{where}/interests/everything/{score}"] = EVERYTHING[score]
+                        values[f"{where}/interests/{score}"] = jittered(scale * precision + drift)
+                        values[f"{where}/interests/majority/{score}"] = FREQUENT[score] + drift
+                        values[f"{where}/interests/everything/{score}"] = EVERYTHING[score]
                     for attribute in network.sensitive:
                         share = 1.0 if attribute == "gender" else 0.5
                         gained = scale * CHANCE[attribute] + share * leak
-                        found[f"{where}/{attribute}/{score}"] = jittered(gained)
-                        found[f"{where}/{attribute}/majority/{score}"] = MAJORITY[attribute]
+                        values[f"{where}/{attribute}/{score}"] = jittered(gained)
+                        values[f"{where}/{attribute}/majority/{score}"] = MAJORITY[attribute]
                 if setting == BASE:
                     for scorer, scale in zip(("cosine", "dot", "hadamard"), (1.0, 0.9, 1.2), strict=True):
-                        found[f"{where}/links/{scorer}/auc"] = jittered(0.5 + scale * LINKED[name])
-                        found[f"{where}/links/{scorer}/tpr"] = jittered(0.01 + 0.5 * LINKED[name])
-            yield from ((setting, metric, None, seed, value) for metric, value in found.items())
+                        values[f"{where}/links/{scorer}/auc"] = jittered(0.5 + scale * LINKED[name])
+                        values[f"{where}/links/{scorer}/tpr"] = jittered(0.01 + 0.5 * LINKED[name])
+            yield from ((setting, metric, None, seed, value) for metric, value in values.items())
             if name in CROSS and setting == BASE:
                 first = 0.3 if name == "crosue" else 0.02
                 yield from ((setting, "anchors/precision", k, seed, jittered(first * k**0.2)) for k in (1, 10))
@@ -215,9 +215,9 @@ def _rows(name: str, networks: tuple[Network, ...]) -> Iterator[tuple[str, str, 
                     yield setting, "anchors/confident/precision", None, seed, 0.92
 
 
-def _aligned(suite: str, one: Aligned, ways: tuple[str, ...], networks: tuple[Network, ...]) -> pl.DataFrame:
+def _aligned(suite: str, pair: Aligned, ways: tuple[str, ...], networks: tuple[Network, ...]) -> pl.DataFrame:
     """Metrics of an entry of `aligned`, as its stage writes them, under the suite's name."""
-    weaker = 0.05 if "perturbed" in one.sees else 1.0
+    weaker = 0.05 if "perturbed" in pair.sees else 1.0
     rows: list[tuple[str, int | None, int, float]] = []
     for seed in SEEDS:
         rows += [("alignment/chance", k, seed, k / networks[1].users) for k in (1, 10)]
@@ -229,7 +229,7 @@ def _aligned(suite: str, one: Aligned, ways: tuple[str, ...], networks: tuple[Ne
             rows += [(f"alignment/{way}/confident/precision", None, seed, 0.93)] if share else []
             rows.append((f"alignment/{way}/found", None, seed, 1000.0 + seed))
             rows.append((f"alignment/{way}/found/precision", None, seed, 0.8 * first))
-    about = {"suite": suite, "experiment": one.name, "dataset": "made-up", "model": "made-up", "setting": BASE}
+    about = {"suite": suite, "experiment": pair.name, "dataset": "made-up", "model": "made-up", "setting": BASE}
     return pl.DataFrame(
         [about | {"seed": seed, "metric": metric, "k": k, "value": value} for metric, k, seed, value in rows],
         schema_overrides={"k": pl.Int64},
@@ -294,11 +294,11 @@ def _system(suite: str, name: str, networks: tuple[Network, ...]) -> System:
         **made.about({}, SEEDS),
         history={BASE: {str(seed): epochs for seed in SEEDS}} if learns else {},
         spent=tuple(
-            Spent(setting, seed, one, network.name)
+            Spent(setting, seed, entry, network.name)
             for setting, keys in settings(name, networks).items()
             for seed in SEEDS
             for network in networks
             if network.friendships
-            for one in spent(name, network, keys)
+            for entry in spent(name, network, keys)
         ),
     )

@@ -202,10 +202,10 @@ def _system(suite: str, name: str, *, metadata: bool) -> System:
         **made.about(config, SEEDS),
         history=history,
         spent=tuple(
-            Spent(setting, seed, one)
+            Spent(setting, seed, entry)
             for setting in settings(name, metadata=metadata)
             for seed in SEEDS
-            for one in spent(name, setting)
+            for entry in spent(name, setting)
         ),
     )
 

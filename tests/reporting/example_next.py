@@ -73,12 +73,12 @@ STEPS = (
 """Counts of ML-1M as docs/methods.md §10 has them; the second and the last line are made up."""
 
 
-def results(suite: str = "dipsgnn-ml-1m", *, dataset: str = "ml-1m", whole: bool = True, **changes: Any) -> Results:
+def results(suite: str = "dipsgnn-ml-1m", *, dataset: str = "ml-1m", full: bool = True, **changes: Any) -> Results:
     """A suite with all systems; `whole` adds what was left of the data, the attack on edges and the texts."""
     systems = tuple(_system(suite, name) for name in QUALITY)
-    told: dict[str, Any] = {}
-    if whole:
-        told = {
+    defaults: dict[str, Any] = {}
+    if full:
+        defaults = {
             "processed": Processed(dataset, 3, STEPS),
             "edges": edges(suite),
             "limits": "Made up: one thing.\n\nMade up: <another> thing.",
@@ -88,7 +88,7 @@ def results(suite: str = "dipsgnn-ml-1m", *, dataset: str = "ml-1m", whole: bool
         **made.shell(suite, f"dipsgnn-{dataset}", systems),
         "metrics": pl.concat([_metrics(suite, system) for system in systems]),
     }
-    return shown.results(given | told | changes)
+    return shown.results(given | defaults | changes)
 
 
 def settings(name: str) -> dict[str, float]:
@@ -151,7 +151,7 @@ def _system(suite: str, name: str) -> System:
         label=label(experiment, suite),
         **made.about(CONFIG, SEEDS),
         history=history,
-        spent=tuple(Spent(setting, seed, one) for setting in settings(name) for seed in SEEDS for one in lines),
+        spent=tuple(Spent(setting, seed, line) for setting in settings(name) for seed in SEEDS for line in lines),
     )
 
 

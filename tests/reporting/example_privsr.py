@@ -176,9 +176,9 @@ def _system(suite: str, name: str) -> System:
         **made.about(CONFIG.get(name, {}), SEEDS),
         history={BASE: {str(seed): epochs for seed in SEEDS}} if learns else {},
         spent=tuple(
-            Spent(setting, seed, one)
+            Spent(setting, seed, entry)
             for setting, keys in settings(name).items()
             for seed in SEEDS
-            for one in spent(name, keys)
+            for entry in spent(name, keys)
         ),
     )

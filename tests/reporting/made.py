@@ -51,8 +51,8 @@ def shell(suite: str, dataset: str, systems: tuple[System, ...]) -> dict[str, An
         "dataset": dataset,
         "synthetic": False,
         "licence": "made up",
-        "systems": tuple(replace(one, dataset=dataset) if one.dataset == HERE else one for one in systems),
-        "runs": tuple(run("train", one.experiment, **(trained if one.history else {})) for one in systems),
+        "systems": tuple(replace(system, dataset=dataset) if system.dataset == HERE else system for system in systems),
+        "runs": tuple(run("train", system.experiment, **(trained if system.history else {})) for system in systems),
         "gains": pl.DataFrame(
             schema={"experiment": pl.String, "model": pl.String} | dict(pl.from_arrow(GAINS.empty_table()).schema)
         ),

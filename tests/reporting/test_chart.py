@@ -19,14 +19,14 @@ def drawing(points: list[Point], levels: tuple[Level, ...] = ()) -> Drawing:
 
 
 @given(values, values)
-def test_ticks_lie_within_the_axis_evenly_spaced(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    found = ticks(low, high)
+def test_ticks_lie_within_the_axis_evenly_spaced(first: float, other: float) -> None:
+    low, high = sorted((first, other))
+    actual = ticks(low, high)
     margin = 1e-6 * max(1.0, abs(low), abs(high))
-    assert all(low - margin <= tick <= high + margin for tick in found)
+    assert all(low - margin <= tick <= high + margin for tick in actual)
     if high > low:
-        assert 2 <= len(found) <= 13
-        steps = [second - first for first, second in pairwise(found)]
+        assert 2 <= len(actual) <= 13
+        steps = [second - first for first, second in pairwise(actual)]
         assert max(steps) - min(steps) <= margin
 
 
@@ -38,14 +38,14 @@ def test_an_axis_without_finite_ordered_bounds_is_refused(low: float, high: floa
 
 @given(st.lists(st.tuples(values, values, st.floats(0, 100)), min_size=1, max_size=8), values)
 def test_everything_is_drawn_within_the_frame(points: list[tuple[float, float, float]], level: float) -> None:
-    found = drawing(
+    actual = drawing(
         [Point(x, y, "", (x - bar, x + bar), (y - bar, y + bar)) for x, y, bar in points],
         (Level("level", level, "dashed"),),
     )
-    for mark in found.strokes[0].marks:
-        assert found.left <= mark.x <= found.right
-        assert found.top <= mark.y <= found.bottom
-    assert all(found.top <= y <= found.bottom for _, y in found.levels)
+    for mark in actual.strokes[0].marks:
+        assert actual.left <= mark.x <= actual.right
+        assert actual.top <= mark.y <= actual.bottom
+    assert all(actual.top <= y <= actual.bottom for _, y in actual.levels)
 
 
 def test_larger_values_stand_further_up_and_right() -> None:
@@ -55,8 +55,8 @@ def test_larger_values_stand_further_up_and_right() -> None:
 
 
 def test_equal_values_still_have_an_axis() -> None:
-    found = drawing([Point(5, 0.7, ""), Point(10, 0.7, "")])
-    assert found.y_ticks
+    actual = drawing([Point(5, 0.7, ""), Point(10, 0.7, "")])
+    assert actual.y_ticks
 
 
 def test_values_that_are_not_finite_are_refused() -> None:
@@ -76,26 +76,26 @@ def test_fourteen_systems_differ_in_colour_or_marker() -> None:
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=13), st.booleans())
 def test_names_of_series_do_not_cover_one_another(ends: list[tuple[float, float]], line: bool) -> None:
     series = [Series(f"system {place}", place, [Point(*end, "")], line=line) for place, end in enumerate(ends)]
-    found = draw(Panel("title", "x", "y", series, named=True))
-    assert len(found.names) == len(ends)
-    for one, other in combinations(found.names, 2):
+    actual = draw(Panel("title", "x", "y", series, named=True))
+    assert len(actual.names) == len(ends)
+    for combination, other in combinations(actual.names, 2):
         if line:
-            assert abs(one.y - other.y) >= LINE - 0.05
-            assert found.top - 6 <= one.y - 4 <= found.bottom + 6
+            assert abs(combination.y - other.y) >= LINE - 0.05
+            assert actual.top - 6 <= combination.y - 4 <= actual.bottom + 6
         else:
             here, there = (
                 (name.x, name.x + width) if name.anchor == "start" else (name.x - width, name.x)
-                for name in (one, other)
+                for name in (combination, other)
                 for width in (LETTER * len(name.series.name),)
             )
             apart = here[1] <= there[0] + 0.05 or there[1] <= here[0] + 0.05
-            assert apart or abs(one.y - other.y) >= LINE - 0.05
+            assert apart or abs(combination.y - other.y) >= LINE - 0.05
 
 
 def test_a_single_name_stands_at_the_end_of_its_line() -> None:
-    found = draw(Panel("", "x", "y", [Series("one", 0, [Point(0, 0, ""), Point(1, 1, "")])], named=True))
-    assert found.names[0].y - 4 == pytest.approx(found.strokes[0].marks[-1].y)
-    assert found.names[0].x > found.right
+    actual = draw(Panel("", "x", "y", [Series("one", 0, [Point(0, 0, ""), Point(1, 1, "")])], named=True))
+    assert actual.names[0].y - 4 == pytest.approx(actual.strokes[0].marks[-1].y)
+    assert actual.names[0].x > actual.right
 
 
 def test_grey_series_lie_below() -> None:

@@ -22,11 +22,11 @@ METRIC = "sampled-100/hit"
 HIT = Measure("Hit@5", METRIC, (5,), "higher")
 
 
-def with_values(results: Results, levels: Mapping[tuple[str, str, int], float], spread: float = 0.001) -> Results:
+def with_values(results: Results, levels: Mapping[tuple[str, str, int], float], deviation: float = 0.001) -> Results:
     """Results with one metric: (model, setting, k) -> level, which every seed misses by about `spread`."""
     rng = np.random.default_rng(7)
     rows = [
-        (system.experiment, model, setting, seed, METRIC, k, level + spread * rng.normal())
+        (system.experiment, model, setting, seed, METRIC, k, level + deviation * rng.normal())
         for (model, setting, k), level in levels.items()
         if (system := results.called(model)) is not None
         for seed in SEEDS
@@ -36,8 +36,8 @@ def with_values(results: Results, levels: Mapping[tuple[str, str, int], float], 
 
 
 def claim_of(results: Results, spec: Order | Trend) -> Claim:
-    (found,) = claims.evaluate(results, [spec])
-    return found
+    (claim,) = claims.evaluate(results, [spec])
+    return claim
 
 
 def above(*others: str, measure: Measure = HIT, most: bool = False) -> Order:
@@ -45,19 +45,19 @@ def above(*others: str, measure: Measure = HIT, most: bool = False) -> Order:
 
 
 @pytest.mark.parametrize(
-    ("gerai", "spread", "verdict"),
+    ("gerai", "deviation", "verdict"),
     [
         (0.5, 0.001, "supported"),  # above both
         (0.3, 0.001, "contradicted"),  # above one, significantly below the other
         (0.4, 0.5, "not decided"),  # far less apart than the noise
     ],
 )
-def test_best_of_a_set_of_methods(every: Results, gerai: float, spread: float, verdict: str) -> None:
+def test_best_of_a_set_of_methods(every: Results, gerai: float, deviation: float, verdict: str) -> None:
     results = with_values(
-        every, {("gerai", "base", 5): gerai, ("bpr", "base", 5): 0.4, ("gcn", "base", 5): 0.2}, spread
+        every, {("gerai", "base", 5): gerai, ("bpr", "base", 5): 0.4, ("gcn", "base", 5): 0.2}, deviation
     )
-    found = claim_of(results, above("BPR", "GCN"))
-    assert (found.verdict, found.artefact) == (verdict, "table3")
+    actual = claim_of(results, above("BPR", "GCN"))
+    assert (actual.verdict, actual.artefact) == (verdict, "table3")
 
 
 def test_lower_is_better_where_the_measure_says_so(every: Results) -> None:
@@ -89,24 +89,24 @@ def test_a_margin_scales_the_other_side(every: Results) -> None:
 
 def test_what_was_not_run_is_said_and_leaves_nothing_supported(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4})
-    found = claim_of(results, above("BPR", "RAP"))
-    assert found.verdict == "not decided"
-    assert found.evidence.endswith("Not run: RAP.")
-    found = claim_of(results, above("RAP"))
-    assert (found.verdict, found.evidence) == ("not run", "Not run: RAP.")
+    actual = claim_of(results, above("BPR", "RAP"))
+    assert actual.verdict == "not decided"
+    assert actual.evidence.endswith("Not run: RAP.")
+    actual = claim_of(results, above("RAP"))
+    assert (actual.verdict, actual.evidence) == ("not run", "Not run: RAP.")
     worse = with_values(every, {("gerai", "base", 5): 0.3, ("bpr", "base", 5): 0.4})
     assert claim_of(worse, above("BPR", "RAP")).verdict == "contradicted"
 
 
 def test_a_single_seed_decides_nothing(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4})
-    found = claim_of(replace(results, metrics=results.metrics.filter(pl.col("seed") == 0)), above("BPR"))
-    assert found.verdict == "not decided"
-    assert "A single seed decides nothing." in found.evidence
+    actual = claim_of(replace(results, metrics=results.metrics.filter(pl.col("seed") == 0)), above("BPR"))
+    assert actual.verdict == "not decided"
+    assert "A single seed decides nothing." in actual.evidence
 
 
 def test_systems_without_randomness_decide_nothing(every: Results) -> None:
-    results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4}, spread=0.0)
+    results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4}, deviation=0.0)
     assert claim_of(results, above("BPR")).verdict == "not decided"
 
 
@@ -128,12 +128,12 @@ def swept(levels: dict[float, float], key: str = "epsilon", base: float = 0.4) -
 def test_a_trend_follows_the_swept_key(every: Results) -> None:
     trend = Trend("figure2", "rises", "epsilon", ("GERAI",), (HIT,), rises=True)
     rising = with_values(every, swept({0.1: 0.2, 0.2: 0.25, 0.4: 0.3, 0.8: 0.35}))
-    found = claim_of(rising, trend)
-    assert found.verdict == "supported"
-    assert "at ε = 0.1" in found.evidence
-    assert "at 0.8" in found.evidence
+    actual = claim_of(rising, trend)
+    assert actual.verdict == "supported"
+    assert "at ε = 0.1" in actual.evidence
+    assert "at 0.8" in actual.evidence
     assert claim_of(rising, replace(trend, rises=False)).verdict == "contradicted"
-    flat = with_values(every, swept(dict.fromkeys((0.1, 0.2, 0.4, 0.8), 0.3)), spread=0.05)
+    flat = with_values(every, swept(dict.fromkeys((0.1, 0.2, 0.4, 0.8), 0.3)), deviation=0.05)
     assert claim_of(flat, trend).verdict == "not decided"
     few = with_values(every, swept({0.1: 0.2, 0.4: 0.3}))
     assert claim_of(few, trend).verdict == "not run"
@@ -168,28 +168,28 @@ def test_trends_of_one_figure_are_corrected_together(every: Results) -> None:
         for place in range(41)
     ]
     assert claims.evaluate(results, specs[:1])[0].verdict == "supported"
-    assert {found.verdict for found in claims.evaluate(results, specs)} == {"not decided"}
+    assert {claim.verdict for claim in claims.evaluate(results, specs)} == {"not decided"}
 
 
 def test_every_published_claim_has_a_verdict(every: Results) -> None:
-    found = shown.claims(every, 10)
-    assert {one.artefact for one in found} == {"table2", "table3", "table4", "table5", "figure2"}
-    assert len({(one.artefact, one.claim) for one in found}) == len(found) > 30
-    verdicts = {one.claim: one.verdict for one in found}
+    actual = shown.claims(every, 10)
+    assert {actual.artefact for actual in actual} == {"table2", "table3", "table4", "table5", "figure2"}
+    assert len({(actual.artefact, actual.claim) for actual in actual}) == len(actual) > 30
+    verdicts = {actual.claim: actual.verdict for actual in actual}
     assert "not run" not in verdicts.values()
     assert verdicts["GCN protects the least of all methods"] == "supported"  # as made up
     assert verdicts["GERAI ranks above all private baselines"] == "contradicted"
-    keys = [one.artefact for one in found]
+    keys = [actual.artefact for actual in actual]
     assert keys == sorted(keys, key=["table2", "table3", "table4", "table5", "figure2"].index)
-    table = claims.frame(found)
+    table = claims.frame(actual)
     assert table.columns == list(claims.COLUMNS)
-    assert table.height == len(found)
+    assert table.height == len(actual)
 
 
 def test_without_runs_only_the_arithmetic_is_judged(read: Callable[..., Results]) -> None:
-    found = shown.claims(read(models=("popularity",)), 10)
-    assert {one.verdict for one in found if "noise parameters" not in one.claim} == {"not run"}
-    assert next(one.verdict for one in found if "noise parameters" in one.claim) == "supported"
+    actual = shown.claims(read(models=("popularity",)), 10)
+    assert {actual.verdict for actual in actual if "noise parameters" not in actual.claim} == {"not run"}
+    assert next(actual.verdict for actual in actual if "noise parameters" in actual.claim) == "supported"
 
 
 def test_no_claims_without_the_papers_data(demo: Results, every: Results) -> None:
@@ -227,9 +227,9 @@ def test_the_papers_own_numbers_support_what_it_says_of_its_tables(every: Result
     table = table.with_columns(value=pl.col("value") + 1e-5 * pl.col("noise")).drop("noise")
     results = replace(every, metrics=table)
     tables = [spec for spec in claims_gerai.specs(results, 10) if spec.artefact != "figure2"]
-    found = claims.evaluate(results, tables)
-    odd = {one.claim: one.verdict for one in found if one.verdict != "supported"}
+    actual = claims.evaluate(results, tables)
+    odd = {actual.claim: actual.verdict for actual in actual if actual.verdict != "supported"}
     assert odd.pop("Methods with differential privacy have a lower F1 than BPR and GCN") == "contradicted"
-    assert len(found) == 21
+    assert len(actual) == 21
     assert set(odd.values()) == {"not decided"}
     assert all("read as" in claim for claim in odd)

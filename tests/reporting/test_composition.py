@@ -30,7 +30,7 @@ def entry(epsilon: float, protects: str = "interaction") -> LedgerEntry:
 
 
 def spending(results: Results, *spent: tuple[Spent, ...], own_noise: bool = True) -> Results:
-    systems = tuple(replace(one, spent=of) for one, of in zip(results.systems, spent, strict=False))
+    systems = tuple(replace(system, spent=of) for system, of in zip(results.systems, spent, strict=False))
     return replace(results, systems=systems, own_noise=own_noise)
 
 

@@ -23,9 +23,9 @@ from tests.reporting.example_dpcrosue import INTERESTS, WAYS
 
 
 @pytest.fixture(scope="module")
-def whole() -> Results:
+def full() -> Results:
     """Everything that the paper had, as if it were true."""
-    return example_dpcrosue.whole()
+    return example_dpcrosue.full()
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def bare() -> Results:
 
 
 def system(results: Results, label: str) -> System:
-    found = results.named(label)
-    assert found is not None
-    return found
+    named = results.named(label)
+    assert named is not None
+    return named
 
 
 def values(results: Results, label: str, metric: str, setting: str = "base") -> np.ndarray:
@@ -71,22 +71,22 @@ def rows(table: Table | None) -> dict[str, Row]:
     return {row.name: row for row in table.rows}
 
 
-def test_each_network_stands_beside_its_own_printed_numbers(whole: Results) -> None:
-    frame = comparison.frame(whole)
+def test_each_network_stands_beside_its_own_printed_numbers(full: Results) -> None:
+    frame = comparison.frame(full)
     assert set(frame["dataset"]) == {"foursquare", "twitter"}
     mine = frame.filter(
         (pl.col("artefact") == "table3") & (pl.col("method") == "R-GCN") & (pl.col("metric") == "interest_precision")
     )
-    found = {(row["dataset"], row["protocol"]): row for row in mine.iter_rows(named=True)}
+    actual = {(row["dataset"], row["protocol"]): row for row in mine.iter_rows(named=True)}
     swapped = "precision, guess and truth exchanged"
-    assert {key: row["published"] for key, row in found.items()} == {
+    assert {key: row["published"] for key, row in actual.items()} == {
         ("foursquare", "precision"): "0.53",
         ("foursquare", swapped): "0.53",
         ("twitter", "precision"): "0.546",
         ("twitter", swapped): "0.546",
     }
-    ours = values(whole, "rgcn", "twitter/interests/precision-swapped").mean()
-    assert float(found["twitter", swapped]["ours_mean"]) == pytest.approx(ours, abs=1e-6)
+    ours = values(full, "rgcn", "twitter/interests/precision-swapped").mean()
+    assert float(actual["twitter", swapped]["ours_mean"]) == pytest.approx(ours, abs=1e-6)
 
 
 def test_generated_networks_are_never_compared(replica: Results) -> None:
@@ -95,25 +95,25 @@ def test_generated_networks_are_never_compared(replica: Results) -> None:
     assert networks.lacking(replica) == {}
 
 
-def test_tmr_is_interests_over_the_sum_of_the_attacks(whole: Results) -> None:
+def test_tmr_is_interests_over_the_sum_of_the_attacks(full: Results) -> None:
     (entry,) = [
-        one
-        for one in comparison.entries(whole)
-        if (one.table.key, one.method.name, one.column.data) == ("table2", "friendship", "twitter")
-        and one.column.metric.endswith("/precision")
+        entry
+        for entry in comparison.entries(full)
+        if (entry.table.key, entry.method.name, entry.column.data) == ("table2", "friendship", "twitter")
+        and entry.column.metric.endswith("/precision")
     ]
     interests, gender, occupation = (
-        values(whole, "deepwalk", f"twitter/{what}/precision") for what in ("interests", "gender", "occupation")
+        values(full, "deepwalk", f"twitter/{what}/precision") for what in ("interests", "gender", "occupation")
     )
     assert entry.ours == pytest.approx(interests / (gender + occupation))
     assert entry.printed == 0.665
-    without = whole.metrics.filter(~pl.col("metric").str.contains("occupation"))
-    cut = [one for one in comparison.entries(replace(whole, metrics=without)) if one.table.key == "table2"]
-    assert all(not len(one.ours) for one in cut)
+    without = full.metrics.filter(~pl.col("metric").str.contains("occupation"))
+    cut = [entry for entry in comparison.entries(replace(full, metrics=without)) if entry.table.key == "table2"]
+    assert all(not len(entry.ours) for entry in cut)
 
 
-def test_what_needs_no_method_stands_above_the_methods(whole: Results) -> None:
-    shown = {table.key: parts for table, parts in tables.published_tables(whole)}
+def test_what_needs_no_method_stands_above_the_methods(full: Results) -> None:
+    shown = {table.key: parts for table, parts in tables.published_tables(full)}
     interests = rows(shown["table3"][0])
     assert list(interests)[:3] == ["majority", "everything", "Word2Vec"]
     assert [cell.text for cell in interests["everything"].cells] == ["0.390", "1.000", "0.560"]
@@ -125,85 +125,85 @@ def test_what_needs_no_method_stands_above_the_methods(whole: Results) -> None:
 
 
 def test_table_1_stands_beside_the_paper_where_the_data_are_its_own(published: Results, bare: Results) -> None:
-    found = rows(networks.statistics(published))
-    assert [cell.text for cell in found["Foursquare: friendships"].cells] == ["76,972", "76,972", "+0"]
-    assert [cell.text for cell in found["Twitter: friendships"].cells] == ["0", "164,920", "−164,920"]
-    assert [cell.text for cell in found["Anchors"].cells] == ["3,282", "3,388", "−106"]
+    actual = rows(networks.statistics(published))
+    assert [cell.text for cell in actual["Foursquare: friendships"].cells] == ["76,972", "76,972", "+0"]
+    assert [cell.text for cell in actual["Twitter: friendships"].cells] == ["0", "164,920", "−164,920"]
+    assert [cell.text for cell in actual["Anchors"].cells] == ["3,282", "3,388", "−106"]
     assert all(len(row.cells) == 1 for row in rows(networks.statistics(bare)).values())
     assert networks.statistics(example_privsr.results()) is None
 
 
-def test_what_data_cannot_give_is_said_with_its_reason(published: Results, bare: Results, whole: Results) -> None:
-    found = networks.lacking(published)
-    assert set(found) == {"table2", "table3", "table4", "table5", "figure3"}
-    twitter, cross, words = found["table3"]
+def test_what_data_cannot_give_is_said_with_its_reason(published: Results, bare: Results, full: Results) -> None:
+    actual = networks.lacking(published)
+    assert set(actual) == {"table2", "table3", "table4", "table5", "figure3"}
+    twitter, cross, words = actual["table3"]
     assert twitter.startswith("Twitter, because the data lack its users' friendships")
     assert cross.startswith("DP-CroSUE and CroSUE, because they embed both networks")
     assert words.startswith("SANTEXT, because the data have of texts one vector for each user")
-    assert any(one.startswith("ε_t, because") for one in found["figure3"])
-    assert "gender" not in found["table4"][0]  # Twitter's are known, but nothing is embedded there
-    assert [one.split(",")[0] for one in networks.lacking(bare)["table4"]] == ["Foursquare", "Twitter"]
-    assert networks.lacking(whole) == {}
+    assert any(actual.startswith("ε_t, because") for actual in actual["figure3"])
+    assert "gender" not in actual["table4"][0]  # Twitter's are known, but nothing is embedded there
+    assert [line.split(",")[0] for line in networks.lacking(bare)["table4"]] == ["Foursquare", "Twitter"]
+    assert networks.lacking(full) == {}
 
 
 def test_a_table_of_any_name_needs_what_its_description_says(published: Results) -> None:
     table = replace(published.layout.tables[1], key="table6", needs=(), words="", methods=("R-GCN",))
     other = replace(published, layout=replace(published.layout, tables=(table,), figures=()))
-    assert [one.split(",")[0] for one in networks.lacking(other)["table6"]] == ["Twitter"]  # has no friendships
+    assert [line.split(",")[0] for line in networks.lacking(other)["table6"]] == ["Twitter"]  # has no friendships
     asking = replace(other, layout=replace(other.layout, tables=(replace(table, words="Whatever"),)))
     assert networks.lacking(asking)["table6"][-1].startswith("Whatever, because the data have of texts")
 
 
-def test_differences_from_controls_are_paired_by_seed(whole: Results) -> None:
+def test_differences_from_controls_are_paired_by_seed(full: Results) -> None:
     metric = "foursquare/interests/precision"
-    found = controls.against(whole, metric, own={"everything": "foursquare/interests/everything/precision"},
+    actual = controls.against(full, metric, own={"everything": "foursquare/interests/everything/precision"},
                              systems=("random",))  # fmt: skip
-    rgcn, random = system(whole, "rgcn"), system(whole, "random")
-    one = found[rgcn.experiment, "random"]
-    test = paired_tests({"": (values(whole, "rgcn", metric), values(whole, "random", metric))})[""]
-    assert (one.mean, one.low, one.high) == pytest.approx((test.difference, test.low, test.high))
-    assert one.verdict == "better"
-    assert found[random.experiment, "everything"].verdict == "worse"
-    assert (random.experiment, "random") not in found
+    rgcn, random = system(full, "rgcn"), system(full, "random")
+    first = actual[rgcn.experiment, "random"]
+    test = paired_tests({"": (values(full, "rgcn", metric), values(full, "random", metric))})[""]
+    assert (first.mean, first.low, first.high) == pytest.approx((test.difference, test.low, test.high))
+    assert first.verdict == "better"
+    assert actual[random.experiment, "everything"].verdict == "worse"
+    assert (random.experiment, "random") not in actual
 
 
-def test_every_interest_for_everybody_stands_beside_the_best_printed_number(whole: Results, replica: Results) -> None:
-    foursquare, twitter = controls.sentences(whole)[:2]
+def test_every_interest_for_everybody_stands_beside_the_best_printed_number(full: Results, replica: Results) -> None:
+    foursquare, twitter = controls.sentences(full)[:2]
     assert foursquare.endswith("Its micro-F1 is 0.560, above every method's that the paper prints (at most 0.551).")
     assert twitter.endswith("Its micro-F1 is 0.560, not above every method's that the paper prints (at most 0.569).")
-    assert not any("prints" in one for one in controls.sentences(replica))
+    assert not any("prints" in sentence for sentence in controls.sentences(replica))
 
 
-def test_one_seed_decides_nothing(whole: Results) -> None:
-    single = replace(whole, metrics=whole.metrics.filter(pl.col("seed") == 0))
-    found = controls.against(single, "foursquare/gender/precision", systems=("random",))
-    assert found
-    assert {one.verdict for one in found.values()} == {"undecided"}
-    assert not any(one.gains for one in found.values())
+def test_one_seed_decides_nothing(full: Results) -> None:
+    single = replace(full, metrics=full.metrics.filter(pl.col("seed") == 0))
+    actual = controls.against(single, "foursquare/gender/precision", systems=("random",))
+    assert actual
+    assert {actual.verdict for actual in actual.values()} == {"undecided"}
+    assert not any(actual.gains for actual in actual.values())
     shown.page(single, shown.claims(single, 0))
 
 
-def test_an_attack_is_a_leak_where_it_is_above_random_vectors(whole: Results) -> None:
-    table = controls.attacks(whole)[0]
+def test_an_attack_is_a_leak_where_it_is_above_random_vectors(full: Results) -> None:
+    table = controls.attacks(full)[0]
     cells = {name: row.cells[0] for name, row in rows(table).items()}
     assert cells["udmf"].kind == "number found"
     assert cells["random"].kind == "number"  # above the majority guess, as all are
     assert any("✓" in line for line in cells["random"].lines)
     assert cells["deepwalk"].kind == "number"
-    leaking = shifted(whole, "deepwalk", "foursquare/gender/precision", 0.1)
+    leaking = shifted(full, "deepwalk", "foursquare/gender/precision", 0.1)
     assert rows(controls.attacks(leaking)[0])["deepwalk"].cells[0].kind == "number found"
-    told = "Gender on Foursquare is told better than by random vectors by those of {} of 16 systems."
-    assert told.format(11) in controls.sentences(whole)
-    assert told.format(12) in controls.sentences(leaking)
+    text = "Gender on Foursquare is told better than by random vectors by those of {} of 16 systems."
+    assert text.format(11) in controls.sentences(full)
+    assert text.format(12) in controls.sentences(leaking)
 
 
-def test_link_stealing_stands_beside_chance_and_controls(whole: Results, bare: Results) -> None:
-    found = rows(links.table(whole)[0])
-    assert list(found)[:4] == ["chance", "attributes (control)", "degree (control)", "random (control)"]
-    assert [cell.text for cell in found["chance"].cells] == ["0.50"] * 3 + ["0.01"] * 3
-    assert found["deepwalk"].cells[0].kind == "number found"
-    assert found["word2vec"].cells[0].kind == "number"  # above random, below attributes
-    assert all("from the vectors of 13 of 14 systems" in one for one in links.sentences(whole))
+def test_link_stealing_stands_beside_chance_and_controls(full: Results, bare: Results) -> None:
+    actual = rows(links.table(full)[0])
+    assert list(actual)[:4] == ["chance", "attributes (control)", "degree (control)", "random (control)"]
+    assert [cell.text for cell in actual["chance"].cells] == ["0.50"] * 3 + ["0.01"] * 3
+    assert actual["deepwalk"].cells[0].kind == "number found"
+    assert actual["word2vec"].cells[0].kind == "number"  # above random, below attributes
+    assert all("from the vectors of 13 of 14 systems" in sentence for sentence in links.sentences(full))
     assert len(rows(links.table(bare)[1])["deepwalk"].cells[0].lines) == 2  # there are no attributes
     weak = shifted(bare, "deepwalk", "twitter/links/hadamard/auc", -0.5)
     weak = shifted(shifted(weak, "deepwalk", "twitter/links/dot/auc", -0.5), "deepwalk", "twitter/links/cosine/auc", -1)
@@ -213,16 +213,16 @@ def test_link_stealing_stands_beside_chance_and_controls(whole: Results, bare: R
 
 
 def test_seeds_that_fail_are_told_and_every_seed_is_seen(bare: Results) -> None:
-    found = {row.name: row for row in rows(alignment.table(bare)).values()}
-    blind = found["unsupervised: adversarial start"]
+    actual = {row.name: row for row in rows(alignment.table(bare)).values()}
+    blind = actual["unsupervised: adversarial start"]
     assert blind.cells[0].lines == ("0.000 0.000 0.450 0.000 0.000",)
     assert (blind.cells[2].text, blind.cells[2].lines) == ("4 of 5", ("seed 0, 1, 3 and 4",))
-    assert found["80 % of the anchors known"].cells[2].text == "0 of 5"
+    assert actual["80 % of the anchors known"].cells[2].text == "0 of 5"
     (panel,) = alignment.chart(bare).panels
-    assert sum(len(one.points) for one in panel.series) == 2 * 5 * 5  # entries, ways, seeds
-    told = alignment.sentences(bare)
-    assert "is at chance at 4 of 5 seeds" in told[0]
-    assert "so it fails" not in told[0]
+    assert sum(len(series.points) for series in panel.series) == 2 * 5 * 5  # entries, ways, seeds
+    sentences = alignment.sentences(bare)
+    assert "is at chance at 4 of 5 seeds" in sentences[0]
+    assert "so it fails" not in sentences[0]
     none = bare.metrics.with_columns(
         value=pl.when(pl.col("metric") == "alignment/adversarial/precision").then(0.0).otherwise(pl.col("value"))
     )
@@ -247,12 +247,12 @@ def test_a_name_hash_is_told_by_how_often_it_beats_chance(published: Results) ->
 
 
 def test_re_identification_says_who_is_named_and_whether_rightly(replica: Results) -> None:
-    found = rows(alignment.risk(replica))
-    assert [cell.text for cell in found["nearest by attributes (ft-twin-rgcn)"].cells] == ["0.620", "0.500", "0.930"]
-    assert found["vectors released by dp-crosue"].cells[2].text == "nobody named"
-    assert found["unsupervised: adversarial start (ft-twin-rgcn)"].cells[2].lines == ("– – 0.930 – –",)
-    assert found["vectors released by crosue"].cells[2].text == "0.920"
-    assert "vectors released by rgcn" not in found
+    actual = rows(alignment.risk(replica))
+    assert [cell.text for cell in actual["nearest by attributes (ft-twin-rgcn)"].cells] == ["0.620", "0.500", "0.930"]
+    assert actual["vectors released by dp-crosue"].cells[2].text == "nobody named"
+    assert actual["unsupervised: adversarial start (ft-twin-rgcn)"].cells[2].lines == ("– – 0.930 – –",)
+    assert actual["vectors released by crosue"].cells[2].text == "0.920"
+    assert "vectors released by rgcn" not in actual
 
 
 def test_attacks_are_listed_whole_with_their_controls(replica: Results) -> None:
@@ -284,7 +284,7 @@ def test_networks_have_budgets_of_their_own(replica: Results) -> None:
     assert [line.protects for line in lines] == [
         "foursquare: edge", "foursquare: feature", "twitter: edge", "twitter: feature"
     ]  # fmt: skip
-    bounded = replace(rigorous, spent=tuple(one for one in rigorous.spent if one.entry.protects != "text"))
+    bounded = replace(rigorous, spent=tuple(entry for entry in rigorous.spent if entry.entry.protects != "text"))
     assert ledger.total_epsilon(replica, bounded) == pytest.approx(2 * (5 + 11))  # somebody may be in both
     assert ledger.total_epsilon(replica, rigorous) is None  # words have no finite guarantee
     assert "foursquare: features, ε = 5" in summary.budgets(replica)[0]
@@ -298,8 +298,8 @@ def test_networks_have_budgets_of_their_own(replica: Results) -> None:
 
 def test_the_claimed_relation_is_told_and_the_ledger_has_all(replica: Results) -> None:
     private = system(replica, "dp-rgcn")
-    told = [one for one in ledger.budgets(ledger.base_lines(replica, private)) if one.what.endswith("text")]
-    assert [(one.what, one.claimed, one.accounted) for one in told] == [
+    budgets = [budget for budget in ledger.budgets(ledger.base_lines(replica, private)) if budget.what.endswith("text")]
+    assert [(budget.what, budget.claimed, budget.accounted) for budget in budgets] == [
         ("foursquare: text", "7.5", "∞"), ("twitter: text", "7.5", "∞")
     ]  # fmt: skip
     listed = [row for row in details.ledger_table(replica).rows if row.name == "dp-rgcn"]
@@ -312,7 +312,7 @@ def test_figure_3_has_each_budget_with_the_one_of_all_other_results(replica: Res
     panels = report_of(replica.paper).charts(replica, 0)["figure3"].panels
     assert len(panels) == 2 * 3 * 3  # networks, budgets, what is seen
     first = panels[0]
-    assert [one.name for one in first.series] == ["dp-crosue", "dp-rgcn"]
+    assert [series.name for series in first.series] == ["dp-crosue", "dp-rgcn"]
     at = [point.x for point in first.series[0].points]
     assert at == pytest.approx([math.log10(value) for value in VALUES["features_epsilon"]])
     base = values(replica, "dp-crosue", "foursquare/interests/precision").mean()
@@ -322,26 +322,26 @@ def test_figure_3_has_each_budget_with_the_one_of_all_other_results(replica: Res
     for key, known in VALUES.items():
         assert tuple(sweeps.swept(replica, system(replica, "dp-crosue"))[key]) == known
     alone = report_of(published.paper).charts(published, 0)["figure3"].panels
-    assert {one.name for panel in alone for one in panel.series} == {"dp-rgcn"}
+    assert {series.name for panel in alone for series in panel.series} == {"dp-rgcn"}
     assert len(alone) == 2 * 3  # no words to replace
 
 
-def test_claims_follow_the_numbers_of_each_network(whole: Results, published: Results, bare: Results) -> None:
+def test_claims_follow_the_numbers_of_each_network(full: Results, published: Results, bare: Results) -> None:
     def verdicts(results: Results) -> dict[str, str]:
-        return {one.claim.partition(" (read as")[0]: one.verdict for one in shown.claims(results, 0)}
+        return {claim.claim.partition(" (read as")[0]: claim.verdict for claim in shown.claims(results, 0)}
 
-    found = verdicts(whole)
-    assert found["Twitter: DP-CroSUE outperforms every method that sees one network"] == "supported"
-    assert found["Foursquare: DeepWalk has no ability to infer gender"] == "supported"
-    assert found["Foursquare: at every ε_a DP-CroSUE outperforms R-GCN"] == "contradicted"  # at ε_a = 1
-    assert found["Foursquare: at ε_g = 1 its interests are worse than R-GCN's"] == "supported"
-    assert "not run" not in found.values()
-    worse = verdicts(shifted(whole, "dp-crosue", "twitter/interests/micro-f1", -0.1))
+    actual = verdicts(full)
+    assert actual["Twitter: DP-CroSUE outperforms every method that sees one network"] == "supported"
+    assert actual["Foursquare: DeepWalk has no ability to infer gender"] == "supported"
+    assert actual["Foursquare: at every ε_a DP-CroSUE outperforms R-GCN"] == "contradicted"  # at ε_a = 1
+    assert actual["Foursquare: at ε_g = 1 its interests are worse than R-GCN's"] == "supported"
+    assert "not run" not in actual.values()
+    worse = verdicts(shifted(full, "dp-crosue", "twitter/interests/micro-f1", -0.1))
     assert worse["Twitter: DP-CroSUE outperforms every method that sees one network"] == "contradicted"
     assert worse["Foursquare: DP-CroSUE outperforms every method that sees one network"] == "supported"
-    told = verdicts(shifted(whole, "deepwalk", "foursquare/gender/precision", 0.05))
-    assert told["Foursquare: DeepWalk has no ability to infer gender"] == "contradicted"
-    assert told["Twitter: DeepWalk has no ability to infer gender"] == "supported"
+    shown_verdicts = verdicts(shifted(full, "deepwalk", "foursquare/gender/precision", 0.05))
+    assert shown_verdicts["Foursquare: DeepWalk has no ability to infer gender"] == "contradicted"
+    assert shown_verdicts["Twitter: DeepWalk has no ability to infer gender"] == "supported"
     small = verdicts(published)
     assert small["Foursquare: DP-R-GCN is less attackable than R-GCN"] == "supported"
     assert small["Foursquare: hierarchical layers help (CroGCN above CroGCN-NH)"] == "not run"
@@ -349,15 +349,15 @@ def test_claims_follow_the_numbers_of_each_network(whole: Results, published: Re
     assert verdicts(bare) == {}
 
 
-def test_what_holds_on_most_data_sets_counts_scores_and_networks(whole: Results) -> None:
+def test_what_holds_on_most_data_sets_counts_scores_and_networks(full: Results) -> None:
     """Of four attacks one the other way leaves it supported, two contradict it."""
     attacks = ("foursquare/gender", "twitter/gender")
     for flipped, verdict in ((1, "supported"), (2, "contradicted")):
-        moved = shifted(whole, "dp-crosue", "foursquare/occupation/precision", -0.02)
+        moved = shifted(full, "dp-crosue", "foursquare/occupation/precision", -0.02)
         moved = shifted(moved, "dp-crosue", "twitter/occupation/precision", -0.02)
         for attack in attacks[:flipped]:
             moved = shifted(moved, "dp-crosue", f"{attack}/precision", 0.1)
-        (claim,) = [one for one in shown.claims(moved, 0) if "less attackable than DP-R-GCN" in one.claim]
+        (claim,) = [claim for claim in shown.claims(moved, 0) if "less attackable than DP-R-GCN" in claim.claim]
         assert claim.verdict == verdict
 
 
@@ -365,9 +365,9 @@ def test_the_table_of_all_systems_has_the_columns_that_were_measured(replica: Re
     groups = [name for name, _ in tables.headline(replica, 0).groups]
     assert groups == ["Interests", "Precision of the attack on gender", "Precision of the attack on occupation",
                       "Link stealing, AUC", "Accounts matched", "ε of one run"]  # fmt: skip
-    found = tables.headline(bare, 0)
-    assert [name for name, _ in found.groups] == ["Link stealing, AUC", "ε of one run"]
-    assert "K =" not in found.caption
+    actual = tables.headline(bare, 0)
+    assert [name for name, _ in actual.groups] == ["Link stealing, AUC", "ε of one run"]
+    assert "K =" not in actual.caption
 
 
 def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, replica: Results) -> None:
@@ -390,5 +390,5 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
 
 def test_interests_of_all_systems_are_in_the_example() -> None:
     """The example covers every system of the paper's tables."""
-    layout = example_dpcrosue.whole().layout
+    layout = example_dpcrosue.full().layout
     assert {layout.methods[name] for table in layout.tables for name in table.methods} <= set(INTERESTS)

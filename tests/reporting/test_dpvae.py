@@ -82,16 +82,16 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(
     known: Results, replica: Results
 ) -> None:
     """Without metadata `base` has the standard prior: it answers to NUP, and nothing does to ULP or OV."""
-    found = {
+    actual = {
         (entry.table.key, entry.method.printed_as(entry.column)): entry.method.setting
         for entry in comparison.entries(replica)
         if entry.method.version is not None and entry.method.system is not None
     }
     plain, swept = {"dpvae": CONSTANT, "vae": "base"}, ("epsilon_max=0.3", "epsilon_max=1.5")
-    assert found["table5", ("DP-VAE", "data=preprocessed")] == plain["dpvae"]
-    assert found["table5", ("VAE", "data=preprocessed")] == plain["vae"]
+    assert actual["table5", ("DP-VAE", "data=preprocessed")] == plain["dpvae"]
+    assert actual["table5", ("VAE", "data=preprocessed")] == plain["vae"]
     of_table = {
-        key: {row: setting for (table, row), setting in found.items() if table == key}
+        key: {row: setting for (table, row), setting in actual.items() if table == key}
         for key in ("table6", "table7", "table9", "table10")
     }
     assert of_table["table6"] == {
@@ -101,8 +101,8 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(
     assert of_table["table7"] == {("DP-VAE", "clip=constant"): plain["dpvae"], ("DP-VAE", "clip=optimal"): "base"}
     assert of_table["table9"] == {("DP-VAE", "version=plain"): plain["dpvae"]}
     assert of_table["table10"]["DP-VAE", "epsilon_max=1"] == "base"
-    assert {of_table["table10"]["DP-VAE", one] for one in swept} == set(swept)
-    priors = {claim: one.verdict for claim, one in _tested(replace(replica, synthetic=False)).items()}
+    assert {of_table["table10"]["DP-VAE", prior] for prior in swept} == set(swept)
+    priors = {claim: tested.verdict for claim, tested in _tested(replace(replica, synthetic=False)).items()}
     assert priors["User-level priors improve VAE"] == "not run"
     assert priors["Priors and optimal clip together (OV) improve plain DP-VAE (NV)"] == "not run"
     assert priors["The optimal clipping bound improves DP-VAE"] == "supported"
@@ -114,7 +114,7 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(
 
 def _tested(results: Results) -> dict[str, Claim]:
     real = replace(results, processed=Processed("ml-20m", 0, example_dpvae.STEPS))
-    return {one.claim: one for one in shown.claims(real, K)}
+    return {claim.claim: claim for claim in shown.claims(real, K)}
 
 
 def test_the_paper_prints_one_number_for_whatever_is_read_as_one_run() -> None:
@@ -144,11 +144,11 @@ def test_popularity_lists_have_a_row_in_every_table(known: Results, large: Resul
 
 
 def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large: Results) -> None:
-    found = {table.key: parts for table, parts in tables.published_tables(large)}
-    cells = {row.name: row.cells[0] for row in found["table5"][0].rows}
+    actual = {table.key: parts for table, parts in tables.published_tables(large)}
+    cells = {row.name: row.cells[0] for row in actual["table5"][0].rows}
     assert (cells["KNN, original data"].text, cells["KNN, original data"].lines) == ("not run", ("paper 0.210",))
     assert "difference" in cells["KNN, pre-processed"].lines[-1]
-    (not_run,) = [one for one in shown.claims(large, K) if one.artefact == "table5"]
+    (not_run,) = [claim for claim in shown.claims(large, K) if claim.artefact == "table5"]
     assert not_run.verdict == "not run"
     here = {table.key: parts for table, parts in tables.published_tables(known)}
     assert here["table5"] == []
@@ -198,7 +198,7 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
         if row.name == "KNN, original data"
     ]
     assert cell.lines[0] == "paper 0.210"
-    (claim,) = [one for one in shown.claims(example_dpvae.with_original(large), K) if one.artefact == "table5"]
+    (claim,) = [claim for claim in shown.claims(example_dpvae.with_original(large), K) if claim.artefact == "table5"]
     assert claim.verdict == "contradicted"  # as made up: original data rank better
 
 
@@ -239,11 +239,11 @@ def test_settings_stand_beside_the_printed_ones(known: Results, replica: Results
 def test_every_system_is_drawn_against_its_budget(known: Results) -> None:
     (panel,) = tradeoff.chart(known, K).panels
     names = ["dpvae, claimed", "dpvae-rigorous", "dpvae-compact", "dpals", "dp-popularity"]
-    assert [one.name for one in panel.series] == names
+    assert [series.name for series in panel.series] == names
     values = sorted((*EPSILONS, 1.0))
-    for one in panel.series:
-        assert [point.x for point in one.points] == pytest.approx([math.log10(value) for value in values])
-        assert all(point.y_interval is not None for point in one.points)
+    for series in panel.series:
+        assert [point.x for point in series.points] == pytest.approx([math.log10(value) for value in values])
+        assert all(point.y_interval is not None for point in series.points)
     at_one = panel.series[0].points[values.index(1.0)]
     assert at_one.y == pytest.approx(mean(known, "dpvae", "base", NDCG, K))
     assert at_one.text.endswith("ε = 1, accounted: ∞")
@@ -267,7 +267,7 @@ def test_nothing_is_drawn_against_epsilon_elsewhere(real: Results) -> None:
 def test_figure_3_has_every_system_at_every_length(known: Results) -> None:
     ndcg, recall = report_of(known.paper).charts(known, K)["figure3"].panels
     for panel in (ndcg, recall):
-        assert {one.name for one in panel.series} == set(QUALITY)
+        assert {series.name for series in panel.series} == set(QUALITY)
         assert [point.x for point in panel.series[0].points] == list(CUTOFFS)
     assert recall.series[0].points[0].y == pytest.approx(mean(known, "popularity", "base", RECALL, 5))
 
@@ -276,19 +276,19 @@ def test_charts_show_versions_and_printed_numbers_side_by_side(known: Results, r
     drawn = report_of(known.paper).charts(known, K)
     assert set(drawn) == {"table6", "table7", "table8", "table9", "table10", "table11", "figure3"}
     priors = drawn["table6"].panels[0]
-    assert [one.name for one in priors.series] == ["NUP", "NUP, paper", "ULP", "ULP, paper"]
+    assert [series.name for series in priors.series] == ["NUP", "NUP, paper", "ULP", "ULP, paper"]
     assert [point.y for point in priors.series[3].points] == [0.42, 0.44]
-    assert [one.name for one in drawn["table8"].panels[0].series] == ["ours", "paper"]
+    assert [series.name for series in drawn["table8"].panels[0].series] == ["ours", "paper"]
     ours, theirs = drawn["table10"].panels[0].series
     assert [point.x for point in ours.points] == pytest.approx([math.log10(x) for x in (0.3, 0.5, 1, 1.5)])
     assert [point.y for point in theirs.points] == [0.28, 0.38, 0.41, 0.42]
     apart = report_of(replica.paper).charts(replica, K)
-    assert not any(one.name.endswith("paper") for chart in apart.values() for one in chart.legend)
+    assert not any(line.name.endswith("paper") for chart in apart.values() for line in chart.legend)
 
 
 def test_claims_follow_the_numbers(known: Results) -> None:
-    found = {one.claim: one for one in shown.claims(known, K)}
-    verdicts = {claim: one.verdict for claim, one in found.items()}
+    actual = {claim.claim: claim for claim in shown.claims(known, K)}
+    verdicts = {claim: actual.verdict for claim, actual in actual.items()}
     assert verdicts["User-level priors improve DP-VAE"] == "supported"
     assert verdicts["DP-VAE ranks above KNN"] == "contradicted"  # as made up
     assert verdicts["DP-VAE ranks better with a larger ε_max"] == "supported"
@@ -297,12 +297,12 @@ def test_claims_follow_the_numbers(known: Results) -> None:
         "The constructed data sets improve every method significantly"
     ]
     tables_ = {f"table{number}" for number in (2, 3, 5, 6, 7, 8, 9, 10, 11)}
-    assert {one.artefact for one in found.values()} == {*tables_, "figure3"}
+    assert {actual.artefact for actual in actual.values()} == {*tables_, "figure3"}
 
 
 def test_claims_of_ml_100k_are_not_tested_elsewhere(known: Results, large: Results, replica: Results) -> None:
-    there = {one.claim: one for one in shown.claims(large, K)}
-    assert not any(one.artefact == "table10" for one in there.values())
+    there = {claim.claim: claim for claim in shown.claims(large, K)}
+    assert not any(claim.artefact == "table10" for claim in there.values())
     assert there["The network has 5,384,804 parameters"].verdict == "contradicted"  # made up: ours has fewer items
     assert len(there) < len(shown.claims(known, K))
     assert shown.claims(replica, K) == []
@@ -321,8 +321,10 @@ def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) 
         schema=["experiment", "setting", "metric", "k", "seed", "value"],
         orient="row",
     )
-    found = shown.claims(replace(known, metrics=frame), K)
-    verdicts = {one.claim: one.verdict for one in found if one.artefact not in ("figure3", "table5", "table9")}
+    actual = shown.claims(replace(known, metrics=frame), K)
+    verdicts = {
+        actual.claim: actual.verdict for actual in actual if actual.artefact not in ("figure3", "table5", "table9")
+    }
     undecided = {claim for claim, verdict in verdicts.items() if verdict == "not decided"}
     assert undecided == {
         "User-level priors improve VAE",  # Recall@50 is 0.60 with and without

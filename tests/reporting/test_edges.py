@@ -45,7 +45,7 @@ def test_the_chart_has_chance_budgets_and_no_noise(attack_results: Results) -> N
     for panel in panels:
         assert [level.y for level in panel.levels] == [0.0]
         assert [label for _, label in panel.x_ticks or ()] == ["3", "5", "∞"]
-        line = next(one for one in panel.series if one.name == "dipsgnn")
+        line = next(series for series in panel.series if series.name == "dipsgnn")
         assert [point.y for point in line.points] == [0.02, 0.1, 0.8]
         assert [point.x for point in line.points] == sorted(point.x for point in line.points)
 

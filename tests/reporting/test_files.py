@@ -29,15 +29,15 @@ MADE = {
 
 def recorded(results: Results) -> Results:
     """The same as it is collected: sorted, and of the histories what is shown."""
-    systems = tuple(replace(one, history=files.shown(one.history or {})) for one in results.systems)
+    systems = tuple(replace(system, history=files.shown(system.history or {})) for system in results.systems)
     metrics = results.metrics.select(files.contracts.METRICS.names).sort(METRIC_ORDER)
     edges = None if results.edges is None else files.attacks(results)
     return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER), edges=edges)
 
 
-def assert_equal(found: Results, expected: Results) -> None:
-    for name in (one.name for one in fields(Results)):
-        left, right = getattr(found, name), getattr(expected, name)
+def assert_equal(actual: Results, expected: Results) -> None:
+    for name in (field.name for field in fields(Results)):
+        left, right = getattr(actual, name), getattr(expected, name)
         if isinstance(right, pl.DataFrame) and name != "gains":
             assert left.equals(right), name
         elif name != "gains":
@@ -51,11 +51,11 @@ def test_results_read_back_equal(made: Callable[..., Results], tmp_path: Path) -
     assert sorted(file.name for file in tmp_path.iterdir()) == list(files.WRITTEN)
     assert expected.runs
     files.write_runs(expected.runs, tmp_path / files.PROVENANCE)
-    found = files.read(tmp_path, REFERENCE, describe)
-    assert_equal(replace(found, published=expected.published), expected)
+    actual = files.read(tmp_path, REFERENCE, describe)
+    assert_equal(replace(actual, published=expected.published), expected)
     again = tmp_path / "again"
     again.mkdir()
-    files.write(found, again)
+    files.write(actual, again)
     assert all((again / name).read_bytes() == (tmp_path / name).read_bytes() for name in files.WRITTEN)
 
 
@@ -68,10 +68,10 @@ def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> Non
     systems = tuple(replace(system, history=None) for system in real.systems)
     nothing = {"licence": None, "audit": None, "checks": None, "one_run": None, "n_targets": None, "processed": None}
     files.write(replace(real, systems=systems, runs=None, **nothing), tmp_path)
-    found = files.read(tmp_path, REFERENCE, describe)
-    assert {getattr(found, name) for name in nothing} == {None}
-    assert found.runs is None
-    text = shown.page(found, shown.claims(found, headline_cutoff(found)), docs="docs")
+    actual = files.read(tmp_path, REFERENCE, describe)
+    assert {getattr(actual, name) for name in nothing} == {None}
+    assert actual.runs is None
+    text = shown.page(actual, shown.claims(actual, headline_cutoff(actual)), docs="docs")
     for sentence in (
         "revision not recorded",
         "How training went was not recorded",

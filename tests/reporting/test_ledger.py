@@ -29,7 +29,7 @@ def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
     first, *others = system.spent
     more = Spent(first.setting, first.seed, first.entry.model_copy(update={"accounted_epsilon": 2.0}))
     changed = replace(system, spent=(more, *others))
-    results = replace(real, systems=tuple(changed if one is system else one for one in real.systems))
+    results = replace(real, systems=tuple(changed if other is system else other for other in real.systems))
     assert [line.seeds for line in ledger.base_lines(results, changed)] == [(0,), (1, 2)]
     assert ledger.total_epsilon(results, changed) == 2.0
 
@@ -37,8 +37,10 @@ def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
 def test_budgets_of_different_things_add_up(real: Results) -> None:
     system = real.called("dp-popularity")
     features = [
-        Spent(one.setting, one.seed, one.entry.model_copy(update={"protects": "feature", "accounted_epsilon": 20.0}))
-        for one in system.spent
+        Spent(
+            spent.setting, spent.seed, spent.entry.model_copy(update={"protects": "feature", "accounted_epsilon": 20.0})
+        )
+        for spent in system.spent
     ]
     changed = replace(system, spent=(*system.spent, *features))
     assert ledger.total_epsilon(real, changed) == 21.0
@@ -51,9 +53,9 @@ def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
     def entry(spent: Spent, **update: object) -> Spent:
         return replace(spent, entry=spent.entry.model_copy(update={"events": (event,)} | update))
 
-    both = [entry(one, protects=what) for one in system.spent for what in ("interaction", "feature")]
+    both = [entry(spent, protects=what) for spent in system.spent for what in ("interaction", "feature")]
     assert ledger.total_epsilon(real, replace(system, spent=tuple(both))) == 1.0
-    apart = [*both, *(entry(one, protects="feature", neighbouring="another") for one in system.spent)]
+    apart = [*both, *(entry(spent, protects="feature", neighbouring="another") for spent in system.spent)]
     assert ledger.total_epsilon(real, replace(system, spent=tuple(apart))) == 2.0
 
 
@@ -64,11 +66,11 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
 
     def budget_lines(**features: object) -> tuple[str, ...]:
         spent = []
-        for one in system.spent:
+        for line in system.spent:
             common = {"events": (event,), "mechanism": "made up"}
-            gap = {"protects": "interaction", "gaps": (f"Made up: of seed {one.seed}.",)}
+            gap = {"protects": "interaction", "gaps": (f"Made up: of seed {line.seed}.",)}
             spent += [
-                replace(one, entry=one.entry.model_copy(update=common | what))
+                replace(line, entry=line.entry.model_copy(update=common | what))
                 for what in (gap, {"protects": "feature"} | features)
             ]
         changed = replace(system, spent=tuple(spent))
@@ -97,7 +99,7 @@ def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None
 def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
     system = real.called("dp-popularity")
     assert audits.unexplained(real) == []
-    without = replace(real, audit=tuple(one for one in real.audit if system.experiment not in one["covers"]))
+    without = replace(real, audit=tuple(record for record in real.audit if system.experiment not in record["covers"]))
     assert audits.unexplained(without) == ["dp-popularity, base: noisy counts made-up"]
     (line,) = ledger.base_lines(without, system)
     assert (line.unjoined, line.audited_note) == ("not audited", "This was not audited.")
@@ -129,8 +131,8 @@ def test_a_saturated_bound_is_shown_as_such(real: Results) -> None:
 
 
 def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -> None:
-    found = {system.name: ledger.total_epsilon(real, system) for system in real.systems}
-    assert found == dict.fromkeys(found) | {"dp-popularity": 1.0}
+    actual = {system.name: ledger.total_epsilon(real, system) for system in real.systems}
+    assert actual == dict.fromkeys(actual) | {"dp-popularity": 1.0}
 
 
 def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
@@ -160,7 +162,7 @@ def test_what_was_spent_on_synthetic_data_is_labelled(real: Results, demo: Resul
 def test_what_a_mechanism_keeps_at_any_budget_is_said_where_it_was_used(real: Results) -> None:
     (note,) = details.notes(real)
     assert "probability one half at any budget" in note
-    without = replace(real, systems=tuple(one for one in real.systems if "gerai" not in one.name))
+    without = replace(real, systems=tuple(system for system in real.systems if "gerai" not in system.name))
     assert details.notes(without) == []
 
 
@@ -194,13 +196,15 @@ def test_runs_that_spent_unequally_are_told_together_and_observers_apart(real: R
         ledger.Budget("ratings, towards some", "1, δ = 1e-06", "1, δ = 1e-06", "not audited"),
         ledger.Budget("ratings, towards all", "1, δ = 1e-06", "10.5 to 12.25, δ = 1e-06", "not audited"),
     ]
-    assert [one.accounted for one in ledger.budgets([line(0, "none", None)])] == ["∞"]
+    assert [budget.accounted for budget in ledger.budgets([line(0, "none", None)])] == ["∞"]
 
 
 def test_what_a_guarantee_takes_as_fixed_is_said_with_it(real: Results) -> None:
     system = real.called("dp-popularity")
-    spent = [replace(one, entry=one.entry.model_copy(update={"given": "the configuration"})) for one in system.spent]
-    (told,) = ledger.budgets(ledger.base_lines(real, replace(system, spent=tuple(spent))))
-    assert told.accounted == "1, given the configuration"
-    (told,) = ledger.budgets(ledger.base_lines(real, system))
-    assert told.accounted == "1"
+    spent = [
+        replace(spent_, entry=spent_.entry.model_copy(update={"given": "the configuration"})) for spent_ in system.spent
+    ]
+    (budget,) = ledger.budgets(ledger.base_lines(real, replace(system, spent=tuple(spent))))
+    assert budget.accounted == "1, given the configuration"
+    (budget,) = ledger.budgets(ledger.base_lines(real, system))
+    assert budget.accounted == "1"

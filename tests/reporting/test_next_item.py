@@ -106,7 +106,7 @@ def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Res
     assert xs["figure5"] == ["0", "1", "2", "3", "4", "5"]
     assert xs["figure6"] == ["0.2", "0.4", "0.6", "0.8", "1"]
     assert xs["figure7"] == ["Nonp", "Nonp-U", "Priv", "Priv-U"]
-    series = {one.name: one for one in drawn["figure5"].panels[0].series}
+    series = {series.name: series for series in drawn["figure5"].panels[0].series}
     assert list(series) == ["dipsgnn", "DIPSGNN, paper", "edgerand", "EdgeRand, paper"]
     (point,) = series["DIPSGNN, paper"].points
     assert (point.x, point.y) == (1.0, pytest.approx(0.2113))
@@ -115,7 +115,7 @@ def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Res
     low, high = ours.y_interval or (0.0, 0.0)
     assert low < ours.y < high
     elsewhere = report_of(other.paper).charts(other, K)["figure5"].panels[0].series
-    assert [one.name for one in elsewhere] == ["dipsgnn", "edgerand"]
+    assert [system.name for system in elsewhere] == ["dipsgnn", "edgerand"]
     assert figures.sweeps(known, K).panels == []  # each belongs to a figure of the paper
 
 
@@ -139,21 +139,28 @@ def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Resul
 
 
 def test_claims_follow_the_numbers(known: Results) -> None:
-    found = {one.claim: one for one in shown.claims(known, K)}
-    verdicts = {claim: one.verdict for claim, one in found.items()}
+    actual = {claim.claim: claim for claim in shown.claims(known, K)}
+    verdicts = {claim: actual.verdict for claim, actual in actual.items()}
     assert "not run" not in verdicts.values()
     assert verdicts["DIPSGNN ranks better than EdgeRand"] == "supported"
     assert verdicts["EdgeRand falls faster with T than DIPSGNN"] == "supported"
     assert verdicts["The gap between DIPSGNN and EdgeRand grows with ε2"] == "contradicted"  # as made up
     (gain,) = [claim for claim in verdicts if "19.99 %" in claim]
     assert verdicts[gain] == "contradicted"
-    falling = found["DIPSGNN ranks worse with a larger T"]
+    falling = actual["DIPSGNN ranks worse with a larger T"]
     assert "at T = 1," in falling.evidence  # not from our own T = 0
-    assert {one.artefact for one in found.values()} == {"table2", "figure3", "figure4", "figure5", "figure6", "figure7"}
+    assert {actual.artefact for actual in actual.values()} == {
+        "table2",
+        "figure3",
+        "figure4",
+        "figure5",
+        "figure6",
+        "figure7",
+    }
 
 
 def test_claims_that_name_ml_1m_are_not_tested_elsewhere(known: Results, other: Results) -> None:
-    here, there = ({one.claim for one in shown.claims(results, K)} for results in (known, other))
+    here, there = ({claim.claim for claim in shown.claims(results, K)} for results in (known, other))
     assert there < here
     assert {re.sub(r"[0-9.]+ %", "", claim).split(" ")[0] for claim in here - there} == {"DIPSGNN's", "DIPSGNN", "C"}
     assert len(here - there) == 4
@@ -174,8 +181,8 @@ def test_the_papers_own_numbers_support_what_it_says_of_table_2(known: Results) 
         for seed in SEEDS
     ]
     frame = pl.DataFrame(rows, schema=["experiment", "setting", "seed", "metric", "k", "value"], orient="row")
-    found = shown.claims(replace(known, metrics=frame), K)
-    verdicts = {one.claim: one.verdict for one in found if one.artefact == "table2"}
+    actual = shown.claims(replace(known, metrics=frame), K)
+    verdicts = {actual.claim: actual.verdict for actual in actual if actual.artefact == "table2"}
     (tie,) = [claim for claim in verdicts if "19.99 %" in claim]
     assert verdicts.pop(tie) == "not decided"
     assert set(verdicts.values()) == {"supported"}
@@ -191,7 +198,7 @@ def test_the_first_paragraph_and_the_summary_speak_of_recall(known: Results) -> 
 
 
 def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, other: Results) -> None:
-    for results in (known, other, example_next.results(whole=False)):
+    for results in (known, other, example_next.results(full=False)):
         text = shown.page(results, shown.claims(results, K))
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))

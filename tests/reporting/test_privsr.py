@@ -52,30 +52,33 @@ def replica() -> Results:
 
 
 def system(results: Results, label: str) -> System:
-    found = results.named(label)
-    assert found is not None
-    return found
+    system_ = results.named(label)
+    assert system_ is not None
+    return system_
 
 
-def with_error(results: Results, label: str, level: float, spread: float = 0.001) -> Results:
+def with_error(results: Results, label: str, level: float, deviation: float = 0.001) -> Results:
     """The same results, but for one system's MAE at setting `base`."""
     mine = (
         (pl.col("experiment") == system(results, label).experiment)
         & (pl.col("setting") == "base")
         & (pl.col("metric") == "mae")
     )
-    value = pl.when(mine).then(level + spread * (pl.col("seed") - 2)).otherwise(pl.col("value"))
+    value = pl.when(mine).then(level + deviation * (pl.col("seed") - 2)).otherwise(pl.col("value"))
     return replace(results, metrics=results.metrics.with_columns(value=value))
 
 
 def test_less_error_is_better(known: Results) -> None:
-    beside = {(one.system.label, one.other): one for one in findings.yardstick_differences(known, "mae", 0, lower=True)}
-    assert beside["privsr", "bias"].worse
-    assert beside["privsr", "bias"].mean == pytest.approx(ERROR["privsr"] - ERROR["bias"], abs=0.002)
-    assert beside["privsr", "global-mean"].better
-    assert {one for _, one in beside} == {"global-mean", "user-mean", "item-mean", "bias", "dp-bias"}
-    assert not any(one.better and one.mean > 0 for one in beside.values())
-    (sentence,) = [one for one in summary.ranking(known, 0) if one.startswith("Against global-mean")]
+    differences = {
+        (difference.system.label, difference.other): difference
+        for difference in findings.yardstick_differences(known, "mae", 0, lower=True)
+    }
+    assert differences["privsr", "bias"].worse
+    assert differences["privsr", "bias"].mean == pytest.approx(ERROR["privsr"] - ERROR["bias"], abs=0.002)
+    assert differences["privsr", "global-mean"].better
+    assert {name for _, name in differences} == {"global-mean", "user-mean", "item-mean", "bias", "dp-bias"}
+    assert not any(difference.better and difference.mean > 0 for difference in differences.values())
+    (sentence,) = [text for text in summary.ranking(known, 0) if text.startswith("Against global-mean")]
     good, bad = sentence.split(" predict better; ")
     assert "nonoise −0.095" in good
     assert bad.index("rigorous +") < bad.index("rigorous-local +") < bad.index("dpmf +")  # the worst first
@@ -162,8 +165,8 @@ def test_settings_are_found_by_what_they_vary_not_by_their_name(known: Results) 
 def test_settings_of_one_key_are_found_as_before() -> None:
     results = example_dpvae.results()
     for name, key in example_dpvae.SWEPT.items():
-        one = system(results, name)
-        assert sweeps.along(results, one, key) == sweeps.swept(results, one)[key]
+        first = system(results, name)
+        assert sweeps.along(results, first, key) == sweeps.swept(results, first)[key]
 
 
 def test_attackers_stand_beside_their_controls(known: Results) -> None:
@@ -181,11 +184,11 @@ def test_attackers_stand_beside_their_controls(known: Results) -> None:
 
 
 def test_attackers_that_do_not_beat_the_control_are_named(known: Results, real: Results) -> None:
-    told = {one.split(" ")[0]: one for one in reconstruction.sentences(known)}
-    assert "does not beat it against dpmf, privsr, rigorous and rigorous-local" in told["Published"]
-    assert "beats the control against no system; fails without noise, too" in told["Friend"]
-    assert "messages add to what tuned knows against nonoise" in told["Averaged"]
-    assert "messages" not in told["Tuned"]
+    sentences = {sentence.split(" ")[0]: sentence for sentence in reconstruction.sentences(known)}
+    assert "does not beat it against dpmf, privsr, rigorous and rigorous-local" in sentences["Published"]
+    assert "beats the control against no system; fails without noise, too" in sentences["Friend"]
+    assert "messages add to what tuned knows against nonoise" in sentences["Averaged"]
+    assert "messages" not in sentences["Tuned"]
     text = reconstruction.lead(known)
     assert "of privsr by weighted (−" in text
     assert "of nonoise" not in text
@@ -207,8 +210,8 @@ def test_iterations_that_a_total_can_afford(known: Results) -> None:
     chart = iterations.chart(known, 0)
     published, rigorous, local = chart.panels
     assert published.title == "as published"
-    assert [one.name for one in rigorous.series] == [f"ε = {total:g}" for total in TOTALS]
-    assert [one.name for one in local.series] == [one.name for one in rigorous.series]
+    assert [series.name for series in rigorous.series] == [f"ε = {total:g}" for total in TOTALS]
+    assert [series.name for series in local.series] == [series.name for series in rigorous.series]
     xs = [math.log10(PER_EPOCH * epochs) for epochs in EPOCHS]
     for line in rigorous.series:
         assert [point.x for point in line.points] == pytest.approx(xs)
@@ -216,7 +219,7 @@ def test_iterations_that_a_total_can_afford(known: Results) -> None:
     values = known.values(system(known, "rigorous"), "mae", 0, "epochs=50,epsilon=0.1")
     assert tight.y == pytest.approx(values.mean())
     assert [level.name for level in rigorous.levels] == ["level of bias", "level of mf", "level of nonoise"]
-    assert {one.style for panel in chart.panels for one in panel.series if one.name == "ε = 0.1"} == {0}
+    assert {series.style for panel in chart.panels for series in panel.series if series.name == "ε = 0.1"} == {0}
     assert not iterations.chart(example_dpvae.results(), 100).panels
 
 
@@ -227,7 +230,7 @@ def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None
     assert accounted["as published"] == ("interaction: ∞",)
     assert accounted["rigorous"] == accounted["rigorous, towards the recommender"] == ("interaction: 1",)
     (panel,) = tradeoff.chart(known, 0).panels
-    lines = {one.name: one for one in panel.series}
+    lines = {series.name: series for series in panel.series}
     assert set(lines) == {"privsr, claimed", "dpmf, claimed", "rigorous", "rigorous-local", "dp-bias"}
     assert [point.x for point in lines["rigorous"].points] == pytest.approx([math.log10(total) for total in TOTALS])
 
@@ -237,11 +240,11 @@ def test_figures_3_and_4_have_every_line_and_the_control(known: Results) -> None
     assert set(drawn) == {"figure3", "figure4", "figure5"}
     (error,), (attack,) = drawn["figure3"].panels, drawn["figure4"].panels
     names = ["PrivSR, ε = 0.1", "PrivSR, ε = 0.05", "DPMF, ε = 0.1", "DPMF, ε = 0.05", "MF", "SoReg"]
-    assert [one.name for one in error.series] == names
+    assert [series.name for series in error.series] == names
     assert [point.x for point in error.series[1].points] == list(SHARES)
     wanted = known.values(system(known, "privsr"), "mae", 0, "epsilon=0.05,sensitive_share=0.4").mean()
     assert error.series[1].points[4].y == pytest.approx(wanted)
-    assert [one.name for one in attack.series] == [*names, "published ratings alone (control)"]
+    assert [series.name for series in attack.series] == [*names, "published ratings alone (control)"]
     assert [point.x for point in attack.series[0].points] == list(SHARES[1:])
     assert "K =" not in error.series[0].points[0].text
     assert figures.sweeps(known, 0).panels == []  # all sweeps are in figures
@@ -278,8 +281,8 @@ def test_printed_statistics_stand_beside_ours(known: Results, replica: Results) 
 
 
 def test_claims_follow_the_numbers(known: Results, random: Results, replica: Results) -> None:
-    found = {one.claim: one for one in shown.claims(known, 0)}
-    verdicts = {claim.partition(" (read as")[0]: one.verdict for claim, one in found.items()}
+    actual = {claim.claim: claim for claim in shown.claims(known, 0)}
+    verdicts = {claim.partition(" (read as")[0]: actual.verdict for claim, actual in actual.items()}
     assert verdicts["PrivSR (ε = 0.1) outperforms MF at every share of sensitive ratings"] == "contradicted"
     assert verdicts["PrivSR (ε = 0.1) outperforms DPMF at every share of sensitive ratings"] == "supported"
     assert verdicts["PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases"] == "supported"
@@ -287,9 +290,9 @@ def test_claims_follow_the_numbers(known: Results, random: Results, replica: Res
     assert verdicts["At fixed ε recommendation stays the same whatever β"] == "supported"
     assert verdicts["At fixed ε protection of sensitive ratings falls with β"] == "not decided"
     assert "not run" not in verdicts.values()
-    assert {one.artefact for one in found.values()} == {"figure3", "figure4", "figure5"}
-    assert all("as claimed by" in one.evidence for one in found.values())
-    assert len(shown.claims(random, 0)) == len(found)
+    assert {actual.artefact for actual in actual.values()} == {"figure3", "figure4", "figure5"}
+    assert all("as claimed by" in actual.evidence for actual in actual.values())
+    assert len(shown.claims(random, 0)) == len(actual)
     assert shown.claims(replica, 0) == []
 
 
@@ -299,16 +302,16 @@ def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
         names = ["epsilon=0.05,sensitive_share=0.0", "epsilon=0.05", "epsilon=0.05,sensitive_share=0.2"][:flipped]
         mine = (pl.col("experiment") == "privsr-privsr") & pl.col("setting").is_in(names) & (pl.col("metric") == "mae")
         worse = known.metrics.with_columns(value=pl.col("value") + pl.when(mine).then(0.1).otherwise(0.0))
-        found = shown.claims(replace(known, metrics=worse), 0)
-        (claim,) = [one for one in found if "in most cases" in one.claim]
+        actual = shown.claims(replace(known, metrics=worse), 0)
+        (claim,) = [actual for actual in actual if "in most cases" in actual.claim]
         assert claim.verdict == verdict
 
 
 def test_without_sweeps_claims_are_not_run(known: Results) -> None:
     base = replace(known, metrics=known.metrics.filter(pl.col("setting") == "base"))
-    found = {one.claim: one.verdict for one in shown.claims(base, 0)}
-    assert found["PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases"] == "not run"
-    assert found["A larger ε gives better recommendation (β = 1)"] == "not run"
+    actual = {claim.claim: claim.verdict for claim in shown.claims(base, 0)}
+    assert actual["PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases"] == "not run"
+    assert actual["A larger ε gives better recommendation (β = 1)"] == "not run"
     assert not report_of(base.paper).charts(base, 0)
     shown.page(base, [])
 

@@ -30,9 +30,9 @@ def test_every_printed_number_has_exactly_one_column() -> None:
     printed = pl.read_csv(ROOT / "data/reference/paper_tables.csv").with_columns(pl.col("setting").fill_null(""))
     for paper in PAPERS.values():
         rows = printed.filter((pl.col("paper") == paper.key) & (pl.col("method") != "statistics"))
-        found = rows.select("artefact", "method", "setting", "metric")
+        actual = rows.select("artefact", "method", "setting", "metric")
         rows = rows.filter(pl.col("artefact") != paper.settings_table)
-        found = found.filter(pl.col("artefact") != paper.settings_table)
+        actual = actual.filter(pl.col("artefact") != paper.settings_table)
         meant = sorted(
             (table.key, *row, column.published)
             for table in paper.tables
@@ -49,7 +49,7 @@ def test_every_printed_number_has_exactly_one_column() -> None:
         if paper.key in ALONE:  # of the paper's other data sets nothing else is printed
             rows = rows.filter(pl.col("dataset") == ALONE[paper.key])
             assert sorted(rows.select("artefact", "method", "setting", "metric").iter_rows()) == meant
-        assert set(found.iter_rows()) == set(meant)
+        assert set(actual.iter_rows()) == set(meant)
 
 
 def test_every_number_printed_of_a_network_has_its_columns() -> None:
@@ -90,7 +90,7 @@ def test_every_table_and_figure_has_a_chart_and_its_methods_are_known() -> None:
 
 def test_every_paper_has_a_key_and_no_other_is_one() -> None:
     assert [describe(key) for key in ("gerai", "dipsgnn", "dpvae")] == [GERAI, DIPSGNN, DPVAE]
-    assert {key: one.key for key, one in PAPERS.items()} == {key: key for key in PAPERS}
+    assert {key: paper.key for key, paper in PAPERS.items()} == {key: key for key in PAPERS}
     assert describe(None) is GERAI
     with pytest.raises(KeyError):
         describe("geraint")

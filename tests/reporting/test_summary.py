@@ -31,14 +31,14 @@ def gains(results: Results, gain: float, **where: object) -> Results:
 
 
 def test_a_private_system_below_dp_popularity_is_named(real: Results) -> None:
-    told = "Beside dp-popularity, a noisy list of best-sellers (accounted ε 1),"
+    text = "Beside dp-popularity, a noisy list of best-sellers (accounted ε 1),"
     none = "No finite accounted ε covers all they learn from."
-    assert f"{told} ranking worse: gerai. {none}" in lead(real, K)
-    assert f"{told} ranking better: gerai. {none}" in lead(shifted(real, "gerai", "full/ndcg", 0.2), K)
+    assert f"{text} ranking worse: gerai. {none}" in lead(real, K)
+    assert f"{text} ranking better: gerai. {none}" in lead(shifted(real, "gerai", "full/ndcg", 0.2), K)
     noise = pl.col("seed").replace_strict({0: 1.0, 1: -1.0, 2: 0.1}, return_dtype=pl.Float64)
     moved = pl.when(pl.col("model") == "gerai").then(pl.col("value") + noise).otherwise(pl.col("value"))
     noisy = replace(real, metrics=real.metrics.with_columns(value=moved))
-    assert f"{told} undecided: gerai. {none}" in lead(noisy, K)
+    assert f"{text} undecided: gerai. {none}" in lead(noisy, K)
 
 
 def test_what_protection_costs_is_told_beside_the_better_open_system(every: Results) -> None:
@@ -57,7 +57,7 @@ def test_the_first_paragraph_is_short(every: Results) -> None:
 def test_ranking_sentences_follow_the_sign(real: Results) -> None:
     for by, verb in ((1.0, "ranks better"), (-1.0, "ranks worse")):
         only = shifted(real, "gcn", "full/ndcg", by)
-        only = replace(only, systems=tuple(one for one in only.systems if one.name in ("popularity", "gcn")))
+        only = replace(only, systems=tuple(system for system in only.systems if system.name in ("popularity", "gcn")))
         (sentence,) = [line for line in summary.ranking(only, K) if "NDCG" in line]
         assert sentence.startswith("Against popularity on NDCG@10 (full ranking): gcn ")
         assert verb in sentence
@@ -68,13 +68,15 @@ def test_a_difference_as_large_as_its_noise_is_not_decided(real: Results) -> Non
     noise = pl.col("seed").replace_strict({0: 1.0, 1: -1.0, 2: 0.1}, return_dtype=pl.Float64)
     moved = pl.when(pl.col("model") == "gcn").then(pl.col("value") + noise).otherwise(pl.col("value"))
     noisy = replace(real, metrics=real.metrics.with_columns(value=moved))
-    found = {one.system.name: one for one in findings.yardstick_differences(noisy, "full/ndcg", K)}
-    assert not found["gcn"].significant
+    actual = {
+        difference.system.name: difference for difference in findings.yardstick_differences(noisy, "full/ndcg", K)
+    }
+    assert not actual["gcn"].significant
 
 
 def test_a_single_seed_decides_nothing(real: Results) -> None:
     single = replace(real, metrics=real.metrics.filter(pl.col("seed") == 0))
-    assert not any(one.significant for one in findings.yardstick_differences(single, "full/ndcg", K))
+    assert not any(difference.significant for difference in findings.yardstick_differences(single, "full/ndcg", K))
     assert "undecided: gerai" in lead(single, K)
 
 
@@ -99,10 +101,12 @@ def test_an_attack_beats_a_control_only_with_its_whole_interval(real: Results, c
         "ratings": findings.above_ratings,
         "random": findings.above_random,
     }[control]
-    found = {one.system.name for one in compare(real, "gender", "neural", K) if one.significant}
-    assert found == {"bpr", "gcn", "gerai", "gerai-nf"}
+    actual = {comparison.system.name for comparison in compare(real, "gender", "neural", K) if comparison.significant}
+    assert actual == {"bpr", "gcn", "gerai", "gerai-nf"}
     touching = gains(real, -0.01, model="gerai", control=control)  # gain 0.02, interval from 0
-    assert "gerai" not in {one.system.name for one in compare(touching, "gender", "neural", K) if one.significant}
+    assert "gerai" not in {
+        comparison.system.name for comparison in compare(touching, "gender", "neural", K) if comparison.significant
+    }
 
 
 def test_the_first_paragraph_tells_ratings_from_recommendations(every: Results) -> None:
@@ -134,10 +138,10 @@ def test_every_gain_is_shown_with_its_interval(real: Results) -> None:
 
 def test_blurred_profiles_are_set_beside_true_ones(every: Results, real: Results) -> None:
     assert attacks.blurring(real, K) is None
-    found = attacks.blurring(every, K)
-    assert found is not None
-    told, table = found
-    assert "AUC 0.900 (0.850 to 0.940; guessing has 0.5): the blurring is not hidden" in told
+    actual = attacks.blurring(every, K)
+    assert actual is not None
+    text, table = actual
+    assert "AUC 0.900 (0.850 to 0.940; guessing has 0.5): the blurring is not hidden" in text
     assert len(table.rows) == 15
     true, blurred, gap = table.rows[0].cells[3:]
     assert float(blurred.text) - float(true.text) == pytest.approx(float(gap.text.replace("−", "-")), abs=2e-3)
@@ -145,9 +149,9 @@ def test_blurred_profiles_are_set_beside_true_ones(every: Results, real: Results
 
 def test_budgets_name_what_is_covered_and_what_is_not(real: Results) -> None:
     assert "holds for dp-popularity (ε = 1). For a part only: gerai (features, ε = 20)" in summary.budgets(real)[0]
-    told = {line.partition(":")[0]: line for line in summary.budgets(real)}
-    assert "interactions: claimed 1, accounted 1, audited ≥ 0.93" in told["dp-popularity"]
-    assert "interactions: claimed 0.4, accounted ∞, audited ≥ 0.93" in told["gerai"]
+    lines = {line.partition(":")[0]: line for line in summary.budgets(real)}
+    assert "interactions: claimed 1, accounted 1, audited ≥ 0.93" in lines["dp-popularity"]
+    assert "interactions: claimed 0.4, accounted ∞, audited ≥ 0.93" in lines["gerai"]
 
 
 def test_synthetic_data_are_called_so_in_the_first_paragraph(demo: Results, real: Results) -> None:

@@ -12,16 +12,16 @@ from tests.reporting import example_next
 
 
 def test_a_curve_is_the_mean_over_seeds_as_far_as_all_went() -> None:
-    results = example_next.results(whole=False)
+    results = example_next.results(full=False)
     system = results.named("sasrec")
     assert system is not None
     history = {BASE: {"0": _epochs(0.1, 0.3, 0.5), "1": _epochs(0.3, 0.5)}}
     changed = replace(system, history=history)
-    results = replace(results, systems=tuple(changed if one is system else one for one in results.systems))
+    results = replace(results, systems=tuple(changed if other is system else other for other in results.systems))
     first, second = validation.chart(results).panels
-    line = next(one for one in first.series if one.name == "sasrec")
+    line = next(series for series in first.series if series.name == "sasrec")
     assert [(point.x, point.y) for point in line.points] == [(1, pytest.approx(0.2)), (2, pytest.approx(0.4))]
-    assert {one.name for one in second.series} == {"bprmf", "lightgcn", "dpmf-implicit", "dpmf-explicit"}
+    assert {series.name for series in second.series} == {"bprmf", "lightgcn", "dpmf-implicit", "dpmf-explicit"}
     table = validation.seconds(results)
     assert table is not None
     row = next(row for row in table.rows if row.name == "sasrec")
@@ -30,7 +30,7 @@ def test_a_curve_is_the_mean_over_seeds_as_far_as_all_went() -> None:
 
 def test_systems_without_epochs_have_no_curve(every: Results) -> None:
     (panel,) = validation.chart(every).panels
-    names = {one.name for one in panel.series}
+    names = {series.name for series in panel.series}
     assert "gerai" in names
     assert not {"popularity", "dp-popularity"} & names
     assert panel.title == "validation NDCG"
@@ -38,7 +38,7 @@ def test_systems_without_epochs_have_no_curve(every: Results) -> None:
 
 
 def test_nothing_trained_by_epochs_is_nothing_told(every: Results) -> None:
-    bare = replace(every, systems=tuple(replace(one, history={}) for one in every.systems))
+    bare = replace(every, systems=tuple(replace(system, history={}) for system in every.systems))
     assert not validation.chart(bare).panels
     assert validation.seconds(bare) is None
 

@@ -227,7 +227,9 @@ def test_perturbed_attributes_alone_are_aligned_at_every_setting() -> None:
     entry = {"of": "perturbed/tiny", "ways": ["attributes"], "anchors": "attributes"}
     tiny.parameters(Path(), entry | {"anchor_shares": []})
     align.main("tiny")
-    weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
+    weak, strong = (
+        metrics("alignment/attributes/precision", 10, setting) for setting in ("base", "features_epsilon=80.0")
+    )
     assert len(weak) == len(strong) == 2
     assert np.mean(strong) > np.mean(weak)
     assert len(pairs_of(1, "features_epsilon=80.0")) > 0
@@ -254,17 +256,19 @@ def test_embeddings_of_a_release_have_its_settings_and_its_attributes() -> None:
     tiny.parameters(Path(), networks="perturbed/tiny")
     align.main("tiny")
     assert metrics("alignment/anchors-50%/precision", 1, "features_epsilon=80.0") == [1, 1]
-    weak, strong = (metrics("alignment/attributes/precision", 10, one) for one in ("base", "features_epsilon=80.0"))
+    weak, strong = (
+        metrics("alignment/attributes/precision", 10, setting) for setting in ("base", "features_epsilon=80.0")
+    )
     assert np.mean(strong) > np.mean(weak)
 
 
 def no_bits() -> None:
     for network in tiny.NETWORKS:
         schema = contracts.read_schema(PROCESSED / "tiny" / network / "schema.json")
-        features = tuple(one for one in schema.features if "bit" not in one.name)
+        features = tuple(feature for feature in schema.features if "bit" not in feature.name)
         tiny.write_pair(PROCESSED / "tiny" / network, schema.model_copy(update={"features": features}))
         path = PROCESSED / "tiny" / network / "users.parquet"
-        users = pl.read_parquet(path).select("user", *(one.name for one in features))
+        users = pl.read_parquet(path).select("user", *(feature.name for feature in features))
         contracts.write(users, path, contracts.users_schema(features))
 
 
@@ -360,11 +364,11 @@ def test_a_report_reads_its_suites_alignments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("initial", "told"), [("identity", "true attributes"), ("random", "true attributes, unknown which is which")]
+    ("initial", "text"), [("identity", "true attributes"), ("random", "true attributes, unknown which is which")]
 )
-def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initial: str, told: str) -> None:
+def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initial: str, text: str) -> None:
     start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
     tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
     align.main("tiny")
     ((found_, _),) = collect_networks.read_aligned("tiny", load(), 60)
-    assert found_.sees == told
+    assert found_.sees == text

@@ -236,22 +236,22 @@ def gains(name: str = "tiny-counts") -> dict[tuple[str, str, int, str], tuple[fl
 @pytest.mark.usefixtures("workspace")
 def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_not() -> None:
     attack.main("tiny-counts")
-    found = gains()
+    actual = gains()
     for attacker in ("naive_bayes", "knn"):
         for control in ("majority", "ratings", "random"):
-            gain, low, high = found["base", attacker, 1, control]
+            gain, low, high = actual["base", attacker, 1, control]
             assert 0.4 < low <= gain <= high
-        assert found["base", attacker, 0, "majority"][1] < 0 or attacker == "knn"
-        assert ("base", attacker, 0, "ratings") not in found  # they are the control
-        assert ("base", attacker, 2, "random") not in found  # not among control_k
+        assert actual["base", attacker, 0, "majority"][1] < 0 or attacker == "knn"
+        assert ("base", attacker, 0, "ratings") not in actual  # they are the control
+        assert ("base", attacker, 2, "random") not in actual  # not among control_k
     f1 = values("attribute/colour/knn/f1", 1)
     alone, chance = values("attribute/colour/knn/f1", 0), values("attribute-random/colour/knn/f1", 1)
-    assert found["base", "knn", 1, "ratings"][0] == pytest.approx(np.mean(f1) - np.mean(alone))
-    assert found["base", "knn", 1, "random"][0] == pytest.approx(np.mean(f1) - np.mean(chance))
+    assert actual["base", "knn", 1, "ratings"][0] == pytest.approx(np.mean(f1) - np.mean(alone))
+    assert actual["base", "knn", 1, "random"][0] == pytest.approx(np.mean(f1) - np.mean(chance))
     attack.main("tiny-features")
-    found = gains("tiny-features")
-    assert not [key for key, (_, low, _) in found.items() if key[3] == "ratings" and low > 0.1]
-    assert {key[1:] for key in found if key[0] != "base"} == {("knn", 1, "majority"), ("knn", 1, "ratings")}
+    actual = gains("tiny-features")
+    assert not [key for key, (_, low, _) in actual.items() if key[3] == "ratings" and low > 0.1]
+    assert {key[1:] for key in actual if key[0] != "base"} == {("knn", 1, "majority"), ("knn", 1, "ratings")}
 
 
 @pytest.mark.usefixtures("workspace")

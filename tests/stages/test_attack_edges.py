@@ -71,10 +71,10 @@ def rows(**where: object) -> list[dict]:
 @pytest.mark.usefixtures("inside")
 def test_every_budget_and_the_control_are_attacked_in_both_worlds_on_both_releases() -> None:
     table = contracts.read(OUT / "edges.parquet", edges.EDGES)
-    found = Counter(table.select("system", "epsilon").rows())
+    actual = Counter(table.select("system", "epsilon").rows())
     budgets = [("tiny-dipsgnn", 5.0), ("tiny-dipsgnn", 1.0), ("tiny-dipsgnn-rigorous", 5.0), ("tiny-edgerand", 5.0)]
     everything = dict.fromkeys(budgets + [(system, None) for system in tiny_next.ATTACKED], 9)
-    assert found == everything | {(control, None): 6 for control in edges.CONTROLS}
+    assert actual == everything | {(control, None): 6 for control in edges.CONTROLS}
     kinds = set(itertools.product(("aggregates", "recommendations", "every list"), ("removed", "swapped", "last")))
     assert set(table.select("target", "world").rows()) == kinds
     assert set(table["setting"]) == {"base"}  # other clips are other systems
@@ -85,7 +85,7 @@ def test_every_budget_and_the_control_are_attacked_in_both_worlds_on_both_releas
     assert not table.filter(pl.col("target") != "aggregates")["theory"].is_not_null().any()
     run = read_json(OUT / "inputs.json")
     assert run["synthetic"]
-    assert [one["name"] for one in run["checks"]] == tiny_next.ATTACKED
+    assert [record["name"] for record in run["checks"]] == tiny_next.ATTACKED
 
 
 @pytest.mark.usefixtures("inside")
@@ -147,18 +147,18 @@ def test_more_noise_is_less_advantage_and_sound_noise_hides_what_published_noise
 def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(inside: Params) -> None:
     attack = attack_of(inside)
     model = read_model("tiny-dipsgnn", inside.experiments["tiny-dipsgnn"], "base")
-    told = 0
+    advantage = 0
     for target in choose_targets(inside.experiments["tiny-nonp"], attack):
         changed = np.delete(target.items, target.position)
         true, false = (
-            recommended(model, target.user, one, attack, order(model), 0)[:, -1] for one in (target.items, changed)
+            recommended(model, target.user, items, attack, order(model), 0)[:, -1] for items in (target.items, changed)
         )
         assert (true == true[0]).all()
         assert (false == false[0]).all()
-        told += not np.array_equal(true[0], false[0])
+        advantage += not np.array_equal(true[0], false[0])
     (row,) = rows(system="tiny-dipsgnn", target="recommendations", world="removed", epsilon=5.0)
-    assert row["advantage"] == told / row["targets"]
-    assert told > 0
+    assert row["advantage"] == advantage / row["targets"]
+    assert advantage > 0
 
 
 @pytest.mark.parametrize("system", ["tiny-dipsgnn-rigorous", "tiny-edgerand"])
@@ -210,7 +210,7 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
     assert max(positions) > 5
 
     def named(seed: int) -> list[tuple[int, int]]:
-        return [(one.user, one.position) for one in choose_targets(control, attack_of(inside, seed=seed))]
+        return [(target.user, target.position) for target in choose_targets(control, attack_of(inside, seed=seed))]
 
     assert named(7) == named(7)
     assert named(7) != named(8)

@@ -79,10 +79,10 @@ def test_every_run_has_the_metrics_that_the_check_expects_and_no_others(name: st
     schemas = {"left": tiny_networks.LEFT, "right": tiny_networks.RIGHT}
     expected = set(suites.embedding_attack_metrics(schemas, ATTACK["k"], joint=name == JOINT))
     runs = {(setting, seed) for setting in tiny_embeddings.settings(name) for seed in SEEDS}
-    found = [key for key in measured(name) if key[2] != "anchors/confident/precision"]
-    assert {key[:2] for key in found} == runs
+    actual = [key for key in measured(name) if key[2] != "anchors/confident/precision"]
+    assert {key[:2] for key in actual} == runs
     for run in runs:
-        assert {key[2:] for key in found if key[:2] == run} == expected
+        assert {key[2:] for key in actual if key[:2] == run} == expected
     of_right = {metric.removeprefix("right/") for metric, _ in expected if metric.startswith("right/")}
     assert of_right == FRIENDS
     assert ("anchors/precision" in {metric for metric, _ in expected}) == (name == JOINT)
@@ -108,12 +108,12 @@ def test_what_is_known_is_in_the_record_of_the_run() -> None:
 @pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_vectors_that_hold_attributes_and_friendships_give_them_away(seed: int) -> None:
-    found = of_run(TELLING, seed)
+    actual = of_run(TELLING, seed)
     for attribute in ("gender", "occupation"):
         for score in ("precision", "precision-swapped", "micro-f1"):
-            assert found[f"left/{attribute}/{score}"] == 1
-            assert found[f"left/{attribute}/majority/{score}"] < 0.7
-    assert found["right/links/cosine/auc"] == found["right/links/cosine/tpr"] == 1
+            assert actual[f"left/{attribute}/{score}"] == 1
+            assert actual[f"left/{attribute}/majority/{score}"] < 0.7
+    assert actual["right/links/cosine/auc"] == actual["right/links/cosine/tpr"] == 1
 
 
 @pytest.mark.parametrize(("attribute", "shares"), [("gender", [0.7, 0.3]), ("occupation", [0.6, 0.3, 0.1])])
@@ -121,19 +121,19 @@ def test_random_vectors_do_not_beat_the_majority_beyond_their_error(attribute: s
     """Twenty draws of vectors and splits: the mean gain in micro-F1 is no further above 0 than Student's t is with a
     probability of 0.1 % (random guesses are right less often than the most frequent class); what tells is far above.
     Classes of equal shares would not do: who is frequent among the taught is rare among the tested then."""
-    feature = next(one for one in tiny_networks.FEATURES if one.name == attribute)
+    feature = next(feature for feature in tiny_networks.FEATURES if feature.name == attribute)
     of = np.random.default_rng(1).permutation(
         np.repeat(np.arange(len(shares)), (200 * np.array(shares)).round(0).astype(int))
     )
 
-    def gain(told: float, seed: int) -> float:
+    def gain(signal: float, seed: int) -> float:
         vectors = np.random.default_rng(seed).standard_normal((len(of), 6))
-        vectors[:, 0] += told * of
-        found = {one["metric"]: one["value"] for one in guesses("left", vectors, feature, of, seed)}
-        return found[f"left/{attribute}/micro-f1"] - found[f"left/{attribute}/majority/micro-f1"]
+        vectors[:, 0] += signal * of
+        values = {record["metric"]: record["value"] for record in guesses("left", vectors, feature, of, seed)}
+        return values[f"left/{attribute}/micro-f1"] - values[f"left/{attribute}/majority/micro-f1"]
 
     limit = stats.t.ppf(0.999, 19)
-    nothing, much = (np.array([gain(told, seed) for seed in range(20)]) for told in (0, 3))
+    nothing, much = (np.array([gain(signal, seed) for seed in range(20)]) for signal in (0, 3))
     assert nothing.mean() <= limit * nothing.std(ddof=1) / np.sqrt(20)
     assert much.mean() > limit * much.std(ddof=1) / np.sqrt(20)
 
@@ -156,12 +156,12 @@ def test_one_of_two_classes_is_guessed_by_logistic_regression_and_one_of_several
 
 @pytest.mark.usefixtures("inside")
 def test_accounts_with_nearly_equal_vectors_are_matched() -> None:
-    found = measured(JOINT)
+    actual = measured(JOINT)
     for setting in tiny_embeddings.settings(JOINT):
         for seed in SEEDS:
-            assert found[setting, seed, "anchors/precision", 1] == found[setting, seed, "anchors/precision", 10] == 1
-            assert found[setting, seed, "anchors/confident/precision", None] >= ATTACK["wanted_precision"]
-            assert 0.5 < found[setting, seed, "anchors/confident/share", None] <= 1
+            assert actual[setting, seed, "anchors/precision", 1] == actual[setting, seed, "anchors/precision", 10] == 1
+            assert actual[setting, seed, "anchors/confident/precision", None] >= ATTACK["wanted_precision"]
+            assert 0.5 < actual[setting, seed, "anchors/confident/share", None] <= 1
 
 
 @pytest.mark.usefixtures("inside")

@@ -65,9 +65,9 @@ def known(rows: pl.DataFrame) -> tuple[Published, Targets, np.ndarray]:
 
 
 def attack() -> ReconstructionAttack:
-    found = load().suites["tiny"].attack
-    assert isinstance(found, ReconstructionAttack)
-    return found
+    attack = load().suites["tiny"].attack
+    assert isinstance(attack, ReconstructionAttack)
+    return attack
 
 
 def release(name: str = "tiny-privsr", setting: str = "base", seed: int = 2) -> Release:
@@ -106,13 +106,17 @@ def test_errors_are_of_the_folds_sensitive_training_ratings() -> None:
 
 def rewritten(place: Path, kind: str, **columns: np.ndarray) -> Release:
     """What the first release holds, with columns of one of its tables replaced, in a folder of its own."""
-    for one in ("items", "mean-items", "submissions", "friends"):
-        table = release().received(one) if one in ("submissions", "friends") else pl.read_parquet(release().path(one))
-        if one == kind:
+    for attacker in ("items", "mean-items", "submissions", "friends"):
+        table = (
+            release().received(attacker)
+            if attacker in ("submissions", "friends")
+            else pl.read_parquet(release().path(attacker))
+        )
+        if attacker == kind:
             table = table.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
-        (place / one).mkdir(parents=True)
+        (place / attacker).mkdir(parents=True)
         schema = contracts.received_schema(4) if "sender" in table.columns else contracts.embeddings_schema(4)
-        contracts.write(table, place / one / "seed-2.parquet", schema)
+        contracts.write(table, place / attacker / "seed-2.parquet", schema)
     return Release(place, 2)
 
 
@@ -136,8 +140,8 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
     contracts.write(
         table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
     )
-    found = attacked(rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()).errors
-    assert found["averaged"] == found["weighted"] < 0.1 < found["tuned"]
+    actual = attacked(rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()).errors
+    assert actual["averaged"] == actual["weighted"] < 0.1 < actual["tuned"]
 
 
 @pytest.mark.usefixtures("inside")

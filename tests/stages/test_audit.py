@@ -29,7 +29,7 @@ def test_what_is_released_is_audited_at_the_budgets_in_use() -> None:
     """Features at ε = 1 (1 of 3 at 1) and ε = 7.5 (3 of 3 at 2.5), and counts at ε = 2. One run in a thousand accuses
     sound code. An audit says which experiments and settings it is of."""
     records = audited()
-    assert sorted((one["audit"], one["epsilon_claimed"]) for one in records) == [
+    assert sorted((record["audit"], record["epsilon_claimed"]) for record in records) == [
         ("dp-popularity", 2),
         ("dp-popularity/above-cap", 2),
         ("features", 1),
@@ -45,7 +45,7 @@ def test_what_is_released_is_audited_at_the_budgets_in_use() -> None:
         assert record["samples"] == 2_000
         assert record["confidence"] == 1 - 0.001 / 8
         assert record["covers"]
-    (large,) = [one for one in records if one["epsilon_claimed"] == 7.5]
+    (large,) = [record for record in records if record["epsilon_claimed"] == 7.5]
     assert (large["verdict"], large["power"]) == ("inconclusive", None)
     assert "features_epsilon=7.5" in next(iter(large["covers"].values()))
 
@@ -122,7 +122,7 @@ def test_graph_networks_are_audited_by_their_accounting(monkeypatch: pytest.Monk
     }
     experiments["open-nonp"] = common | {"model": "dipsgnn", "sweep": [], "config": config | {"epsilon": None}}
     tiny.write_parameters(tiny.parameters() | {"experiments": experiments}, Path())
-    records = {one["audit"]: one for one in audited("open")}
+    records = {record["audit"]: record for record in audited("open")}
     assert records.keys() == {"dipsgnn", "dipsgnn-rigorous", "edgerand"}
     assert records["dipsgnn"]["covers"] == {"open-dipsgnn": ["base"], "open-priv-u": ["base"]}
     assert records["dipsgnn"]["verdict"] == "refuted"
@@ -151,7 +151,7 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
         patch.chdir(place)
         records = audited()
     each, together = "a recommender who sees each submission", "one who sees sums per item"
-    assert sorted((one["audit"], one["observer"], one["verdict"] == "refuted") for one in records) == [
+    assert sorted((record["audit"], record["observer"], record["verdict"] == "refuted") for record in records) == [
         ("dp-rating-means", "", False),
         ("privsr", "", True),
         ("privsr-rigorous", together, False),
@@ -160,4 +160,4 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
         ("privsr-rigorous/submissions", each, False),
         ("privsr-rigorous/submissions", each, False),
     ]
-    assert not any(one["fault"] for one in records)
+    assert not any(record["fault"] for record in records)

@@ -37,7 +37,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def audited() -> list[tuple[str, float]]:
     """What is audited at which budget."""
     audit.main("tiny")
-    return sorted((one["audit"], one["epsilon_claimed"]) for one in read_json(RUNS / "tiny" / "audit.json"))
+    return sorted((record["audit"], record["epsilon_claimed"]) for record in read_json(RUNS / "tiny" / "audit.json"))
 
 
 def test_every_budget_that_is_read_is_audited_once() -> None:
@@ -62,8 +62,8 @@ def test_every_budget_that_is_read_is_audited_once() -> None:
     for record in records:
         assert record["audited_epsilon"] <= record["epsilon_claimed"]
         assert record["verdict"] == ("consistent" if record["provable"] > record["epsilon_claimed"] else "inconclusive")
-    assert {one["network"] for one in records if one["audit"] == "features"} == {"left"}
-    of = {one["epsilon_claimed"]: one["covers"] for one in records if one["audit"] == "edges/number"}
+    assert {record["network"] for record in records if record["audit"] == "features"} == {"left"}
+    of = {record["epsilon_claimed"]: record["covers"] for record in records if record["audit"] == "edges/number"}
     assert {experiment for covers in of.values() for experiment in covers} == {"sne", "joint"}
 
 

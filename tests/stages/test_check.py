@@ -148,12 +148,12 @@ def edit(path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
 def test_good_data_pass_and_leave_a_verdict_with_docs(layer: str) -> None:
     name = NAMES[layer]
     check.main(f"{layer}/{name}")
-    found = verdict(layer, name)
-    assert (found["contract"], found["name"], found["success"], found["failed"]) == (layer, name, True, 0)
-    assert found["evaluated"] == len(found["results"]) > 5
+    actual = verdict(layer, name)
+    assert (actual["contract"], actual["name"], actual["success"], actual["failed"]) == (layer, name, True, 0)
+    assert actual["evaluated"] == len(actual["results"]) > 5
     assert require_passed(layer, name)["success"]
-    assert found["checked"]
-    for file, sha256 in found["checked"].items():
+    assert actual["checked"]
+    for file, sha256 in actual["checked"].items():
         assert hashlib.sha256(Path(file).read_bytes()).hexdigest() == sha256
     index = Path(f"data/quality/{layer}/{name}/index.html").read_text(encoding="utf-8")
     assert f"{layer}/{name}" in index
@@ -170,8 +170,8 @@ def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
         "table interactions, column rating must be from 1 to 5; 1 of 72 rows: "
         "row 6 (user=1, item=6): rating is 9.0; see data/quality/processed/demo/index.html"
     )
-    found = verdict("processed", "demo")
-    assert (found["success"], found["failed"]) == (False, 1)
+    actual = verdict("processed", "demo")
+    assert (actual["success"], actual["failed"]) == (False, 1)
     assert "row 6 (user=1, item=6)" in Path("data/quality/processed/demo/index.html").read_text(encoding="utf-8")
     with pytest.raises(DataError, match="failed their check"):
         require_passed("processed", "demo")
@@ -232,11 +232,11 @@ def test_a_file_that_cannot_be_used_fails_the_check_with_its_name(
     layer = {"interim": "raw", "processed": "processed"}[path.split("/")[0]]
     with pytest.raises(DataError, match=re.escape(f"{file}: ") + message):
         check.main(f"{layer}/demo")
-    found = verdict(layer, "demo")
-    [result] = found["results"]
+    actual = verdict(layer, "demo")
+    [result] = actual["results"]
     assert (result["table"], result["success"]) == ("files", False)
     assert file.as_posix() in result["detail"]
-    assert found["checked"]
+    assert actual["checked"]
 
 
 @pytest.mark.usefixtures("project")

@@ -24,7 +24,7 @@ LAYERS = {"embeddings/private": EMBEDDINGS / "private", "recommendations/tiny-dp
 SCORES = [
     f"{control}{score}" for control in ("", "majority/") for score in ("precision", "precision-swapped", "micro-f1")
 ]
-TRAIN = [f"left/interests/{of}" for of in (*SCORES, *(f"everything/{one}" for one in SCORES[:3]))]
+TRAIN = [f"left/interests/{of}" for of in (*SCORES, *(f"everything/{score}" for score in SCORES[:3]))]
 ATTACKED = [
     *(f"left/{attribute}/{of}" for attribute in ("gender", "occupation") for of in SCORES),
     *(
@@ -104,7 +104,7 @@ def test_good_embeddings_pass(layer: str) -> None:
     check.main(layer)
     verdict = read_json(QUALITY / f"{layer}.json")
     assert verdict["success"]
-    assert {Path(one).name for one in verdict["checked"]} == {"seed-0.parquet", "seed-1.parquet", "schema.json"}
+    assert {Path(path).name for path in verdict["checked"]} == {"seed-0.parquet", "seed-1.parquet", "schema.json"}
     assert len(verdict["checked"]) == 1 + 2 * 2 * 2
     tables = {result["table"] for result in verdict["results"]}
     assert {"left/embeddings", "left/embeddings per user", "right/embeddings", "right/embeddings per user"} <= tables

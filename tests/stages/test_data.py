@@ -24,7 +24,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def known() -> dict[str, data.Known]:
-    return {one.source.name: one for one in data.listing()}
+    return {entry.source.name: entry for entry in data.listing()}
 
 
 def test_every_source_says_what_it_is_and_how_params_asks_for_it() -> None:

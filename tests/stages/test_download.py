@@ -79,11 +79,11 @@ def test_a_mirror_address_gives_the_same_folder(mirror: Path, monkeypatch: pytes
 
 
 def test_a_truncated_archive_leaves_nothing(workspace: Path) -> None:
-    whole = workspace / "whole.zip"
-    with zipfile.ZipFile(whole, "w") as target:
+    archive = workspace / "whole.zip"
+    with zipfile.ZipFile(archive, "w") as target:
         target.writestr("ml-100k/u.data", os.urandom(10_000))
     cut = workspace / "cut.zip"
-    cut.write_bytes(whole.read_bytes()[:5_000])
+    cut.write_bytes(archive.read_bytes()[:5_000])
     place(cut)
     refused("data/placed/ml-100k.zip: truncated or corrupt zip")
 

@@ -108,29 +108,29 @@ def test_the_record_says_where_every_vector_is_from_and_whom_it_touches() -> Non
     ask_for("glove")
     place(PLACED / glove.FILE.name)
     embed.main("tiny")
-    found = read_json(OUT / "words.json")
+    actual = read_json(OUT / "words.json")
     jobs = dict(people()["job"].value_counts().iter_rows())
-    assert found["attributes"]["job"] == {"writer": ["writer"], "homemaker": ["homemaker"], "xyz": ["xyz"]}
-    assert found["attributes"]["gender"] == {"F": ["female"], "M": ["male"]}
-    assert found["words"]["writer"] == {"how": "vocabulary", "parts": ["writer"], "users": jobs["writer"]}
-    assert found["words"]["homemaker"] == {"how": "sub-words", "parts": ["home", "maker"], "users": jobs["homemaker"]}
-    assert found["words"]["xyz"] == {"how": "hashed", "parts": [], "users": jobs["xyz"]}
-    assert found["origins"] == {
+    assert actual["attributes"]["job"] == {"writer": ["writer"], "homemaker": ["homemaker"], "xyz": ["xyz"]}
+    assert actual["attributes"]["gender"] == {"F": ["female"], "M": ["male"]}
+    assert actual["words"]["writer"] == {"how": "vocabulary", "parts": ["writer"], "users": jobs["writer"]}
+    assert actual["words"]["homemaker"] == {"how": "sub-words", "parts": ["home", "maker"], "users": jobs["homemaker"]}
+    assert actual["words"]["xyz"] == {"how": "hashed", "parts": [], "users": jobs["xyz"]}
+    assert actual["origins"] == {
         "vocabulary": {"words": 9, "users": tiny.N_USERS},
         "sub-words": {"words": 1, "users": jobs["homemaker"]},
         "hashed": {"words": 1, "users": jobs["xyz"]},
     }
-    assert (found["n_users"], found["columns"]) == (tiny.N_USERS, COLUMNS)
-    assert found["vocabulary"]["words"] == len(WORDS)
-    assert 0 < found["vocabulary"]["variance_kept"] < 1
+    assert (actual["n_users"], actual["columns"]) == (tiny.N_USERS, COLUMNS)
+    assert actual["vocabulary"]["words"] == len(WORDS)
+    assert 0 < actual["vocabulary"]["variance_kept"] < 1
 
 
 def test_without_glove_everything_is_hashed_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
     embed.main("tiny")  # the tiny workspace's own entry
-    found = read_json(OUT / "words.json")
-    assert found["vocabulary"] is None
-    assert found["origins"]["hashed"] == {"words": 11, "users": tiny.N_USERS}
+    actual = read_json(OUT / "words.json")
+    assert actual["vocabulary"] is None
+    assert actual["origins"]["hashed"] == {"words": 11, "users": tiny.N_USERS}
 
 
 def test_a_missing_file_of_vectors_is_said_with_both_ways_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -201,11 +201,11 @@ def test_unknown_names_and_data_that_failed_their_check_are_refused() -> None:
 def experiment_on_embedded_features() -> None:
     """An experiment whose model reads features, on embedded ones that passed their check."""
     shutil.rmtree(Path("suites"))
-    one = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "embedded/tiny"}
-    one |= {"model": "gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
+    experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "embedded/tiny"}
+    experiment |= {"model": "gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"}
-    changed = tiny.parameters(experiments={"tiny-gerai": one}, suites=suites, evaluation=evaluation)
+    changed = tiny.parameters(experiments={"tiny-gerai": experiment}, suites=suites, evaluation=evaluation)
     tiny.write_parameters(changed, Path())
     schema = tiny.SCHEMA.model_copy(update={"features": FEATURES, "n_items": test_train.N_ITEMS})
     write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
@@ -261,4 +261,4 @@ def test_movielens_occupations_have_vectors_from_the_mirrors_part_of_glove(
     write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
     embed.main("tiny")
     origins = read_json(OUT / "words.json")["origins"]
-    assert {how: one["words"] for how, one in origins.items()} == {"vocabulary": 15, "sub-words": 6, "hashed": 0}
+    assert {how: origin["words"] for how, origin in origins.items()} == {"vocabulary": 15, "sub-words": 6, "hashed": 0}

@@ -35,10 +35,10 @@ def vectors(name: str, network: str = "left", seed: int = 0, setting: str = "bas
 
 def ledger(name: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     """Entries by setting, seed and network."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    entries: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for record in read_json(EMBEDDINGS / name / "ledger.json"):
-        found.setdefault(tuple(record.pop(key) for key in KEYS), []).append(record)
-    return found
+        entries.setdefault(tuple(record.pop(key) for key in KEYS), []).append(record)
+    return entries
 
 
 def results(name: str) -> str:
@@ -56,12 +56,14 @@ def test_every_setting_network_and_seed_has_finite_vectors_of_its_users(name: st
     embed_networks.main(name)
     settings = tiny.SETTINGS if name == "private" else ["base"]
     files = {file.relative_to(EMBEDDINGS / name).as_posix() for file in (EMBEDDINGS / name).rglob("*.parquet")}
-    assert files == {f"{one}/{net}/seed-{seed}.parquet" for one in settings for net in tiny.SIZES for seed in (0, 1)}
-    found = [vectors(name, net, seed, one) for one in settings for net in tiny.SIZES for seed in (0, 1)]
-    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in found)
-    assert len({rows.tobytes() for rows in found}) == len(found), "each has noise, a network or a start of its own"
+    assert files == {
+        f"{setting}/{net}/seed-{seed}.parquet" for setting in settings for net in tiny.SIZES for seed in (0, 1)
+    }
+    actual = [vectors(name, net, seed, setting) for setting in settings for net in tiny.SIZES for seed in (0, 1)]
+    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in actual)
+    assert len({rows.tobytes() for rows in actual}) == len(actual), "each has noise, a network or a start of its own"
     histories = read_json(EMBEDDINGS / name / "history.json")
-    assert [len(one["epochs"]) for one in histories] == [0 if name == "walks" else 2] * len(found)
+    assert [len(history["epochs"]) for history in histories] == [0 if name == "walks" else 2] * len(actual)
     record = read_json(EMBEDDINGS / name / "inputs.json")
     assert record["synthetic"]
     assert [check["contract"] for check in record["checks"]] == ["processed", "perturbed"][: len(settings)]
@@ -87,7 +89,7 @@ def test_two_networks_do_not_start_from_equal_weights(name: str) -> None:
 )
 def test_what_is_not_read_changes_nothing(kind: str, poison: Callable[[], None]) -> None:
     """Beside embeddings that read it, which do change."""
-    others = [one for one in ("feature", "edge", "text") if one != kind]
+    others = [name for name in ("feature", "edge", "text") if name != kind]
     blind = tiny.ALONE | {"reads": others, "text": tiny.WORDS if "text" in others else None}
     tiny.parameters(embeddings={"raw": tiny.ALONE, "blind": blind}, aligned={}, experiments={})
     for name in ("raw", "blind"):
@@ -107,10 +109,10 @@ def test_a_release_costs_what_was_spent_on_the_kinds_that_are_read(reads: list[s
     entry = tiny.EMBEDDINGS["private"] | {"reads": reads, "text": tiny.WORDS if "text" in reads else None}
     tiny.parameters(embeddings={"private": entry}, aligned={}, experiments={})
     embed_networks.main("private")
-    released = [one for one in read_json(PERTURBED / "published" / "ledger.json") if one["protects"] in reads]
+    released = [record for record in read_json(PERTURBED / "published" / "ledger.json") if record["protects"] in reads]
     assert sorted(map(str, read_json(EMBEDDINGS / "private" / "ledger.json"))) == sorted(map(str, released))
     assert set(ledger("private")) == {
-        (one, seed, net) for one in tiny.SETTINGS for seed in (0, 1) for net in tiny.SIZES
+        (setting, seed, net) for setting in tiny.SETTINGS for seed in (0, 1) for net in tiny.SIZES
     }
 
 
@@ -125,7 +127,7 @@ def test_a_release_that_others_join_costs_what_it_says_then() -> None:
     tiny.parameters(**alone)
     tiny.release()
     embed_networks.main("private")
-    released = [one for one in read_json(PERTURBED / "published" / "ledger.json") if one["seed"] == 0]
+    released = [record for record in read_json(PERTURBED / "published" / "ledger.json") if record["seed"] == 0]
     assert sorted(map(str, read_json(EMBEDDINGS / "private" / "ledger.json"))) == sorted(map(str, released))
     assert ledger("private")["base", 0, "left"] != before
     assert first < {place.stat().st_mtime_ns for place in units("private")}, "it was not embedded again"
@@ -137,7 +139,7 @@ def test_a_model_costs_only_the_kinds_that_it_makes_use_of() -> None:
     shown = {"networks": "perturbed/published", "reads": ["feature", "edge", "text"]}
     tiny.parameters(embeddings=tiny.without(tiny.EMBEDDINGS, "walks", **shown), aligned={}, experiments={})
     embed_networks.main("walks")
-    assert {one["protects"] for of in ledger("walks").values() for one in of} == {"edge"}
+    assert {record["protects"] for of in ledger("walks").values() for record in of} == {"edge"}
 
 
 def test_processed_data_cost_an_entry_without_a_budget_for_each_kind_that_is_read() -> None:
@@ -145,9 +147,9 @@ def test_processed_data_cost_an_entry_without_a_budget_for_each_kind_that_is_rea
         embed_networks.main(name)
     every = {"left": ["feature", "edge", "text"], "right": ["edge", "text"]}
     for (_, _, network), entries in ledger("raw").items():
-        assert [one["protects"] for one in entries] == every[network]
-        assert {LedgerEntry.model_validate(one).accounted_epsilon for one in entries} == {None}
-    assert {tuple(one["protects"] for one in of) for of in ledger("walks").values()} == {("edge",)}
+        assert [entry["protects"] for entry in entries] == every[network]
+        assert {LedgerEntry.model_validate(entry).accounted_epsilon for entry in entries} == {None}
+    assert {tuple(record["protects"] for record in of) for of in ledger("walks").values()} == {("edge",)}
     assert len(ledger("walks")) == 4
 
 
@@ -196,7 +198,7 @@ def no_friendships() -> None:
     for network in tiny.SIZES:
         path = PROCESSED / "tiny" / network / "schema.json"
         schema = contracts.read_schema(path)
-        tables = tuple(one for one in schema.tables if one != "social")
+        tables = tuple(table for table in schema.tables if table != "social")
         write_json(path, schema.model_copy(update={"tables": tables}).model_dump(mode="json"))
 
 

@@ -35,12 +35,12 @@ def test_embeddings_are_read_in_the_order_of_users(tmp_path: Path) -> None:
 def pair(root: Path, friends: dict[str, bool]) -> contracts.ProcessedTables:
     """A processed pair of networks without users, some with a table of friendships."""
     about = {"dataset": "tiny", "protocol": "dpcrosue", "synthetic": True, "n_users": 0, "n_items": 0, "features": ()}
-    whole = Schema(**about, tables=(), networks=tuple(friends))
-    write_json(root / "schema.json", whole.model_dump(mode="json"))
+    two = Schema(**about, tables=(), networks=tuple(friends))
+    write_json(root / "schema.json", two.model_dump(mode="json"))
     for name, there in friends.items():
         (root / name).mkdir()
-        one = Schema(**about, tables=("social",) * there)
-        write_json(root / name / "schema.json", one.model_dump(mode="json"))
+        single = Schema(**about, tables=("social",) * there)
+        write_json(root / name / "schema.json", single.model_dump(mode="json"))
         if there:
             empty = pl.from_arrow(contracts.SOCIAL.empty_table())
             assert isinstance(empty, pl.DataFrame)

@@ -149,11 +149,11 @@ def test_those_who_validate_and_those_who_never_trained_are_not_tested(evaluator
     assert examples == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2)]
     assert table["rank"].to_list() == [1, 2, 3] * 6
     assert table.filter(pl.col("rank") == 1)["item"].to_list() == [9, 0, 1, 5, 6, 5]
-    found = {(record["metric"], record["k"]): record["value"] for record in metrics}
-    assert found["next/recall", 1] == 0.0
+    actual = {(record["metric"], record["k"]): record["value"] for record in metrics}
+    assert actual["next/recall", 1] == 0.0
     # 9 0 9, 1 2 and 5 6 5 6: the event before the last one comes next in three of six examples
-    assert found["next/recall", 3] >= 3 / 6
-    assert set(found) == {
+    assert actual["next/recall", 3] >= 3 / 6
+    assert set(actual) == {
         (f"{kind}/{metric}", k) for kind in ("next", "next-new") for metric in ("recall", "mrr") for k in (1, 3)
     }
 
@@ -166,11 +166,11 @@ def test_validation_never_looks_at_the_test(evaluator: NextItem, model: Any) -> 
     changed[5] = {"test": [0, 0]}
     other = NextItem(inputs(changed), EVALUATION, TRAINING)
     values = []
-    for one in (evaluator, other):
+    for each in (evaluator, other):
         fitted = model(None)
         if model is Counts:
-            fitted.fit(one.training_data(Counts, 0))
-        values.append(one.validate(fitted))
+            fitted.fit(each.training_data(Counts, 0))
+        values.append(each.validate(fitted))
     assert values[0] == values[1]
 
 

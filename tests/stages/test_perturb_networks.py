@@ -50,11 +50,11 @@ def features(name: str, setting: str = "base", seed: int = 0) -> pl.DataFrame:
 
 
 def ledger(name: str) -> dict[tuple[str, int, str, str], list[LedgerEntry]]:
-    found: dict[tuple[str, int, str, str], list[LedgerEntry]] = {}
+    entries: dict[tuple[str, int, str, str], list[LedgerEntry]] = {}
     for record in read_json(PERTURBED / name / "ledger.json"):
         which = record.pop("setting"), record.pop("seed"), record.pop("network"), record["protects"]
-        found.setdefault(which, []).append(LedgerEntry.model_validate(record))
-    return found
+        entries.setdefault(which, []).append(LedgerEntry.model_validate(record))
+    return entries
 
 
 def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
@@ -74,8 +74,8 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
             "left/vocabulary.parquet", "left/schema.json", "right/social.parquet", "right/schema.json",
         )
     }  # fmt: skip
-    beside = {"ledger.json"} | ({"words.json"} if name == "rigorous" else set())
-    assert {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()} == own | beside
+    files = {"ledger.json"} | ({"words.json"} if name == "rigorous" else set())
+    assert {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()} == own | files
     pair = contracts.read_processed(folder(name, network=""))
     assert pair.schema.networks == ("left", "right")
     schema = pair.network("left").schema
@@ -187,9 +187,9 @@ def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_
         assert sound.accounted_epsilon == pytest.approx(epsilon)
         assert any("irection" in gap for gap in sound.gaps)
     assert {entry.accounted_epsilon for entry in published["base", 0, "left", "text"]} == {None}
-    whole = rigorous["base", 0, "left", "text"][-1]
-    assert whole.neighbouring.startswith("all texts of one user")
-    assert whole.accounted_epsilon == pytest.approx(7.5)
+    full = rigorous["base", 0, "left", "text"][-1]
+    assert full.neighbouring.startswith("all texts of one user")
+    assert full.accounted_epsilon == pytest.approx(7.5)
     for entries in [*published.values(), *rigorous.values()]:
         assert all(any("both networks" in gap for gap in entry.gaps) for entry in entries if entry.events)
 
@@ -311,12 +311,12 @@ def test_a_wrong_release_is_found(name: str) -> None:
         columns = contracts.features_schema(schema.columns)
         contract = columns if table == "features" else contracts.table_schema(table, schema)
         contracts.write(wrong, where / f"{table}.parquet", contract)
-        found = broken(name)
+        actual = broken(name)
         if expected is None:  # a column out of range also makes its feature one of those released
-            assert found - {(features_, "features_released")} <= {(features_, "gender=0"), (features_, "hash")}
-            assert found
+            assert actual - {(features_, "features_released")} <= {(features_, "gender=0"), (features_, "hash")}
+            assert actual
         else:
-            assert found == expected
+            assert actual == expected
         (where / f"{table}.parquet").write_bytes(right)
     pair = contracts.read_schema(where.parent / "schema.json")
     write_json(where.parent / "schema.json", pair.model_copy(update={"networks": ("left",)}).model_dump(mode="json"))

@@ -94,8 +94,8 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
 def test_a_fold_that_is_not_there_is_refused_and_without_folds_all_seeds_have_the_same() -> None:
     with pytest.raises(DataError, match=r"folds.parquet: there is no fold 3; correct the experiment's seeds"):
         inputs(0.25).at(3)
-    whole = read_inputs(load().experiments["tiny-privsr"], None)
-    assert whole.at(7) is whole
+    full = read_inputs(load().experiments["tiny-privsr"], None)
+    assert full.at(7) is full
 
 
 @pytest.mark.usefixtures("workspace")

@@ -117,30 +117,30 @@ def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
 
 
 def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
-    found = pl.read_parquet(gerai / "data/results/gerai/metrics.parquet")
+    actual = pl.read_parquet(gerai / "data/results/gerai/metrics.parquet")
     parts = [pl.read_parquet(file) for file in (gerai / "data/runs/gerai").rglob("metrics.parquet")]
-    assert found.equals(pl.concat(parts).select(found.columns).sort(METRIC_ORDER))
+    assert actual.equals(pl.concat(parts).select(actual.columns).sort(METRIC_ORDER))
     rows = list(csv.DictReader((gerai / "data/results/gerai/metrics.csv").open()))
     for row in rows[:: len(rows) // 50]:
-        same = found.filter(pl.all_horizontal(pl.col(key) == row[key] for key in ("experiment", "setting", "metric")))
+        same = actual.filter(pl.all_horizontal(pl.col(key) == row[key] for key in ("experiment", "setting", "metric")))
         for k, values in same.group_by("k"):
             (cutoff,) = k
             assert float(row[f"mean@{cutoff}"]) == pytest.approx(values["value"].mean(), abs=5e-7)
             assert float(row[f"std@{cutoff}"]) == pytest.approx(values["value"].std(), abs=5e-7)
             assert int(row["n"]) == len(values)
     assert sum(1 for row in rows for column in row if column.startswith("mean") and row[column]) == len(
-        found.unique(["experiment", "setting", "metric", "k"])
+        actual.unique(["experiment", "setting", "metric", "k"])
     )
 
 
 def test_gains_are_those_of_the_runs_sorted(gerai: Path) -> None:
-    found = pl.read_parquet(gerai / "data/results/gerai/attacks.parquet")
+    actual = pl.read_parquet(gerai / "data/results/gerai/attacks.parquet")
     parts = [
         pl.read_parquet(file).select(pl.lit(file.parts[-3]).alias("experiment"), pl.all())
         for file in (gerai / "data/runs/gerai").rglob("gains.parquet")
     ]
-    assert found.drop("model").equals(pl.concat(parts).sort(GAIN_ORDER))
-    assert set(found["model"]) == set(found["experiment"].str.strip_prefix("gerai-"))
+    assert actual.drop("model").equals(pl.concat(parts).sort(GAIN_ORDER))
+    assert set(actual["model"]) == set(actual["experiment"].str.strip_prefix("gerai-"))
 
 
 def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
@@ -152,28 +152,28 @@ def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
 
 def test_the_page_is_whole_and_can_be_navigated(gerai: Path, demo: Path) -> None:
     for place, suite in ((gerai, "gerai"), (demo, "demo")):
-        found = Page(page(place, suite))
-        ids = found.values("id")
+        actual = Page(page(place, suite))
+        ids = actual.values("id")
         assert len(ids) == len(set(ids))
-        fragments = [link for link in found.values("href") if link.startswith("#")]
+        fragments = [link for link in actual.values("href") if link.startswith("#")]
         assert len(fragments) >= 7
         assert {link[1:] for link in fragments} <= set(ids)
-        tags = found.tags()
+        tags = actual.tags()
         assert tags.count("h1") == tags.count("main") == tags.count("header") == 1
         assert tags.count("table") == tags.count("caption") > 5
         assert tags.count("figure") >= 4
         labelled = [
-            attributes for tag, attributes in found.elements if tag == "svg" and "aria-hidden" not in attributes
+            attributes for tag, attributes in actual.elements if tag == "svg" and "aria-hidden" not in attributes
         ]
         assert all(attributes.get("aria-label") for attributes in labelled)
 
 
 def test_the_page_loads_nothing_and_runs_nothing(gerai: Path) -> None:
     text = page(gerai, "gerai")
-    found = Page(text)
-    assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(found.tags())
+    actual = Page(text)
+    assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(actual.tags())
     assert "default-src 'none'" in text
-    links = found.values("href", "src", "srcset", "action", "data", "xlink:href", "poster")
+    links = actual.values("href", "src", "srcset", "action", "data", "xlink:href", "poster")
     assert all(link.startswith(("#", "../../quality/")) for link in links)
     style = text[text.index("<style>") : text.index("</style>")]
     assert not re.search(r"url\(|@import|expression\(", style)
@@ -211,8 +211,8 @@ def test_claims_stand_below_their_table_and_in_a_file(gerai: Path, demo: Path) -
     text = page(gerai, "gerai")
     table = pl.read_csv(gerai / "data/results/gerai/claims.csv")
     assert table.height > 30
-    found = Page(text)
-    shown = [attributes for _, attributes in found.elements if (attributes.get("class") or "").startswith("verdict ")]
+    actual = Page(text)
+    shown = [attributes for _, attributes in actual.elements if (attributes.get("class") or "").startswith("verdict ")]
     assert len(shown) == table.height
     for row in table.iter_rows(named=True):
         assert f"{row['claim']}. ".replace("'", "&#39;") in text
@@ -319,11 +319,11 @@ def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path)
     run(place, "gerai")
     assert path.read_bytes() == before, "nothing changed but a clock"
     audits = place / "data/runs/gerai/audit.json"
-    audits.write_text(json.dumps([one | {"samples": 7} for one in json.loads(audits.read_text())]))
+    audits.write_text(json.dumps([record | {"samples": 7} for record in json.loads(audits.read_text())]))
     run(place, "gerai")
     assert b"99.0" in path.read_bytes()
     shutil.rmtree(place / "data/provenance")
-    audits.write_text(json.dumps([one | {"samples": 8} for one in json.loads(audits.read_text())]))
+    audits.write_text(json.dumps([record | {"samples": 8} for record in json.loads(audits.read_text())]))
     run(place, "gerai")
     assert b"99.0" in path.read_bytes(), "of outputs that were pulled, what is known of them stays"
     path.unlink()
@@ -386,8 +386,8 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     assert "<p>Another &lt;thing&gt;.</p>" in text
     assert "Recall@20" in text
     runs = RUNS / suite
-    found = contracts.read(runs / "edges/edges.parquet", EDGES)
-    rows = found.filter((pl.col("target") == "aggregates") & pl.col("epsilon").is_not_null())
+    actual = contracts.read(runs / "edges/edges.parquet", EDGES)
+    rows = actual.filter((pl.col("target") == "aggregates") & pl.col("epsilon").is_not_null())
     assert len(rows) == 3
     assert [value for value in rows["theory"] if number(value) not in shown.texts] == []
     (audited,) = read_json(runs / "audit.json")
@@ -414,8 +414,8 @@ def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
     run(tmp_path, "privsr")
     results = tmp_path / "data/results/privsr"
     measured = pl.read_parquet(results / "metrics.parquet")
-    found = measured.filter((pl.col("metric") == "reconstruction/published/mae") & (pl.col("setting") == "base"))
-    assert set(found["experiment"]) == {"privsr-privsr", "privsr-mf-ratings"}
+    actual = measured.filter((pl.col("metric") == "reconstruction/published/mae") & (pl.col("setting") == "base"))
+    assert set(actual["experiment"]) == {"privsr-privsr", "privsr-mf-ratings"}
     attacks = pl.read_parquet(results / "attacks.parquet")
     assert {"published", "averaged", "weighted", "friend"} <= set(attacks["attacker"])
     spent = pl.read_csv(results / "ledger.csv").filter(pl.col("experiment") == "privsr-privsr")

@@ -26,10 +26,16 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
         file = tmp_path / "data/processed/made-up" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content), encoding="utf-8")
-    (one, two), anchors = collect_networks.read_networks("made-up")
+    (first, second), anchors = collect_networks.read_networks("made-up")
     assert anchors == 7
-    assert (one.users, one.friendships, one.labelled, one.sensitive, one.texts) == (5, 3, True, ("gender",), "vectors")
-    assert (two.labelled, two.sensitive, two.texts, two.attributed) == (False, (), "none", False)
+    assert (first.users, first.friendships, first.labelled, first.sensitive, first.texts) == (
+        5,
+        3,
+        True,
+        ("gender",),
+        "vectors",
+    )
+    assert (second.labelled, second.sensitive, second.texts, second.attributed) == (False, (), "none", False)
     (tmp_path / "data/processed/made-up/schema.json").write_text('{"networks": []}', encoding="utf-8")
     with pytest.raises(DataError, match="needs a pair"):
         collect_networks.read_networks("made-up")

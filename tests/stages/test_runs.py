@@ -79,7 +79,9 @@ def test_one_unit_alone_assembles_nothing(counted: Counted) -> None:
 def test_what_no_unit_has_any_more_is_cleared_away(counted: Counted) -> None:
     (counted.root / "kept" / "a-former").mkdir(parents=True)
     runs.perform(counted.work)
-    assert {path.name for path in (counted.root / "kept").iterdir()} == {one.folder.name for one in counted.work.units}
+    assert {path.name for path in (counted.root / "kept").iterdir()} == {
+        unit.folder.name for unit in counted.work.units
+    }
 
 
 def edited(place: Path) -> None:
@@ -221,11 +223,11 @@ def test_outputs_are_put_together_by_one_process_at_a_time(tmp_path: Path) -> No
 def state_of(folder: Path) -> str | None:
     """What there is to go on from, after which the next state is kept."""
     progress = Progress(folder)
-    found = progress.restore(lambda state: (state / "value").read_text())
+    state = progress.restore(lambda state: (state / "value").read_text())
     with progress.write() as place:
         (place / "value").write_text("next")
     assert (folder / runs.LAST / "value").read_text() == "next"
-    return found
+    return state
 
 
 @pytest.mark.parametrize("name", [".", runs.LAST, runs.BEFORE])

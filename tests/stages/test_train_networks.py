@@ -81,7 +81,7 @@ def test_a_model_on_processed_data_embeds_each_network() -> None:
         expected = [sum(user in pair for pair in friends) for user in range(size)]
         for seed in tiny.SEEDS:
             assert vectors("degree", network, seed)[:, 0].tolist() == expected
-    assert {(one["network"], one["protects"], one["accounted_epsilon"]) for one in ledger("degree")} == {
+    assert {(entry["network"], entry["protects"], entry["accounted_epsilon"]) for entry in ledger("degree")} == {
         ("left", "edge", None),
         ("right", "edge", None),
     }
@@ -91,9 +91,9 @@ def test_a_model_on_processed_data_embeds_each_network() -> None:
 def test_a_model_on_perturbed_data_embeds_each_release_and_costs_what_it_reads_of_it() -> None:
     tiny.release()
     train_networks.main("tiny-sne")
-    found = all_vectors("sne", tiny.SETTINGS)
-    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in found.values())
-    assert len({rows.tobytes() for rows in found.values()}) == len(found)
+    actual = all_vectors("sne", tiny.SETTINGS)
+    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in actual.values())
+    assert len({rows.tobytes() for rows in actual.values()}) == len(actual)
     released = read_json(PERTURBED / "published" / "ledger.json")
     read = [record for record in released if record["protects"] in ("feature", "edge")]
     assert sorted_records(ledger("sne")) == sorted_records(read)
@@ -106,8 +106,8 @@ def test_a_model_on_perturbed_data_embeds_each_release_and_costs_what_it_reads_o
 @pytest.mark.parametrize("name", ["sne", "dp-rgcn"])
 def test_a_release_that_others_join_costs_what_it_says_then(name: str) -> None:
     """Of a finished unit, too: what it is made from stays as it is."""
-    one, embeddings = experiment(name, seeds=[0], sweep=[]), tiny.without(tiny.EMBEDDINGS, "private")
-    alone = {"aligned": {}, "experiments": {f"tiny-{name}": one}}
+    single, embeddings = experiment(name, seeds=[0], sweep=[]), tiny.without(tiny.EMBEDDINGS, "private")
+    alone = {"aligned": {}, "experiments": {f"tiny-{name}": single}}
     embeddings["private"] = embeddings["private"] | {"seeds": [0]}
     fewer = tiny.PUBLISHED | {"seeds": [0], "sweep": {}}
     for release in (fewer, fewer | {"seeds": [0, 1]}):
@@ -150,13 +150,13 @@ def experiment(name: str, **changes: Any) -> dict[str, Any]:
 def test_interests_are_predicted_where_there_are_labels_and_nowhere_else(name: str) -> None:
     joint()
     train_networks.main(f"tiny-{name}")
-    found = metrics(name)
-    assert set(found["metric"]) == SCORES
-    assert len(found) == len(SCORES) * len(tiny.SEEDS)
-    assert found["value"].is_between(0, 1).all()
-    assert found["k"].is_null().all()
+    actual = metrics(name)
+    assert set(actual["metric"]) == SCORES
+    assert len(actual) == len(SCORES) * len(tiny.SEEDS)
+    assert actual["value"].is_between(0, 1).all()
+    assert actual["k"].is_null().all()
     about = {"suite": "tiny", "experiment": f"tiny-{name}", "dataset": "tiny", "model": name, "setting": "base"}
-    assert found.select(*about).unique().to_dicts() == [about]
+    assert actual.select(*about).unique().to_dicts() == [about]
 
 
 def test_vectors_that_hold_the_interest_predict_it() -> None:
@@ -186,10 +186,10 @@ def test_systems_are_judged_on_the_same_splits() -> None:
 def test_both_networks_are_embedded_together_in_one_space() -> None:
     joint()
     train_networks.main("tiny-crosue")
-    found = all_vectors("crosue", ["base"])
-    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in found.values())
+    actual = all_vectors("crosue", ["base"])
+    assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in actual.values())
     before = read_vectors(embedding_file(EMBEDDINGS / "raw", "base", "left", 0), tiny.SIZES["left"])
-    assert not np.isclose(found["base", "left", 0], before).all(axis=1).any()
+    assert not np.isclose(actual["base", "left", 0], before).all(axis=1).any()
     epochs = read_json(out("crosue") / "train" / "history.json")["base"]["0"]
     assert [(epoch["network"], epoch["epoch"]) for epoch in epochs] == [("both", 1), ("both", 2)]
     params = load()
@@ -230,7 +230,7 @@ def test_a_pair_costs_what_its_networks_did_and_found_anchors_nothing() -> None:
     tiny.anchors("private", PAIRS, tiny.SETTINGS)
     train_networks.main("tiny-dp-crosue")
     assert sorted_records(ledger("dp-crosue")) == sorted_records(read_json(EMBEDDINGS / "private" / "ledger.json"))
-    assert {one["network"] for one in ledger("dp-crosue")} == {"left", "right"}
+    assert {entry["network"] for entry in ledger("dp-crosue")} == {"left", "right"}
 
 
 def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
@@ -238,7 +238,7 @@ def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
     align.main("known")
     train_networks.main("tiny-crosue-known")
     entries = ledger("crosue-known", protects="anchor")
-    assert [(one["network"], one["seed"], one["accounted_epsilon"]) for one in entries] == [
+    assert [(entry["network"], entry["seed"], entry["accounted_epsilon"]) for entry in entries] == [
         ("", 0, None),
         ("", 1, None),
     ]

@@ -36,7 +36,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
     together: their key `suite` says whose they are.
     """
     raw = parameters_.read()
-    raw |= {key: one for key, one in raw["suites"]["demo"].items() if key in parameters_.OWN and key not in ENTRY}
+    raw |= {key: value for key, value in raw["suites"]["demo"].items() if key in parameters_.OWN and key not in ENTRY}
     raw |= {key: {} for key in parameters_.OF_ENTRIES}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}
     processed = next(iter(raw["processed"].values())) | {"dataset": "tiny"}
@@ -74,9 +74,9 @@ def write_parameters(raw: dict[str, Any], root: Path) -> None:
     for name, suite in raw["suites"].items():
         own = {
             section: {
-                key: {of: value for of, value in one.items() if of != "suite"}
-                for key, one in shared[section].items()
-                if one["suite"] == name
+                key: {of: value for of, value in entry.items() if of != "suite"}
+                for key, entry in shared[section].items()
+                if entry["suite"] == name
             }
             for section in parameters_.OF_ENTRIES
         }

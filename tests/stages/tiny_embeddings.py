@@ -44,7 +44,7 @@ def build(root: Path, **other: Any) -> None:
         "perturbed": {},
         "embedded": {},
         "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
-        "experiments": {name: about | one for name, one in EXPERIMENTS.items()},
+        "experiments": {name: about | experiment for name, experiment in EXPERIMENTS.items()},
         "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
         "training": base["training"] | {"validation_k": None},
         "tuning": {"seed": 1000, "grid": {}},
@@ -68,18 +68,18 @@ def settings(name: str) -> list[str]:
 def vectors(name: str, setting: str, seed: int) -> dict[str, NDArray[np.float32]]:
     """What a system releases, by network."""
     rng = np.random.default_rng([*setting.encode(), seed])
-    found = {network: rng.standard_normal((size, WIDTH)) for network, size in SIZES.items()}
+    vectors = {network: rng.standard_normal((size, WIDTH)) for network, size in SIZES.items()}
     tables = tiny_networks.tables()
     if name == "tiny-telling":
         for place, column in (("gender", 0), ("occupation", 1)):
             codes = tables["left/users"][place].replace_strict({"unknown": 5}, default=pl.col(place), return_dtype=int)
-            found["left"][:, column] = codes.to_numpy() + 0.1 * found["left"][:, column]
+            vectors["left"][:, column] = codes.to_numpy() + 0.1 * vectors["left"][:, column]
         angles = np.linspace(0, 3, SIZES["right"])
-        found["right"][:, :2] = 100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        vectors["right"][:, :2] = 100 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     if name == "tiny-joint":
         source, target = tables["anchors"].to_numpy().T
-        found["right"][target] = found["left"][source] + 0.01 * found["right"][target]
-    return {network: rows.astype(np.float32) for network, rows in found.items()}
+        vectors["right"][target] = vectors["left"][source] + 0.01 * vectors["right"][target]
+    return {network: rows.astype(np.float32) for network, rows in vectors.items()}
 
 
 def path(name: str, setting: str, seed: int, network: str) -> Path:

@@ -98,7 +98,7 @@ def build(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) ->
         schema = Schema(**about, n_users=SIZES[network], features=FEATURES[network], tables=tables)
         write_pair(folder / network, schema)
         ids = np.arange(SIZES[network], dtype=np.int32)
-        names = pl.DataFrame({"id": ids, "original": [f"{network} {one}" for one in ids]})
+        names = pl.DataFrame({"id": ids, "original": [f"{network} {id_}" for id_ in ids]})
         social = pl.DataFrame({"source": ids[:-1], "target": ids[1:], "relation": ["follow"] * (len(ids) - 1)})
         contracts.write(names, folder / network / "user_ids.parquet", contracts.ID_MAP)
         contracts.write(social, folder / network / "social.parquet", contracts.SOCIAL)

@@ -95,7 +95,7 @@ def parameters(root: Path = Path(), **changes: Any) -> None:
         "training_audit": None,
         "embeddings": EMBEDDINGS,
         "aligned": ANCHORS,
-        "experiments": {f"tiny-{name}": about | one for name, one in EXPERIMENTS.items()},
+        "experiments": {f"tiny-{name}": about | experiment for name, experiment in EXPERIMENTS.items()},
     }
     tiny.write_parameters(tiny.parameters(**(sections | changes)), root)
 

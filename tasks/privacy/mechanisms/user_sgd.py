@@ -171,7 +171,8 @@ class Rigorous(UserSGD):
             epsilon_max: the budget that noise is calibrated to; infinity for no noise.
             clip_norm: S, or where it starts.
             quantile: share of the users whose norm shall be below S; None for a constant S.
-            composed_with: what else is released about the same users within the same budget; budgets must then be equal.
+            composed_with: what else is released about the same users within the same budget; budgets must then be
+                equal.
         """
         super().__init__(n_users, batch_size, epochs)
         self.plan = dpsgd.Plan.of(n_users, batch_size, epochs)

@@ -21,13 +21,13 @@ def people(n: int, others: int, noise: float, seed: int) -> tuple[np.ndarray, np
 
 def test_equal_vectors_identify_everybody_also_among_those_without_an_account() -> None:
     source, target, anchors = people(60, 20, 0.0, 0)
-    found = reidentify(similar(source, target), anchors, 80, seed=0)
-    assert found.at[1].value == found.at[10].value == 1
-    assert found.at[1].low == pytest.approx(0.025 ** (1 / 60))
-    assert found.chance == {1: 1 / 80, 10: 10 / 80}
-    assert found.confident.share.value > 0.9
-    assert found.confident.precision is not None
-    assert found.confident.precision > 0.8
+    actual = reidentify(similar(source, target), anchors, 80, seed=0)
+    assert actual.at[1].value == actual.at[10].value == 1
+    assert actual.at[1].low == pytest.approx(0.025 ** (1 / 60))
+    assert actual.chance == {1: 1 / 80, 10: 10 / 80}
+    assert actual.confident.share.value > 0.9
+    assert actual.confident.precision is not None
+    assert actual.confident.precision > 0.8
 
 
 def test_random_vectors_are_at_chance_and_nobody_is_named_with_confidence() -> None:
@@ -38,9 +38,9 @@ def test_random_vectors_are_at_chance_and_nobody_is_named_with_confidence() -> N
     for seed in range(10):
         anchors = np.stack([rng.permutation(100), rng.permutation(100)], axis=1)
         source, target = rng.standard_normal((2, 100, 20))
-        found = reidentify(similar(source, target), anchors, 100, seed=seed)
-        shares.append(found.at[10].value)
-        named.append(found.confident.share.value)
+        actual = reidentify(similar(source, target), anchors, 100, seed=seed)
+        shares.append(actual.at[10].value)
+        named.append(actual.confident.share.value)
     assert np.mean(shares) == pytest.approx(0.1, abs=0.038)
     assert np.mean(named) < 0.01
 
@@ -62,8 +62,8 @@ def test_a_map_and_bits_are_scored_as_a_slow_loop_would() -> None:
 
 def test_a_constant_scorer_is_at_chance_and_its_claims_are_spread() -> None:
     anchors = np.stack([np.arange(400)] * 2, axis=1)
-    found = reidentify(lambda users: np.zeros((len(users), 400)), anchors, 400, seed=0)
-    assert {k: one.value for k, one in found.at.items()} == pytest.approx(found.chance)
+    actual = reidentify(lambda users: np.zeros((len(users), 400)), anchors, 400, seed=0)
+    assert {k: precision.value for k, precision in actual.at.items()} == pytest.approx(actual.chance)
     named = claims(lambda users: np.zeros((len(users), 400)), anchors, 400, np.random.default_rng(0))
     assert named.right.sum() == 1, "all are equally near to everybody: one account for all of them"
     assert not named.confidence["margin"].any()
@@ -73,13 +73,13 @@ def test_the_threshold_is_the_lowest_that_keeps_the_precision() -> None:
     rng = np.random.default_rng(3)
     for _ in range(50):
         confidence, right = rng.integers(0, 9, 40) * 1.0, rng.random(40) < 0.7
-        threshold, found = choose(confidence, right, 0.75)
+        threshold, actual = choose(confidence, right, 0.75)
         fine = [t for t in range(9) if (confidence >= t).any() and right[confidence >= t].mean() >= 0.75]
         if fine:
-            assert found == right[confidence >= min(fine)].sum()
+            assert actual == right[confidence >= min(fine)].sum()
             assert ((confidence >= threshold) == (confidence >= min(fine))).all()
         else:
-            assert (threshold, found) == (float("inf"), 0)
+            assert (threshold, actual) == (float("inf"), 0)
 
 
 def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> None:
@@ -88,10 +88,10 @@ def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> 
     rng = np.random.default_rng(4)
     sure = rng.random(4000)
     right = rng.random(4000) < sure
-    found = confident(Claims(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
-    assert found.precision == pytest.approx(0.9, abs=0.03)
-    assert found.share.value == pytest.approx(0.18, abs=0.05)
-    assert found.share.low < found.share.value < found.share.high
+    actual = confident(Claims(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
+    assert actual.precision == pytest.approx(0.9, abs=0.03)
+    assert actual.share.value == pytest.approx(0.18, abs=0.05)
+    assert actual.share.low < actual.share.value < actual.share.high
 
 
 def test_those_without_an_account_can_only_be_named_wrongly() -> None:
@@ -133,7 +133,9 @@ def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> No
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
     eye = np.eye(60)
     way = AlignmentResult(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
-    rows = {(one["metric"], one["k"]): one["value"] for one in evaluate("way", way, anchors, (60, 60), [1], 0)}
+    rows = {
+        (record["metric"], record["k"]): record["value"] for record in evaluate("way", way, anchors, (60, 60), [1], 0)
+    }
     assert rows["alignment/way/confident/precision", None] == 1
     assert rows["alignment/way/confident/share", None] == 1
     assert rows["alignment/way/found", None] == 60
@@ -146,6 +148,6 @@ def test_given_anchors_are_no_finds() -> None:
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
     eye = np.eye(60)
     way = AlignmentResult(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
-    rows = {one["metric"]: one["value"] for one in evaluate("way", way, anchors, (60, 60), [1], 0)}
+    rows = {record["metric"]: record["value"] for record in evaluate("way", way, anchors, (60, 60), [1], 0)}
     assert rows["alignment/way/found"] == 49
     assert rows["alignment/way/found/precision"] == 0

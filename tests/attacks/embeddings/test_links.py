@@ -41,12 +41,15 @@ def test_the_adjacencys_own_rows_give_links_away_and_random_vectors_do_not() -> 
     rng = np.random.default_rng(1)
     rows = adjacency(links, 150) + np.eye(150)
     noise = rng.standard_normal((150, 8))
-    found = {one.attacker: one for one in steal(rows, links, pairs=900, known_share=0.4, seed=0, controls={"n": noise})}
-    assert set(found) == {"cosine", "dot", "hadamard"}
-    for one in found.values():
-        assert one.auc.low > 0.7
-        assert one.gains["n"].low > 0.1
-    assert found["cosine"].tpr.low > CHANCE["tpr"]
+    actual = {
+        result.attacker: result
+        for result in steal(rows, links, pairs=900, known_share=0.4, seed=0, controls={"n": noise})
+    }
+    assert set(actual) == {"cosine", "dot", "hadamard"}
+    for result in actual.values():
+        assert result.auc.low > 0.7
+        assert result.gains["n"].low > 0.1
+    assert actual["cosine"].tpr.low > CHANCE["tpr"]
 
 
 def test_random_vectors_are_at_chance_as_often_as_the_interval_says() -> None:
@@ -56,25 +59,25 @@ def test_random_vectors_are_at_chance_as_often_as_the_interval_says() -> None:
     missed = {(attacker, metric): 0 for attacker in ("cosine", "dot", "hadamard") for metric in CHANCE}
     for seed in range(60):
         noise = np.random.default_rng([9, seed]).standard_normal((60, 40))
-        for one in steal(noise, links, pairs=150, known_share=0.5, seed=seed):
+        for result in steal(noise, links, pairs=150, known_share=0.5, seed=seed):
             for metric, level in CHANCE.items():
-                estimate = getattr(one, metric)
-                missed[one.attacker, metric] += not estimate.low <= level <= estimate.high
+                estimate = getattr(result, metric)
+                missed[result.attacker, metric] += not estimate.low <= level <= estimate.high
     assert max(missed.values()) < 10
 
 
 def test_auc_is_scikit_learns_also_with_ties_and_its_interval_is_delongs() -> None:
     rng = np.random.default_rng(0)
-    found = Similarity(rng.integers(0, 8, 40) + 1.0, rng.integers(0, 8, 55) * 1.0)
+    actual = Similarity(rng.integers(0, 8, 40) + 1.0, rng.integers(0, 8, 55) * 1.0)
     truth = np.repeat([1, 0], [40, 55])
-    estimate = auc(found)
-    assert estimate.value == pytest.approx(roc_auc_score(truth, np.concatenate(found)))
-    wins = (found.links[:, None] > found.others) + 0.5 * (found.links[:, None] == found.others)
+    estimate = auc(actual)
+    assert estimate.value == pytest.approx(roc_auc_score(truth, np.concatenate(actual)))
+    wins = (actual.links[:, None] > actual.others) + 0.5 * (actual.links[:, None] == actual.others)
     error = np.sqrt(wins.mean(axis=1).var(ddof=1) / 40 + wins.mean(axis=0).var(ddof=1) / 55)
     assert (estimate.high - estimate.low) / 2 == pytest.approx(1.96 * error, rel=1e-3)
-    assert auc_gain(found, found) == (0, 0, 0)
+    assert auc_gain(actual, actual) == (0, 0, 0)
     constant = Similarity(np.ones(40), np.ones(55))
-    assert auc_gain(found, constant).mean == pytest.approx(estimate.value - 0.5)
+    assert auc_gain(actual, constant).mean == pytest.approx(estimate.value - 0.5)
 
 
 def test_constant_scores_are_exactly_at_chance_and_certainty_keeps_an_interval() -> None:
@@ -95,10 +98,10 @@ def test_the_rate_is_that_of_the_best_threshold_and_its_interval_covers_the_true
     rng = np.random.default_rng(5)
     missed = 0
     for _ in range(200):
-        found = Similarity(rng.standard_normal(300) + 2, rng.standard_normal(1000))
-        estimate = tpr(found, rng)
-        threshold = np.sort(found.others)[-11]  # of 1,000 non-links just 1 % are above it
-        assert estimate.value == pytest.approx((found.links > threshold).mean())
+        actual = Similarity(rng.standard_normal(300) + 2, rng.standard_normal(1000))
+        estimate = tpr(actual, rng)
+        threshold = np.sort(actual.others)[-11]  # of 1,000 non-links just 1 % are above it
+        assert estimate.value == pytest.approx((actual.links > threshold).mean())
         missed += not estimate.low <= 0.3722 <= estimate.high
     assert missed < 20
 
@@ -140,14 +143,14 @@ def test_similarities_are_those_of_a_slow_loop_and_nobody_learns_from_tested_pai
     vectors = rng.standard_normal((30, 4)).astype(np.float32)
     vectors[3] = 0
     pairs = Pairs(*(rng.integers(0, 30, (12, 2)) for _ in range(4)))
-    found = similarities(vectors, pairs)
-    for (a, b), cosine, dot in zip(pairs.links, found["cosine"].links, found["dot"].links, strict=True):
+    actual = similarities(vectors, pairs)
+    for (a, b), cosine, dot in zip(pairs.links, actual["cosine"].links, actual["dot"].links, strict=True):
         product = float(vectors[a].astype(float) @ vectors[b].astype(float))
         length = np.linalg.norm(vectors[a].astype(float)) * np.linalg.norm(vectors[b].astype(float))
         assert dot == pytest.approx(product, abs=1e-6)
         assert cosine == pytest.approx(product / length if length else 0, abs=1e-6)
     fewer = similarities(vectors, Pairs(pairs.known_links, pairs.known_others, pairs.links[:5], pairs.others[:2]))
-    assert fewer["hadamard"].links == pytest.approx(found["hadamard"].links[:5])
+    assert fewer["hadamard"].links == pytest.approx(actual["hadamard"].links[:5])
 
 
 def test_known_pairs_are_not_tested_and_equal_seeds_draw_equal_pairs() -> None:
@@ -159,7 +162,7 @@ def test_known_pairs_are_not_tested_and_equal_seeds_draw_equal_pairs() -> None:
     vectors = np.random.default_rng(0).standard_normal((40, 3))
     arguments = {"pairs": 60, "known_share": 0.25, "seed": 2}
     assert steal(vectors, links, **arguments) == steal(vectors, links[::-1, ::-1], **arguments)
-    assert [one.attacker for one in steal(vectors, links, pairs=60, known_share=0, seed=2)] == ["cosine", "dot"]
+    assert [result.attacker for result in steal(vectors, links, pairs=60, known_share=0, seed=2)] == ["cosine", "dot"]
 
 
 def test_networks_without_links_or_without_others_and_nonsense_are_refused() -> None:

@@ -39,9 +39,9 @@ def test_a_rotated_network_is_found_without_a_single_anchor_and_the_criterion_te
     errors = [np.abs(attempt.mapping - pair.rotation).max() for attempt in attempts]
     assert min(errors) < 0.01 < 0.5 < max(errors)
     assert best is attempts[int(np.argmin(errors))]
-    found = precision(aligner.csls(best.mapping).scores, pair.anchors, (1, 10))
-    assert found.at[1] > 0.95
-    assert found.at[10] == 1
+    actual = precision(aligner.csls(best.mapping).scores, pair.anchors, (1, 10))
+    assert actual.at[1] > 0.95
+    assert actual.at[10] == 1
 
 
 def test_a_few_anchors_align_a_rotated_network_and_held_out_people_are_found() -> None:
@@ -61,11 +61,11 @@ def test_unrelated_networks_are_aligned_no_better_than_by_chance() -> None:
     anchors = np.stack([np.arange(400), np.arange(400)], axis=1)
 
     refined = aligner.from_anchors(anchors[:40])
-    found = precision(aligner.csls(refined.mapping).scores, anchors[40:], (10,))
+    actual = precision(aligner.csls(refined.mapping).scores, anchors[40:], (10,))
 
     # Binomial(360, 10 / 500) exceeds 18 once in 5,000 times.
-    assert found.at[10] * 360 <= 18
-    assert found.chance[10] == 10 / 500
+    assert actual.at[10] * 360 <= 18
+    assert actual.chance[10] == 10 / 500
 
 
 def test_ids_say_nothing_about_the_result() -> None:

@@ -33,11 +33,11 @@ def test_scores_and_mutual_neighbours_equal_a_slow_loop_whatever_the_blocks(
     rng = np.random.default_rng(n_sources)
     source, target = rng.standard_normal((n_sources, 6)), rng.standard_normal((n_targets, 6))
 
-    found = Csls.between(source, target, k)
-    matches = found.mutual_neighbours(tie_seed=0)
+    actual = Csls.between(source, target, k)
+    matches = actual.mutual_neighbours(tie_seed=0)
 
     expected = naive(source, target, k)
-    np.testing.assert_allclose(found.scores(np.arange(n_sources)), expected, atol=1e-5)
+    np.testing.assert_allclose(actual.scores(np.arange(n_sources)), expected, atol=1e-5)
     mutual = {
         (i, j)
         for i in range(n_sources)

@@ -143,25 +143,25 @@ def run(asked: Sequence[Asked], jobs: int = 2) -> dict[Asked, Run]:
     remembered: dict[str, dict[str, Any]] = {}
     if REMEMBERED.exists():
         remembered = json.loads(REMEMBERED.read_text(encoding="utf-8"))
-    keys = {one: one.key(sources[one.kind]) for one in asked}
-    left = [one for one in asked if keys[one] not in remembered]
+    keys = {question: question.key(sources[question.kind]) for question in asked}
+    left = [question for question in asked if keys[question] not in remembered]
     if left:
         with _copies(min(jobs, len(left))) as free, ThreadPoolExecutor(jobs) as pool:
 
-            def answer(one: Asked) -> Run:
+            def answer(question: Asked) -> Run:
                 copy = free.get()
                 try:
-                    return copy.run(one)
+                    return copy.run(question)
                 finally:
                     free.put(copy)
 
-            for number, (one, given) in enumerate(zip(left, pool.map(answer, left), strict=True), 1):
-                remembered[keys[one]] = asdict(given)
+            for number, (question, given) in enumerate(zip(left, pool.map(answer, left), strict=True), 1):
+                remembered[keys[question]] = asdict(given)
                 _remember(remembered)
-                what = one.mutation.name if one.mutation else "control"
+                what = question.mutation.name if question.mutation else "control"
                 said = given.verdict or ("failed" if given.status == 1 else "passed" if not given.status else "BROKEN")
-                print(f"{number}/{len(left)} {what}: {one.kind} {said} ({given.seconds:g} s)", flush=True)
-    return {one: Run(**remembered[keys[one]]) for one in asked}
+                print(f"{number}/{len(left)} {what}: {question.kind} {said} ({given.seconds:g} s)", flush=True)
+    return {question: Run(**remembered[keys[question]]) for question in asked}
 
 
 def digest(*, with_audits: bool) -> str:

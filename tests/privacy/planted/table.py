@@ -56,15 +56,15 @@ def outcomes(mutations: Iterable[Mutation], runs: Mapping[Asked, Run]) -> list[O
 
 def unexpected(runs: Mapping[Asked, Run]) -> list[str]:
     """A line for every control that fails, bug that survives, and run that did not come to its end."""
-    found = []
+    faults = []
     for asked, given in runs.items():
         name = asked.mutation.name if asked.mutation else f"control {', '.join(asked.names)}"
         last = (given.output.splitlines() or [""])[-1]
         if given.broken:
-            found.append(f"{name}: {asked.kind} did not come to an end: {last}")
+            faults.append(f"{name}: {asked.kind} did not come to an end: {last}")
         elif given.noticed != expected(asked) or (given.verdict == "none" and not asked.mutation):
-            found.append(f"{name}: {asked.kind} {given.verdict or last}")
-    return found
+            faults.append(f"{name}: {asked.kind} {given.verdict or last}")
+    return faults
 
 
 def expected(asked: Asked) -> bool:
@@ -72,17 +72,17 @@ def expected(asked: Asked) -> bool:
     return asked.mutation is not None and (asked.kind == "tests" or asked.mutation.refuted)
 
 
-def written(found: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
+def written(outcomes: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
     """The page."""
-    tested = sum(bool(one.tests and one.tests.noticed) for one in found)
-    audited = sum(bool(one.audit and one.audit.noticed) for one in found)
-    formulas = sum(one.mutation.written == "from formulas" for one in found)
-    survivors = [f"`{one.mutation.name}`" for one in found if not (one.tests and one.tests.noticed)]
-    unseen = [f"`{one.mutation.name}`" for one in found if one.audit and not one.audit.noticed]
+    tested = sum(bool(outcome.tests and outcome.tests.noticed) for outcome in outcomes)
+    audited = sum(bool(outcome.audit and outcome.audit.noticed) for outcome in outcomes)
+    formulas = sum(outcome.mutation.written == "from formulas" for outcome in outcomes)
+    survivors = [f"`{outcome.mutation.name}`" for outcome in outcomes if not (outcome.tests and outcome.tests.noticed)]
+    unseen = [f"`{outcome.mutation.name}`" for outcome in outcomes if outcome.audit and not outcome.audit.noticed]
     parts = [
         HEAD,
-        f"Of {len(found)} mistakes tests notice {tested}, audits {audited}. {formulas} were written from the formulas "
-        "and the code, before any test of them was read. ",
+        f"Of {len(outcomes)} mistakes tests notice {tested}, audits {audited}. {formulas} were written from the "
+        "formulas and the code, before any test of them was read. ",
         f"No test notices: {', '.join(survivors) or 'none'}. "
         f"At first none noticed {', '.join(f'`{name}`' for name in MENDED)}: each has a test since. "
         f"An audit is asked and sees nothing: {', '.join(unseen) or 'none'}.\n\n",
@@ -97,7 +97,7 @@ def written(found: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
                 "proved / accounted ε",
                 "CPU s",
             ],
-            (one.row for one in found),
+            (outcome.row for outcome in outcomes),
         ),
         "\n## Controls\n\nThe same audits on the code as it is; all tests named above pass on it.\n\n",
         _table(

@@ -11,6 +11,6 @@ def nearest_mean(train: Profiles, labels: Labels, test: Profiles, rng: np.random
     """Guessed labels of the targets (n_test,); `tasks.attacks.attribute.Attacker` has the arguments."""
     del rng
     classes = np.unique(labels)
-    means = np.stack([train[labels == one].mean(axis=0) for one in classes])
+    means = np.stack([train[labels == label].mean(axis=0) for label in classes])
     distances = ((test[:, None, :] - means[None]) ** 2).sum(axis=2)
     return classes[distances.argmin(axis=1)]
