@@ -275,7 +275,7 @@ MUTATIONS = (
         "all sequences have the same stream",
         "§11",
         KEYED,
-        "np.random.Philox(key=(secret, int(one)))",
+        "np.random.Philox(key=(secret, int(stream)))",
         "np.random.Philox(key=(secret, 0))",
         tests=("tests/privacy/test_keyed.py::test_streams_are_functions_of_their_id_and_begin_alike_however_long",),
     ),
