@@ -14,7 +14,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.attacks import edges
+from tasks.attacks import edge_worlds, edges
 from tasks.config.attacks import EdgeAttack
 from tasks.config.fields import BASE
 from tasks.config.params import Experiment, Params, attack_of, entry, load
@@ -51,24 +50,6 @@ from tasks.stages.inputs import read_inputs
 from tasks.stages.screen import Screen
 
 KEPT, RESULT = CHECKPOINTS / "attack-edges", "found.json"
-SHORTEST = 4
-"""Events of a sequence that has two interior ones to swap."""
-WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
-    "removed": edges.remove_visit,
-    "swapped": edges.swap_visits,
-    "last": lambda items, _: edges.remove_last(items),
-}
-Lists = Callable[[int, NDArray[np.int32], int], NDArray[np.int32]]
-"""(user, items, number of the first draw of noise) -> lists after every event in independent inferences."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A tested user's sequence, and the interior event that is removed, or swapped with the next."""
-
-    user: int
-    items: NDArray[np.int32]
-    position: int
 
 
 @dataclass(frozen=True)
@@ -117,19 +98,21 @@ def plan(name: str, attack: EdgeAttack, params: Params) -> list[Unit]:
 
 
 def complete(
-    unit: Unit, targets: list[Target], attack: EdgeAttack, params: Params, place: Path, screen: Screen
+    unit: Unit, targets: list[edge_worlds.Target], attack: EdgeAttack, params: Params, place: Path, screen: Screen
 ) -> None:
     """Attack one model in both worlds, and write what was found below `place`."""
-    screen.begin(f"{unit.system} {unit.setting or 'control'}", len(WORLDS))
+    screen.begin(f"{unit.system} {unit.setting or 'control'}", len(edge_worlds.WORLDS))
     model = model_of(unit, attack, params)
     seed = params.suites[params.experiments[unit.system].suite].evaluation.seed
     order = ranking.tie_order(model.network.items.num_embeddings, seed)
     rows = [
         {"system": unit.system, "setting": BASE, "epsilon": model.config.epsilon} | row
-        for row in attacked(model, targets, attack, order)
+        for row in edge_worlds.attack(
+            released(model, attack, order), targets, edge_worlds.Trials(attack.trials, attack.seed)
+        )
     ]
     write_json(place / RESULT, rows)
-    screen.step(len(WORLDS))
+    screen.step(len(edge_worlds.WORLDS))
 
 
 def assemble(
@@ -178,117 +161,43 @@ def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
     return model
 
 
-def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[Target]:
-    """Tested sequences with enough events, drawn by the attack's seed, and an interior event of each.
+def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[edge_worlds.Target]:
+    """The sequences to attack, see `edge_worlds.choose_targets`.
 
     Raises:
-        DataError: there is no such sequence.
+        DataError: there is none.
     """
     inputs = read_inputs(experiment, None)
-    tested = inputs.sequences("test")
-    learnt = np.isin(tested.users, inputs.sequences("train").users)
-    rng = np.random.default_rng(attack.seed)
-    long_enough = rng.permutation(np.flatnonzero(learnt & (tested.lengths >= SHORTEST)))
-    if not len(long_enough):
+    trained = inputs.sequences("train").users
+    targets = edge_worlds.choose_targets(inputs.sequences("test"), trained, attack.targets, attack.seed)
+    if not targets:
         raise DataError(
-            f"{inputs.processed}: no tested sequence of {SHORTEST} events or more, of a user who trained; keep more of "
-            "each user, or leave the attack out"
+            f"{inputs.processed}: no tested sequence of {edge_worlds.SHORTEST} events or more, of a user who trained; "
+            "keep more of each user, or leave the attack out"
         )
-    chosen: list[Target] = []
-    for row in long_enough[: attack.targets]:
-        items = tested.items[tested.indptr[row] : tested.indptr[row + 1]]
-        chosen.append(Target(int(tested.users[row]), items, int(rng.integers(1, len(items) - 2))))
-    return chosen
+    return targets
 
 
-def attacked(
-    model: DIPSGNN, targets: list[Target], attack: EdgeAttack, order: NDArray[np.int64]
-) -> Iterator[dict[str, Any]]:
-    """All attacks in all worlds: records of `edges.EDGES` without system, setting and budget."""
-    rng = np.random.default_rng([attack.seed, 1])
-
-    def lists(user: int, items: NDArray[np.int32], first: int) -> NDArray[np.int32]:
-        return recommended(model, user, items, attack, order, first)
-
-    for world in WORLDS:
-        pairs = other_worlds(world, targets)
-        aggregates = []
-        for target, changed in pairs:
-            states = model.aggregated_states(target.user).double().numpy()
-            difference = edges.aggregate_difference(target.items, changed, states)
-            aggregates.append(edges.aggregate_advantage(difference, model.sigma, model.releases, attack.trials, rng))
-        yield record("aggregates", world, aggregates, attack)
-        yield from attacked_lists(lists, world, pairs, len(order), attack, rng)
+def released(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64]) -> edge_worlds.Released:
+    """What an attacker sees of a model. order: of items with equal scores."""
+    return edge_worlds.Released(
+        states=lambda user: model.aggregated_states(user).double().numpy(),
+        sigma=model.sigma,
+        releases=model.releases,
+        lists=lambda user, items, first: recommended(model, user, items, attack, order, first),
+        n_items=len(order),
+    )
 
 
-def attacked_lists(
-    lists: Lists,
-    world: str,
-    pairs: list[tuple[Target, NDArray[np.int32]]],
-    n_items: int,
-    attack: EdgeAttack,
-    rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
-    """The attack on the list at the end, and on those at the time of every event."""
-    last, every = [], []
-    for number, (target, changed) in enumerate(pairs):
-        missing = {"removed": target.position, "last": len(target.items) - 1}.get(world)
-        shown = [
-            lists(target.user, items, (2 * number + which) * attack.trials)[:, edges.shown_after(len(target.items), at)]
-            for which, (items, at) in enumerate(((target.items, None), (changed, missing)))
-        ]
-        last.append(edges.list_advantage(shown[0][:, -1], shown[1][:, -1], n_items, rng))
-        every.append(edges.list_advantage(shown[0], shown[1], n_items, rng))
-    yield record("recommendations", world, last, attack)
-    yield record("every list", world, every, attack)
-
-
-def other_worlds(world: str, targets: list[Target]) -> list[tuple[Target, NDArray[np.int32]]]:
-    """Each target with its sequence in the other world, without those whose worlds are equal."""
-    pairs = []
-    for target in targets:
-        try:
-            pairs.append((target, WORLDS[world](target.items, target.position).astype(np.int32)))
-        except ValueError:  # to swap equal items changes nothing
-            continue
-    return pairs
-
-
-def record(target: str, world: str, advantages: list[edges.Advantage], attack: EdgeAttack) -> dict[str, Any]:
-    """A record of `edges.EDGES` without system, setting and budget."""
-    mean = edges.mean_advantage(advantages, seed=attack.seed)
-    return {
-        "target": target,
-        "world": world,
-        "advantage": mean.value,
-        "low": mean.low,
-        "high": mean.high,
-        "theory": mean.optimal,
-        "targets": len(advantages),
-        "trials": attack.trials,
-    }
-
-
-def control_rows(targets: list[Target], attack: EdgeAttack, params: Params) -> list[dict[str, Any]]:
-    """The attack on lists that no event has changed: the most popular items, and a random run of the catalogue."""
+def control_rows(targets: list[edge_worlds.Target], attack: EdgeAttack, params: Params) -> list[dict[str, Any]]:
+    """The attack on lists that tell nothing."""
     inputs = read_inputs(params.experiments[attack.control], None)
-    n_items = inputs.schema.n_items
-    counts = np.bincount(inputs.sequences("train").items, minlength=n_items)
-    popular = np.argsort(-counts, kind="stable")[: attack.k].astype(np.int32)
-    rng = np.random.default_rng([attack.seed, 2])
-
-    def most_popular(_: int, items: NDArray[np.int32], __: int) -> NDArray[np.int32]:
-        return np.broadcast_to(popular, (attack.trials, len(items), len(popular)))
-
-    def random(_: int, items: NDArray[np.int32], __: int) -> NDArray[np.int32]:
-        start = rng.integers(0, n_items, (attack.trials, len(items), 1))
-        return ((start + np.arange(len(popular))) % n_items).astype(np.int32)
-
+    popularity = np.bincount(inputs.sequences("train").items, minlength=inputs.schema.n_items)
     return [
-        {"system": system, "setting": BASE, "epsilon": None} | row
-        for system, lists in zip(edges.CONTROLS, (most_popular, random), strict=True)
-        for world in WORLDS
-        for row in attacked_lists(lists, world, other_worlds(world, targets), n_items, attack, rng)
+        {"system": control, "setting": BASE, "epsilon": None} | row
+        for control, row in edge_worlds.attack_controls(
+            targets, popularity, attack.k, edge_worlds.Trials(attack.trials, attack.seed)
+        )
     ]
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import norm
 
 from tasks import contracts
-from tasks.attacks import edges
+from tasks.attacks import edge_worlds, edges
 from tasks.config.attacks import EdgeAttack
 from tasks.config.params import Params, load
 from tasks.config.references import check_references
@@ -23,7 +23,7 @@ from tasks.evaluation import ranking
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
-from tasks.stages.attack_edges import choose_targets, read_model, recommended
+from tasks.stages.attack_edges import choose_targets, read_model, recommended, released
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_next
@@ -180,9 +180,10 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
         return score(self, sequences, draws)
 
     monkeypatch.setattr(DIPSGNN, "score_again", counted)
-    monkeypatch.setattr(attack_edges, "WORLDS", {"removed": edges.remove_visit})
+    monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edges.remove_visit})
     targets = choose_targets(inside.experiments["tiny-nonp"], attack)
-    list(attack_edges.attacked(model, targets, attack, order(model)))
+    how = edge_worlds.Trials(attack.trials, attack.seed)
+    list(edge_worlds.attack(released(model, attack, order(model)), targets, how))
     drawn = np.concatenate(asked)
     assert len(drawn) == len(np.unique(drawn)) == 2 * attack.targets * attack.trials
 

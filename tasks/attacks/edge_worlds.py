@@ -1,0 +1,161 @@
+"""The trials of edge inference: whose sequences are attacked, how their other worlds differ, and what is shown of both.
+
+Each target is attacked by itself (`tasks.attacks.edges`); what is reported is the mean over targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.attacks import edges
+from tasks.sequences import Sequences
+
+SHORTEST = 4
+"""Events of a sequence that has two interior ones to swap."""
+WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
+    "removed": edges.remove_visit,
+    "swapped": edges.swap_visits,
+    "last": lambda items, _: edges.remove_last(items),
+}
+Lists = Callable[[int, NDArray[np.int32], int], NDArray[np.int32]]
+"""(user, items, number of the first draw of noise) -> lists after every event in independent inferences:
+(trials, n_events, k)."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A tested user's sequence, and the interior event that is removed, or swapped with the next."""
+
+    user: int
+    items: NDArray[np.int32]
+    position: int
+
+
+@dataclass(frozen=True)
+class Released:
+    """What an attacker sees of a system."""
+
+    states: Callable[[int], NDArray[np.float64]]
+    """User -> the states that its aggregates are sums of: (n_items, d)."""
+    sigma: float
+    """Standard deviation of the noise on aggregates."""
+    releases: int
+    """Of the same aggregates, with independent noise."""
+    lists: Lists
+    n_items: int
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How often the attack on each target is repeated, and its seed."""
+
+    trials: int
+    """In either world."""
+    seed: int
+
+
+def choose_targets(tested: Sequences, trained: NDArray[np.integer], n: int, seed: int) -> list[Target]:
+    """At most n tested sequences with enough events, drawn by the seed, and an interior event of each.
+
+    Args:
+        trained: users who trained; others are no targets.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for row in rng.permutation(np.flatnonzero(np.isin(tested.users, trained) & (tested.lengths >= SHORTEST)))[:n]:
+        items = tested.items[tested.indptr[row] : tested.indptr[row + 1]]
+        chosen.append(Target(int(tested.users[row]), items, int(rng.integers(1, len(items) - 2))))
+    return chosen
+
+
+def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dict[str, Any]]:
+    """All attacks in all worlds: records of `edges.EDGES` without system, setting and budget."""
+    rng = np.random.default_rng([how.seed, 1])
+    for world in WORLDS:
+        pairs = _other_worlds(world, targets)
+        aggregates = []
+        for target, changed in pairs:
+            difference = edges.aggregate_difference(target.items, changed, system.states(target.user))
+            aggregates.append(edges.aggregate_advantage(difference, system.sigma, system.releases, how.trials, rng))
+        yield _record("aggregates", world, aggregates, how)
+        yield from _attack_lists(system.lists, world, pairs, system.n_items, how, rng)
+
+
+def attack_controls(
+    targets: list[Target], popularity: NDArray[np.integer], k: int, how: Trials
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The attack on lists that no event has changed: the most popular items, and a random run of the catalogue.
+
+    Args:
+        popularity: (n_items,) events of each item.
+
+    Returns:
+        Keys of `edges.CONTROLS` with records as of `attack`.
+    """
+    popular = np.argsort(-popularity, kind="stable")[:k].astype(np.int32)
+    rng = np.random.default_rng([how.seed, 2])
+
+    def most_popular(_: int, items: NDArray[np.int32], __: int) -> NDArray[np.int32]:
+        return np.broadcast_to(popular, (how.trials, len(items), len(popular)))
+
+    def random(_: int, items: NDArray[np.int32], __: int) -> NDArray[np.int32]:
+        start = rng.integers(0, len(popularity), (how.trials, len(items), 1))
+        return ((start + np.arange(len(popular))) % len(popularity)).astype(np.int32)
+
+    for control, lists in zip(edges.CONTROLS, (most_popular, random), strict=True):
+        for world in WORLDS:
+            for row in _attack_lists(lists, world, _other_worlds(world, targets), len(popularity), how, rng):
+                yield control, row
+
+
+def _attack_lists(
+    lists: Lists,
+    world: str,
+    pairs: list[tuple[Target, NDArray[np.int32]]],
+    n_items: int,
+    how: Trials,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:
+    """The attack on the list at the end, and on those at the time of every event."""
+    last, every = [], []
+    for number, (target, changed) in enumerate(pairs):
+        missing = {"removed": target.position, "last": len(target.items) - 1}.get(world)
+        shown = [
+            lists(target.user, items, (2 * number + which) * how.trials)[:, edges.shown_after(len(target.items), at)]
+            for which, (items, at) in enumerate(((target.items, None), (changed, missing)))
+        ]
+        last.append(edges.list_advantage(shown[0][:, -1], shown[1][:, -1], n_items, rng))
+        every.append(edges.list_advantage(shown[0], shown[1], n_items, rng))
+    yield _record("recommendations", world, last, how)
+    yield _record("every list", world, every, how)
+
+
+def _other_worlds(world: str, targets: list[Target]) -> list[tuple[Target, NDArray[np.int32]]]:
+    """Each target with its sequence in the other world, without those whose worlds are equal."""
+    pairs = []
+    for target in targets:
+        try:
+            pairs.append((target, WORLDS[world](target.items, target.position).astype(np.int32)))
+        except ValueError:  # to swap equal items changes nothing
+            continue
+    return pairs
+
+
+def _record(target: str, world: str, advantages: list[edges.Advantage], how: Trials) -> dict[str, Any]:
+    """A record of `edges.EDGES` without system, setting and budget."""
+    mean = edges.mean_advantage(advantages, seed=how.seed)
+    return {
+        "target": target,
+        "world": world,
+        "advantage": mean.value,
+        "low": mean.low,
+        "high": mean.high,
+        "theory": mean.optimal,
+        "targets": len(advantages),
+        "trials": how.trials,
+    }
