@@ -19,6 +19,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from tasks.errors import ConfigurationError
+from tasks.syntax import Reader
 
 PACKAGES = {
     "dgl": "dgl",
@@ -51,10 +52,6 @@ TYPES = frozenset(f"tasks.config.{name}" for name in ("attacks", "fields", "netw
 """Modules of the parameters' types. In their classes a field without a default does not count, unless something else
 than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what the file says, which
 DVC compares by itself."""
-READ_BY_NOBODY = frozenset(
-    {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
-)
-"""Decorators that do not look at the annotations of what they decorate; others may (Prefect, typer, pydantic)."""
 _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+(:\w+)?")
 _PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 
@@ -129,7 +126,7 @@ class Source:
     def _read(self, name: str, file: Path, tree: ast.Module) -> Module:
         registries = dict(_registries(tree, self))
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-        reader = _Reader(package, fields=name not in TYPES)
+        reader = Reader(package, fields=name not in TYPES)
         reader.statements([node for node in tree.body if _assigned(node) not in registries], in_class=False)
         imports: set[str] = set()
         packages: set[str] = set()
@@ -272,137 +269,3 @@ def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[st
             _TARGET.fullmatch(target) and source.path(target.partition(":")[0]) for _, target in pairs
         ):
             yield name, dict(pairs)
-
-
-def _for_types(node: ast.If) -> bool:
-    """Whether a statement is `if TYPE_CHECKING:`."""
-    test = node.test
-    return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
-
-
-class _Reader:
-    """Walks a syntax tree once: lines that differ where, and only where, something is said that may decide a result."""
-
-    def __init__(self, package: str, *, fields: bool = True) -> None:
-        """fields: whether those count that only hold what a file says."""
-        self._fields = fields
-        self.lines: list[str] = []
-        self.imports: set[str] = set()
-        """Everything that is imported, as absolute dotted names."""
-        self._above = package.split(".")
-
-    def statements(self, body: list[ast.stmt], in_class: bool) -> None:
-        """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
-        self.lines.append("[")
-        self.bare(body, in_class)
-        self.lines.append("]")
-
-    def bare(self, body: list[ast.stmt], in_class: bool) -> None:
-        for statement in body:
-            if _is_text(statement):
-                continue
-            if isinstance(statement, ast.If) and _for_types(statement):
-                self.bare(statement.orelse, in_class)
-            else:
-                self.node(statement, in_class)
-
-    def visit(self, value: object, in_class: bool = False) -> None:
-        if isinstance(value, ast.AST):
-            self.node(value, in_class)
-        elif isinstance(value, list):
-            self.lines.append("[")
-            for item in value:
-                self.visit(item, in_class)
-            self.lines.append("]")
-        else:
-            self.lines.append(repr(value))
-
-    def node(self, node: ast.AST, in_class: bool) -> None:
-        if isinstance(node, ast.AnnAssign) and not in_class:  # the same as without its annotation
-            if node.value is not None:
-                self.lines.append("Assign")
-                self.visit([node.target])
-                self.visit(node.value)
-            return
-        if isinstance(node, ast.ClassDef) and not self._fields:
-            node.body = [part for part in node.body if not _is_held(part)]
-            if not _says(node):
-                return
-        if isinstance(node, ast.ImportFrom) and node.module in ("typing", "collections.abc") and not node.level:
-            return  # what of it is more than annotations shows where it is used
-        self.lines.append(type(node).__name__)
-        if isinstance(node, ast.Name):
-            self.lines.append(node.id)
-        elif isinstance(node, ast.Constant):
-            self.lines.append(repr(node.value))
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            read = any(_decorator(decorator) not in READ_BY_NOBODY for decorator in node.decorator_list)
-            self.lines.append(node.name)
-            self.visit(node.decorator_list)
-            self.arguments(node.args, read)
-            self.visit(node.returns if read else None)
-            self.statements(node.body, in_class=False)
-        elif isinstance(node, ast.ClassDef):
-            self.visit([node.name, node.bases, node.keywords, node.decorator_list])
-            self.statements(node.body, in_class=True)
-        elif isinstance(node, ast.Lambda):
-            self.arguments(node.args, read=False)
-            self.node(node.body, in_class=False)
-        else:
-            self.imported(node)
-            for field in node._fields:
-                value = getattr(node, field, None)
-                if field in ("body", "orelse", "finalbody") and isinstance(value, list):
-                    self.statements(value, in_class)
-                elif field not in ("ctx", "type_comment"):
-                    self.visit(value, in_class)
-
-    def arguments(self, args: ast.arguments, read: bool) -> None:
-        for group in (args.posonlyargs, args.args, [args.vararg], args.kwonlyargs, [args.kwarg]):
-            self.lines.append("(")
-            for argument in filter(None, group):
-                self.lines.append(argument.arg)
-                if read:
-                    self.visit(argument.annotation)
-            self.lines.append(")")
-        self.visit([args.defaults, args.kw_defaults])
-
-    def imported(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import):
-            self.imports.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = self._above[: len(self._above) - node.level + 1] if node.level else []
-            base = ".".join([*above, *filter(None, [node.module])])
-            self.imports.update(f"{base}.{alias.name}" for alias in node.names)
-
-
-def _is_held(node: ast.stmt) -> bool:
-    """A field that holds what a file says: it has no default, and its annotation calls nothing but `Field`.
-
-    One that says `float` does not: it turns 100 into 100.0.
-    """
-    if not isinstance(node, ast.AnnAssign) or node.value is not None:
-        return False
-    if any(isinstance(part, ast.Name) and part.id == "float" for part in ast.walk(node.annotation)):
-        return False
-    called = [part for part in ast.walk(node.annotation) if isinstance(part, ast.Call | ast.Lambda)]
-    return all(isinstance(call, ast.Call) and _decorator(call) == "Field" for call in called)
-
-
-def _says(node: ast.ClassDef) -> bool:
-    """Whether anything of a strict class is left when its fields are gone."""
-    left = [part for part in node.body if not _is_text(part)]
-    return bool(
-        left or node.decorator_list or node.keywords or [ast.unparse(base) for base in node.bases] != ["Strict"]
-    )
-
-
-def _is_text(node: ast.stmt) -> bool:
-    """A docstring, wherever it stands, or what keeps a body that is nothing else from being empty."""
-    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    return text or isinstance(node, ast.Pass)
-
-
-def _decorator(node: ast.expr) -> str:
-    node = node.func if isinstance(node, ast.Call) else node
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
