@@ -15,7 +15,8 @@ from tasks.config.params import load
 from tasks.config.references import check
 from tasks.papers import PROTOCOLS
 from tests import parameters
-from tests.test_params import DEMO, EMBEDDED, ORIGINAL, Change, put, refused
+from tests.mistakes import DEMO, ORIGINAL, Change, put
+from tests.test_params import EMBEDDED, refused
 
 WEIBO = "dpcrosue-weibo-twin"
 OTHER = "dpcrosue-foursquare-twitter-twin"

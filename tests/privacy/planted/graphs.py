@@ -56,7 +56,7 @@ MUTATIONS = (
         'gaussian_by_key(key, "aggregates", sigma, ids, width)',
         tests=(
             "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
-            "tests/models/test_dipsgnn.py::test_noise_is_a_function_of_its_arguments",
+            "tests/models/test_dipsgnn_streams.py::test_noise_is_a_function_of_its_arguments",
         ),
     ),
     Mutation(
@@ -68,7 +68,7 @@ MUTATIONS = (
         "key, visits = (self.secret, 0), prefixes(asked)",
         tests=(
             "tests/models/test_dipsgnn.py::test_noise_is_fresh_in_every_epoch_unless_it_is_cached",
-            "tests/models/test_dipsgnn.py::test_noise_is_a_function_of_its_arguments",
+            "tests/models/test_dipsgnn_streams.py::test_noise_is_a_function_of_its_arguments",
         ),
     ),
     Mutation(
@@ -123,7 +123,7 @@ MUTATIONS = (
         "following = np.where(asked.sequences.has_next, np.roll(visits, -1), visits)",
         "following = visits",
         tests=(
-            "tests/models/test_dipsgnn.py::test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone",
+            "tests/models/test_dipsgnn_streams.py::test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone",
         ),
     ),
     Mutation(
@@ -133,7 +133,7 @@ MUTATIONS = (
         DIPSGNN,
         "return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)",
         "return prefix_ids(mixed(sequences.users), sequences.items, sequences.indptr)",
-        tests=("tests/models/test_dipsgnn.py::test_no_two_draws_of_a_users_noise_are_alike",),
+        tests=("tests/models/test_dipsgnn_streams.py::test_no_two_draws_of_a_users_noise_are_alike",),
     ),
     Mutation(
         "theorem-sigma",
@@ -216,7 +216,7 @@ MUTATIONS = (
         tests=(
             "tests/models/test_edgerand.py::test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for",
             "tests/models/test_edgerand.py::test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown",
-            "tests/models/test_dipsgnn.py::test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone",
+            "tests/models/test_dipsgnn_streams.py::test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone",
         ),
     ),
     Mutation(

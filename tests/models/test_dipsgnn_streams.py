@@ -1,0 +1,70 @@
+"""Which releases of DIPSGNN share noise: those of the same visits and users under the same key, and no others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.models.sessions.dipsgnn import DIPSGNN
+from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
+from tests.models.test_next_item_contract import learning, ragged
+from tests.models.test_sessions import OWNERS, PARTS
+
+
+def test_two_runs_draw_different_noise():
+    known = many()
+    first = trained("rigorous", of=known)
+    other = DIPSGNN(first.config).fit(known, rng=np.random.default_rng(1))
+    assert independent(*(torch.cat(noise_on(model, known.sequences)) for model in (first, other)))
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_noise_is_a_function_of_its_arguments(accounting):
+    """The same again whatever was asked, fitted or loaded in between, and whether the model trains or not."""
+    known = many()
+    model = trained(accounting, of=known)
+    noise = torch.cat(noise_on(model, known.sequences))
+    model.score_next(many(5).sequences)
+    model.score_again(known.sequences, np.arange(60))
+    model.network.train()
+    model.epochs_done = 7
+    assert torch.equal(torch.cat(noise_on(model, known.sequences)), noise)
+    with torch.no_grad():
+        model.network.items.weight[0, 0] += 1e-3  # other vectors, where not those of the start are aggregated
+    other = torch.cat(noise_on(model, known.sequences))
+    assert torch.equal(other, noise) if accounting == "cached" else independent(other, noise)
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_sequences_that_differ_share_the_noise_of_what_they_have_in_common_alone(accounting):
+    """The 10th of 20 items is another: what precedes it stays, and nothing can be told by subtracting the rest."""
+    rng = np.random.default_rng(3)
+    parts = [rng.permutation(20).tolist() for _ in range(60)]
+    others = [[*part[:9], 20, *part[10:]] for part in parts]
+    model = trained(accounting, of=learning(ragged(parts), 60, 21))
+    single, other = ([noise.reshape(60, -1, 8) for noise in noise_on(model, ragged(of))] for of in (parts, others))
+    for first, second in zip(single, other, strict=True):
+        # versions by node: the first of item p (nothing follows) at 2p, then that with a successor at 2p + 1
+        assert torch.allclose(first[:, :17], second[:, :17], atol=1e-5)
+        assert independent(first[:, 18:], second[:, 18:])
+    assert independent(single[0][:, 17], other[0][:, 17])  # what follows the 9th item
+
+
+def test_no_two_draws_of_a_users_noise_are_alike():
+    known = many()
+    model = trained("rigorous", of=known)
+    first, second = (model.score_again(known.sequences, np.full(60, draw)) for draw in (0, 1))
+    torch.testing.assert_close(first, model.score_next(known.sequences), rtol=0, atol=1e-5)
+    assert (first != second).all()
+
+
+def test_users_do_not_share_noise():
+    """The same sequence of two users, and the same features."""
+    known = learning(ragged(PARTS + PARTS, users=[*OWNERS, *range(10, 18)]), 18, 7)
+    known = replace(known, features=np.ones((18, 4), np.float32))
+    model = trained("rigorous", of=known)
+    first = torch.cat(noise_on(model, ragged(PARTS, users=OWNERS)))
+    other = torch.cat(noise_on(model, ragged(PARTS, users=list(range(10, 18)))))
+    assert independent(first, other)
+    assert (first != other).all()
