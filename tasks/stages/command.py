@@ -8,6 +8,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from tasks.stages.provenance import record
 def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
     """Run `main(name)` for `python -m tasks.stages.STAGE NAME`: errors become one line and exit code 1.
 
-    What is to be known of the run, and what `main` measured of it and returns, goes to data/provenance/.
+    What is to be known of the run, and what `main` measured of it and returns, goes to data/provenance/. A stage with
+    units has it recorded while no other process replaces its outputs.
 
     With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
 
     Args:
         units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`) or
-            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment).
+            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment); `main(name, record=...)`.
     """
     stage = Path(sys.argv[0]).stem
     parser = ArgumentParser(f"python -m tasks.stages.{stage}")
@@ -36,12 +38,13 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
         parser.add_argument("--force", action="store_true", default=os.environ.get("DPREC_FORCE") == "1")
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
-    started = time.time()
+    keep = partial(record, stage.replace("_", "-"), name, time.time())
     try:
         require_current(stage, name)
-        timings = main(name, **chosen)
-        if not chosen.get("unit"):
-            record(stage.replace("_", "-"), name, started, timings or {})
+        if units:
+            main(name, **chosen, record=keep)
+        else:
+            keep(main(name) or {})
     except KeyboardInterrupt:
         print(f"{stage} {name}: interrupted; run it again to go on where it stopped", file=sys.stderr)
         raise SystemExit(130) from None

@@ -7,7 +7,7 @@ stage puts the finished units together.
 
     python -m tasks.stages.STAGE NAME                 what DVC runs: every unit, then the outputs
     python -m tasks.stages.STAGE NAME --unit LABEL    this unit alone, and no outputs
-    python -m tasks.stages.STAGE NAME --force         finished units are worked on again, too
+    python -m tasks.stages.STAGE NAME --force         units that were finished before are worked on again, too
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -77,7 +77,7 @@ class Work(Generic[_Unit]):
 
     @property
     def lock(self) -> Path:
-        """Held by the process that puts the results together."""
+        """Held while results are put together, and while those of a unit are replaced."""
         return self.units[0].folder.parent.with_name(f".{text_digest(self.title)[:16]}.lock")
 
 
@@ -87,20 +87,28 @@ def folder_of(parent: Path, label: str, *decides: Any) -> Path:
 
 
 def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
-    """The `main` of a stage that has units: `main(name, unit=None, force=False)`, see `perform`."""
+    """The `main` of a stage that has units: `main(name, unit=None, force=False, record=None)`, see `perform`."""
 
-    def main(name: str, unit: str | None = None, force: bool = False) -> dict[str, Any]:
-        return perform(work(name), unit, force)
+    def main(
+        name: str, unit: str | None = None, force: bool = False, record: Callable[[dict[str, Any]], None] | None = None
+    ) -> dict[str, Any]:
+        return perform(work(name), unit, force, record)
 
     return main
 
 
-def perform(work: Work[Any], unit: str | None = None, force: bool = False) -> dict[str, Any]:
+def perform(
+    work: Work[Any],
+    unit: str | None = None,
+    force: bool = False,
+    record: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
     """Finish the units that are not, and assemble the stage's outputs.
 
     Args:
         unit: work on this one alone, and assemble nothing.
-        force: work on finished ones, too.
+        force: work on units, too, that were finished before.
+        record: keeps what is returned while nobody else replaces the outputs.
 
     Returns:
         What the epochs of every unit took, in seconds, for the stage's provenance.
@@ -112,42 +120,64 @@ def perform(work: Work[Any], unit: str | None = None, force: bool = False) -> di
     if not chosen:
         labels = ", ".join(candidate.label for candidate in work.units)
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
-    with Screen(work.title, len(chosen) * work.fits) as screen:
-        for patient in (False, True):  # what another process works on is waited for once nothing else is left
-            chosen = [
-                candidate for candidate in chosen if not _finish(candidate, work, screen, patient=patient, force=force)
-            ]
-    if unit is not None:
-        return {}
-    with FileLock(work.lock):
-        work.assemble()
-        if work.kept is not None:
-            for folder in work.kept.iterdir():
-                if folder not in {candidate.folder for candidate in work.units}:
-                    remove(folder)
-        measured = {candidate.label: seconds for candidate in work.units if (seconds := _seconds(candidate))}
-    return {"epoch_seconds": measured}
+    former = {candidate.label: _stamp(candidate) for candidate in chosen if force}
+    while True:
+        with Screen(work.title, len(chosen) * work.fits) as screen:
+            for patient in (False, True):  # what another process works on is waited for once nothing else is left
+                chosen = [left for left in chosen if not _finish(left, work, screen, former, patient=patient)]
+        if unit is not None:
+            return {}
+        with FileLock(work.lock):
+            chosen = [left for left in work.units if not os.path.lexists(left.done)]
+            if chosen:  # another process has set results aside meanwhile
+                continue
+            work.assemble()
+            if work.kept is not None:
+                for folder in work.kept.iterdir():
+                    if folder not in {candidate.folder for candidate in work.units}:
+                        remove(folder)
+            seconds = {candidate.label: _seconds(candidate) for candidate in work.units}
+            timings = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
+            if record is not None:
+                record(timings)
+            return timings
 
 
-def _finish(unit: Unit, work: Work[Any], screen: Screen, *, patient: bool, force: bool) -> bool:
-    """Whether the unit is finished; False: another process works on it."""
+def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any], *, patient: bool) -> bool:
+    """Whether the unit is finished; False: another process works on it.
+
+    former: units whose results are not believed while they have this stamp. Several processes that are forced to
+    work on all units share them, too.
+    """
     unit.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(unit.folder / "lock", timeout=-1 if patient else 0):
-            if not force and finished(unit):
+        with ExitStack() as held:
+            held.enter_context(FileLock(unit.folder / "lock", timeout=-1 if patient else 0))
+            forced = unit.label in former and former[unit.label] == _stamp(unit)
+            if not forced and finished(unit):
                 for _ in range(work.fits):
                     screen.skip()
                 return True
-            if force:
+            if forced:
                 remove(unit.progress)
             with atomic_write(unit.done) as place:
                 place.mkdir()
                 work.run(unit, place, screen)
                 seal(place, unit.folder.name)
+                held.enter_context(FileLock(work.lock))
             remove(unit.progress)
             return True
     except Timeout:
         return False
+
+
+def _stamp(unit: Unit) -> tuple[int, int] | None:
+    """What tells results from those that later replace them; None without any."""
+    try:
+        status = (unit.done / MANIFEST).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def finished(unit: Unit) -> bool:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,6 +251,22 @@ def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkey
     assert platform.node() not in record["processor"]
     assert datetime.fromisoformat(record["started"]).tzinfo is not None
     assert {"seconds", "peak_memory_mb", "cores", "packages"} < record.keys()
+
+
+def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters.write(parameters.read(), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "demo", "--force"])
+
+    def main(name: str, unit: str | None, force: bool, record: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        assert (name, unit, force) == ("demo", None, True)
+        record({"epoch_seconds": {"base": [0.5]}})
+        return {"epoch_seconds": {"base": [7.0]}}  # of another process, say
+
+    run_stage(main, units=True)
+    assert read_json(Path("data/provenance/train/demo.json"))["epoch_seconds"] == {"base": [0.5]}
 
 
 def test_without_a_name_a_stage_says_how_it_is_called(

@@ -7,8 +7,10 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -218,6 +220,71 @@ def test_outputs_are_put_together_by_one_process_at_a_time(tmp_path: Path) -> No
     command = [sys.executable, "-c", code, str(tmp_path)]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
+
+
+def test_processes_that_are_forced_share_the_units_too(tmp_path: Path) -> None:
+    """Three at once, none of which has finished a unit before all have begun: each unit is worked on once more."""
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\n"
+        "root, me = Path(sys.argv[1]), sys.argv[2]\n"
+        "def run(unit, place, screen):\n"
+        "    (root / f'begun-{me}').touch()\n"
+        "    while len(list(root.glob('begun-*'))) < 3:\n        time.sleep(0.01)\n"
+        "    with (root / 'calls').open('a') as file:\n        file.write(unit.label)\n"
+        "units = [runs.Unit(name, runs.folder_of(root / 'kept', name)) for name in 'abcdef']\n"
+        "runs.perform(runs.Work('shared', units, run, lambda: None), force=True)\n"
+    )
+    for unit in (Unit(name, runs.folder_of(tmp_path / "kept", name)) for name in "abcdef"):
+        unit.done.mkdir(parents=True)
+        runs.seal(unit.done, unit.folder.name)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(me)], stderr=subprocess.PIPE, text=True)
+        for me in range(3)
+    ]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 3
+    assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
+
+
+def test_results_stay_while_they_are_put_together_and_recorded(tmp_path: Path) -> None:
+    """Another process that is forced to work on a unit meanwhile replaces its results afterwards."""
+    unit, worked = Unit("a", runs.folder_of(tmp_path / "kept", "a")), threading.Event()
+
+    def run(_: Unit, place: Path, __: object) -> None:
+        (place / "value").write_text(threading.current_thread().name)
+
+    def last(_: Unit, place: Path, screen: object) -> None:
+        run(unit, place, screen)
+        worked.set()
+
+    other = threading.Thread(
+        name="other", target=runs.perform, args=(Work("shared", [unit], last, lambda: None), "a", True)
+    )
+
+    def assemble() -> None:
+        other.start()
+        worked.wait()
+        stays()
+
+    def stays() -> None:
+        time.sleep(0.2)
+        assert (unit.done / "value").read_text() == threading.main_thread().name
+
+    runs.perform(Work("shared", [unit], run, assemble), record=lambda _: stays())
+    other.join()
+    assert (unit.done / "value").read_text() == "other"
+
+
+def test_units_that_were_set_aside_meanwhile_are_worked_on_again(counted: Counted) -> None:
+    """Another process that finds results damaged may be killed before it has others."""
+    work = counted.work
+
+    def run(unit: Unit, place: Path, screen: object) -> None:
+        counted._run(unit, place, screen)
+        if counted.calls == ["a", "b"]:
+            done(counted, "a").rename(counted.root / "set-aside")
+
+    runs.perform(replace(work, run=run))
+    assert (counted.calls, counted.assembled) == (["a", "b", "c", "a"], 1)
 
 
 def state_of(folder: Path) -> str | None:
