@@ -1,4 +1,4 @@
-"""A toy data set, paper, suite, model and attacker take the files that CONTRIBUTING.md lists, and then run to a report.
+"""Toys of all that can be added take the files that CONTRIBUTING.md lists, and then run to a report.
 
 Each is added to a copy of the source tree: the modules of tests/additions/ and the lines below. What each touches is
 compared with its row of "What there is to write". Then the pipeline runs in the copy, from download to report, and so
@@ -44,9 +44,9 @@ class Addition:
     lines: dict[str, list[tuple[str, str]]]
 
 
-def entry(table: str, value: str) -> tuple[str, str]:
+def entry(table: str, value: str, name: str = "toy") -> tuple[str, str]:
     """A line of a registry."""
-    return f"{table} = {{", f'    "toy": "{value}",'
+    return f"{table} = {{", f'    "{name}": "{value}",'
 
 
 ADDITIONS = {
@@ -78,12 +78,25 @@ ADDITIONS = {
     ),
     "a suite": Addition(("suites/toy",), {}),
     "a model": Addition(
-        ("tasks/models/ranking/toy.py",),
+        ("tasks/models/ranking/toy.py", "tasks/models/ranking/noisy_toy.py"),
         {
-            "tasks/models/__init__.py": [entry("MODELS", "tasks.models.ranking.toy:Toy")],
-            "suites/toy/params.yaml": [("experiments:", "  toy-toy: {model: toy}")],
-            "tests/models/test_contract.py": [("CONFIGS = {", '    "toy": {},')],
+            "tasks/models/__init__.py": [
+                entry("MODELS", "tasks.models.ranking.toy:Toy"),
+                entry("MODELS", "tasks.models.ranking.noisy_toy:NoisyToy", "noisy-toy"),
+            ],
+            "suites/toy/params.yaml": [
+                ("experiments:", "  toy-toy: {model: toy}"),
+                ("experiments:", "  toy-noisy-toy: {model: noisy-toy, config: {epsilon: 2.0}}"),
+            ],
+            "tests/models/test_contract.py": [
+                ("CONFIGS = {", '    "toy": {},'),
+                ("CONFIGS = {", '    "noisy-toy": {"epsilon": 1000.0},'),
+            ],
         },
+    ),
+    "an audit of a private model": Addition(
+        ("tasks/audits/toy.py",),
+        {"tasks/audits/__init__.py": [entry("AUDITS: dict[str, str]", "tasks.audits.toy:cells", "noisy-toy")]},
     ),
     "an attacker": Addition(
         ("tasks/attacks/toy.py",),
@@ -121,7 +134,8 @@ Path("data/as-if-real.html").write_text(render(results, of_paper, published_clai
 """Every stage of the suite, and its page as it were if the data were real: a paper stands beside no synthetic ones."""
 CONTRACTS = """
 import sys, pytest
-files = "models/test_contract", "attacks/test_attribute", "reporting/test_published", "stages/test_data"
+files = "models/test_contract", "attacks/test_attribute", "audits/test_audits", "stages/test_data"
+files = *files, "reporting/test_published"
 which = "toy or registered_model or test_published or every_source"
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", which, *(f"tests/{file}.py" for file in files)]))
 """
@@ -213,6 +227,8 @@ def test_all_of_it_runs_from_download_to_report(tree: Path, touched: dict[str, s
     results = pl.read_parquet(tree / "data/results/toy/metrics.parquet").filter(experiment="toy-toy", k=5)
     shows_model_and_attacker(page, real, results)
     shows_paper(page, real)
+    ledger = pl.read_csv(tree / "data/results/toy/ledger.csv").filter(experiment="toy-noisy-toy")
+    assert ledger.select("accounted_epsilon", "verdict").unique().rows() == [(2.0, "consistent")]
 
 
 def no_other_stage_moved(tree: Path) -> None:

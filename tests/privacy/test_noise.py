@@ -38,7 +38,7 @@ SECRET = re.compile(r"\b(noise_rng|noise_stream|noise\.stream|noise\.generator)\
 ALLOWED = {
     # the doors, and what they open onto
     "tasks/privacy/noise.py: rng.*",
-    "tasks/privacy/keyed.py: np.random.Generator(np.random.Philox(key=(secret, int(one)))).standard_normal",
+    "tasks/privacy/keyed.py: np.random.Generator(np.random.Philox(key=(secret, int(stream)))).standard_normal",
     "tasks/models/draws.py: rng.standard_normal",
     # initial values of parts that know no budget
     "tasks/models/alignment/adversarial.py: rng.standard_normal",
