@@ -131,6 +131,31 @@ class EpochModel(Model):
         return loss.item()
 
 
+class DerivedModel(EpochModel):
+    """A model that scores by tensors that follow from its weights: they are kept until the weights change."""
+
+    _derived: dict[str, Tensor] | None = None
+
+    @abstractmethod
+    def derived(self) -> dict[str, Tensor]:
+        """What scoring needs, see `Model.released`; called without gradients."""
+
+    def weights_changed(self) -> None:
+        """See `EpochModel.weights_changed`."""
+        self._derived = None
+
+    def released(self) -> dict[str, Tensor]:
+        """See `Model.released`."""
+        if self._derived is None:
+            with torch.no_grad():
+                self._derived = self.derived()
+        return self._derived
+
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        """See `Model.restore_released`."""
+        self._derived = tensors
+
+
 class PairwiseModel(EpochModel, Recommender):
     """A model trained by epochs of (user, item, negative item) triples: one per training interaction."""
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
 from tasks.models.draws import normal
-from tasks.models.training import EpochConfig, EpochModel
+from tasks.models.training import DerivedModel, EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
@@ -135,7 +135,7 @@ class DPAENetwork(nn.Module):
         return Gradients(-(rows * log_shares).sum(1), inputs, hidden, errors, hidden_errors)
 
 
-class DPAE(EpochModel, Recommender):
+class DPAE(DerivedModel, Recommender):
     """Autoencoder recommender with user-level differential privacy."""
 
     Config: ClassVar[type[EpochConfig]] = DPAEConfig
@@ -196,30 +196,18 @@ class DPAE(EpochModel, Recommender):
             gradients = self.network.gradients(rows)
             return gradients.scaled(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
 
-    def weights_changed(self) -> None:
-        """Codes are derived from the weights: drop them."""
-        self._scoring: dict[str, Tensor] | None = None
-
-    def released(self) -> dict[str, Tensor]:
+    def derived(self) -> dict[str, Tensor]:
         """What scoring needs: the decoder, which may be published, and `codes`, (n_users, d), one for each user's eyes.
 
         A code is computed from the user's own row and is not private towards whoever sees it.
         """
-        if self._scoring is None:
-            network = self.network
-            with torch.no_grad():
-                pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
-                codes = torch.cat([network.encode(self.rows(users))[1] for users in pieces])
-            self._scoring = {
-                "codes": codes,
-                "items": network.items.detach().clone(),
-                "biases": network.biases.detach().clone(),
-            }
-        return self._scoring
-
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
-        self._scoring = tensors
+        network = self.network
+        pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
+        return {
+            "codes": torch.cat([network.encode(self.rows(users))[1] for users in pieces]),
+            "items": network.items.detach().clone(),
+            "biases": network.biases.detach().clone(),
+        }
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`: the logits."""

@@ -19,7 +19,7 @@ from torch.nn.functional import embedding
 from tasks.errors import ConfigurationError
 from tasks.models.base import Recommender
 from tasks.models.sampling import NegativeSampler
-from tasks.models.training import EpochConfig, EpochModel
+from tasks.models.training import DerivedModel, EpochConfig
 from tasks.training_data import TrainingData
 
 
@@ -95,7 +95,7 @@ def violations(positives: Tensor, trials: Tensor, n_items: int) -> Violations:
     return Violations(rows, first, ranks.float().log())
 
 
-class LightFM(EpochModel, Recommender):
+class LightFM(DerivedModel, Recommender):
     """Scores s_uv = p_u·q_v + b_v; loss log(rank) · (1 - s_uv + s_uv') for the first v' of several that violates."""
 
     Config: ClassVar[type[EpochConfig]] = LightFMConfig
@@ -176,25 +176,14 @@ class LightFM(EpochModel, Recommender):
         """See `Model.reads_features`."""
         return self.config.metadata
 
-    def weights_changed(self) -> None:
-        """Users' sums are derived from the weights: drop them."""
-        self._scoring: dict[str, Tensor] | None = None
-
     def diagnostics(self) -> dict[str, float]:
         """Share of the positives for which a violating negative was found."""
         return {"violated": self._updated}
 
-    def released(self) -> dict[str, Tensor]:
+    def derived(self) -> dict[str, Tensor]:
         """What scoring needs: users' sums (n_users, d), items (n_items, d + 1)."""
-        if self._scoring is None:
-            with torch.no_grad():
-                users = self.network.user_vectors(torch.arange(self._data.n_users))
-            self._scoring = {"users": users, "items": self.network.items.detach().clone()}
-        return self._scoring
-
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
-        self._scoring = tensors
+        users = self.network.user_vectors(torch.arange(self._data.n_users))
+        return {"users": users, "items": self.network.items.detach().clone()}
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`: one matrix product."""

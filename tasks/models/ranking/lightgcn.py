@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from tasks.graph import ops
-from tasks.models.training import EpochConfig, PairwiseModel
+from tasks.models.training import DerivedModel, EpochConfig, PairwiseModel
 from tasks.training_data import TrainingData
 
 
@@ -60,7 +60,7 @@ class Propagation(nn.Module):
         return total / (self.layers + 1)
 
 
-class LightGCN(PairwiseModel):
+class LightGCN(DerivedModel, PairwiseModel):
     """Inner products of vectors that were averaged over neighbourhoods; loss −log σ(s_uv − s_uv') (Eq. 15)."""
 
     Config: ClassVar[type[EpochConfig]] = LightGCNConfig
@@ -70,7 +70,7 @@ class LightGCN(PairwiseModel):
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Vectors N(0, init_std²); see `EpochModel.build`."""
         self._n_users = data.n_users
-        self._final: dict[str, Tensor] | None = None
+        self.weights_changed()
         block = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items, loops=False).all()
         scales = block.indptr.diff().clamp(min=1).rsqrt()  # a node without edges has no edge to be scaled
         weights = scales[block.centres] * scales[block.sources]
@@ -87,21 +87,10 @@ class LightGCN(PairwiseModel):
             loss = loss + self.config.row_regularization / 2 * squares
         return loss
 
-    def weights_changed(self) -> None:
-        """Propagated vectors are derived from the weights: drop them."""
-        self._final = None
-
-    def released(self) -> dict[str, Tensor]:
+    def derived(self) -> dict[str, Tensor]:
         """What scoring needs: the propagated vectors of users and of items."""
-        if self._final is None:
-            with torch.no_grad():
-                final = self.network()
-            self._final = {"users": final[: self._n_users], "items": final[self._n_users :]}
-        return self._final
-
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
-        self._final = tensors
+        final = self.network()
+        return {"users": final[: self._n_users], "items": final[self._n_users :]}
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`: one matrix product."""

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
-from tasks.models.training import EpochConfig, EpochModel
+from tasks.models.training import DerivedModel, EpochConfig
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise_ledger import entries, planned
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -71,7 +71,7 @@ class UserNetwork(nn.Module, ABC):
         return []
 
 
-class UserModel(EpochModel, Recommender):
+class UserModel(DerivedModel, Recommender):
     """A recommender trained by steps on users' rows."""
 
     Config: ClassVar[type[EpochConfig]] = UserConfig
@@ -217,31 +217,17 @@ class UserModel(EpochModel, Recommender):
             raise ConfigurationError(f"budgets: {error}") from error
         return budgets
 
-    def weights_changed(self) -> None:
-        """Codes are derived from the weights: drop them."""
-        self._scoring: dict[str, Tensor] | None = None
-
-    def released(self) -> dict[str, Tensor]:
+    def derived(self) -> dict[str, Tensor]:
         """What scoring needs: the last layer, which may be published, and `codes`, (n_users, width).
 
         A code is computed from the user's own row and is not private towards whoever sees it.
         """
-        if self._scoring is None:
-            network = self.network
-            with torch.no_grad():
-                pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
-                codes = [network.codes(self.rows(users), torch.from_numpy(users), None)[0] for users in pieces]
-            self._scoring = {
-                "codes": torch.cat(codes),
-                "items": network.items.weight.detach().clone(memory_format=CONTIGUOUS),
-            }
-            if network.items.bias is not None:
-                self._scoring["biases"] = network.items.bias.detach().clone()
-        return self._scoring
-
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
-        self._scoring = tensors
+        network = self.network
+        pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
+        codes = [network.codes(self.rows(users), torch.from_numpy(users), None)[0] for users in pieces]
+        items = network.items.weight.detach().clone(memory_format=CONTIGUOUS)
+        biases = {} if network.items.bias is None else {"biases": network.items.bias.detach().clone()}
+        return {"codes": torch.cat(codes), "items": items, **biases}
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`: the reconstruction before any softmax."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from tasks.graph import ops
-from tasks.models.training import EpochConfig, PairwiseModel, draw_weights
+from tasks.models.training import DerivedModel, EpochConfig, PairwiseModel, draw_weights
 from tasks.training_data import TrainingData
 
 PIECE = 2**19  # numbers at a time when all items are scored: 2 MB of float32
@@ -68,7 +68,7 @@ class GCNNetwork(nn.Module):
         return torch.relu(self.aggregate(ops.weighted_sum(block, attention, messages)))
 
 
-class GCN(PairwiseModel):
+class GCN(DerivedModel, PairwiseModel):
     """Graph recommender trained on the pairwise ranking loss (Eq. 11)."""
 
     Config: ClassVar[type[EpochConfig]] = GCNConfig
@@ -107,27 +107,15 @@ class GCN(PairwiseModel):
         """Mean of −log σ(hᵀ(q_uv − q_uv')) over the batch; difference: (batch, d)."""
         return softplus(-self.network.project(difference)).mean()
 
-    def weights_changed(self) -> None:
-        """Scores are derived from the weights: drop them."""
-        self._scoring: dict[str, Tensor] | None = None
-
-    def released(self) -> dict[str, Tensor]:
+    def derived(self) -> dict[str, Tensor]:
         """What scoring needs: W3a z*_u for users, W3b z*_v + b3 for items, and h."""
-        if self._scoring is None:
-            network = self.network
-            with torch.no_grad():
-                centres = torch.arange(network.n_users + len(network.embed_items))
-                nodes = network(self._neighbourhoods.all(), centres)
-                self._scoring = {
-                    "users": network.pair_user(nodes[: network.n_users]),
-                    "items": network.pair_item(nodes[network.n_users :]),
-                    "project": network.project.weight[0].clone(),
-                }
-        return self._scoring
-
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
-        self._scoring = tensors
+        network = self.network
+        nodes = network(self._neighbourhoods.all(), torch.arange(network.n_users + len(network.embed_items)))
+        return {
+            "users": network.pair_user(nodes[: network.n_users]),
+            "items": network.pair_item(nodes[network.n_users :]),
+            "project": network.project.weight[0].clone(),
+        }
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`; a few users at a time, so that their (users, n_items, d) stay in the cache."""
