@@ -228,7 +228,7 @@ def test_all_of_it_runs_from_download_to_report(tree: Path, touched: dict[str, s
     shows_model_and_attacker(page, real, results)
     shows_paper(page, real)
     ledger = pl.read_csv(tree / "data/results/toy/ledger.csv").filter(experiment="toy-noisy-toy")
-    assert ledger.select("accounted_epsilon", "verdict").unique().rows() == [(2.0, "consistent")]
+    assert ledger.select("accounted_epsilon", "verdict").unique().rows() == [("2.000000", "consistent")]
 
 
 def no_other_stage_moved(tree: Path) -> None:

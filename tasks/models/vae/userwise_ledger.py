@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -63,56 +64,55 @@ def entries(
         reason = "An infinite budget trains without noise."
     elif config.privacy == "dpsgd-optimal-clip":
         reason = CHOSEN
-    gaps = [*(PUBLISHED if config.accounting == "published" else ()), *BY_EPOCHS, OWN_LIST, FLOATS]
     epsilon = spent.epsilon
     if metadata == "shared":
         epsilon, reason = None, f"{reason} {SHARED}".strip()
-    gaps += large_delta(config.delta, private.n_users)
-    if isinstance(private, Rigorous):
-        gaps.append(PLACE)
-        left_out = int((private.shares == 0).sum())
-        if (private.shares < 1).any():
-            gaps.append(
-                f"Budgets ε_k are rounded down to {LEVELS} equal steps of ε_max and taken as public; the accounted ε "
-                f"is of the largest. {left_out} users below the first step train nothing."
-            )
-    else:
-        gaps.append(
-            "Users are dealt out into batches, so an absent user is one whose place in the batches is kept. "
-            "Budgets ε_k are taken as public."
-        )
-    if config.budgets == "uniform":
-        gaps.append(f"ε_k is uniform in (0, {config.epsilon_max:g}]: the mean claim is {float(budgets.mean()):.2g}.")
-    common = {
-        "accounting": config.accounting,
-        "claimed_epsilon": config.epsilon_max if noisy else None,
-        "claimed_delta": config.delta,
-        "accounted_delta": config.delta,
-        "accounted_epsilon": epsilon,
-        "given": GIVEN_EPOCH,
-        "reason": reason,
-    }
     data = "interactions" if metadata == "nothing" else "interactions and metadata"
     if isinstance(private, Rigorous):
         neighbouring, mechanism = f"all training {data} of one user added or removed", "user-level DP-SGD"
     else:
         neighbouring = f"all training {data} of one user taken out, the place in the batches kept"
         mechanism = "user-level SGD with noise of each user's budget"
-    ledger = [
-        LedgerEntry.model_validate(
-            common
-            | {"protects": "interaction", "neighbouring": neighbouring, "mechanism": mechanism}
-            | {"gaps": tuple(gaps), "events": events}
-        )
-    ]
-    if metadata != "nothing":
-        mechanism = "within the users' gradients" if metadata == "local" else "Gaussian noise on every user's prior"
-        ledger.append(
-            LedgerEntry.model_validate(
-                common | {"protects": "feature", "neighbouring": neighbouring, "mechanism": mechanism, "events": events}
+    interactions = LedgerEntry(
+        protects="interaction",
+        neighbouring=neighbouring,
+        mechanism=mechanism,
+        accounting=config.accounting,
+        claimed_epsilon=config.epsilon_max if noisy else None,
+        claimed_delta=config.delta,
+        accounted_epsilon=epsilon,
+        accounted_delta=config.delta,
+        given=GIVEN_EPOCH,
+        reason=reason,
+        gaps=tuple(_gaps(config, private, budgets)),
+        events=events,
+    )
+    if metadata == "nothing":
+        return [interactions]
+    mechanism = "within the users' gradients" if metadata == "local" else "Gaussian noise on every user's prior"
+    changes = {"protects": "feature", "mechanism": mechanism, "gaps": ()}
+    return [interactions, interactions.model_copy(update=changes)]
+
+
+def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[str]:
+    """What the guarantee does not say of the run."""
+    assert config.delta is not None
+    yield from PUBLISHED if config.accounting == "published" else ()
+    yield from (*BY_EPOCHS, OWN_LIST, FLOATS, *large_delta(config.delta, private.n_users))
+    if isinstance(private, Rigorous):
+        yield PLACE
+        if (private.shares < 1).any():
+            yield (
+                f"Budgets ε_k are rounded down to {LEVELS} equal steps of ε_max and taken as public; the accounted ε "
+                f"is of the largest. {int((private.shares == 0).sum())} users below the first step train nothing."
             )
+    else:
+        yield (
+            "Users are dealt out into batches, so an absent user is one whose place in the batches is kept. "
+            "Budgets ε_k are taken as public."
         )
-    return ledger
+    if config.budgets == "uniform":
+        yield f"ε_k is uniform in (0, {config.epsilon_max:g}]: the mean claim is {float(budgets.mean()):.2g}."
 
 
 def _counts(config: UserConfig) -> tuple[Event, ...]:
