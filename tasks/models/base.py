@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
-from tasks.models.storage import load_tensors, save_tensors
+from tasks.errors import DataError
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.sequences import Sequences
@@ -148,17 +150,23 @@ class Model(ABC):
         return None
 
     def save(self, path: Path) -> None:
-        """Write the fitted model as safetensors (`path` is a file)."""
-        save_tensors(path, self.released(), self.config)
+        """Write the fitted model as safetensors (`path` is a file), the configuration as JSON in the header."""
+        tensors = {name: tensor.detach().contiguous() for name, tensor in self.released().items()}
+        save_file(tensors, path, metadata={"config": self.config.model_dump_json()})
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote; the loaded model scores exactly as the saved one.
+        """Read what `save` wrote, of which nothing is unpickled; the loaded model scores exactly as the saved one.
 
         Raises:
             DataError: the file is missing, damaged, or of another kind of model.
         """
-        tensors, config = load_tensors(path, cls.Config)
+        try:
+            with safe_open(path, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+                config = cls.Config.model_validate_json(file.metadata()["config"])
+        except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
+            raise DataError(f"{path}: not a saved model ({' '.join(str(error).split())}); train it again") from error
         model = cls(config)
         model.restore_released(tensors)
         return model
