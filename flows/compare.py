@@ -120,9 +120,9 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
         )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
-    shown = subprocess.run(
-        ["git", "show", f"{revision}:./{path.as_posix()}"], capture_output=True, text=True, check=False
-    )
+    # A revision that starts with a hyphen is none of git's options.
+    command = ["git", "show", "--end-of-options", f"{revision}:./{path.as_posix()}"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False)
     if shown.returncode != 0:
         last = (shown.stderr.strip().splitlines() or ["git show failed"])[-1]
         raise DataError(f"{path}: {revision} has no numbers to compare with ({last})")

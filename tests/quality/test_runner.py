@@ -26,6 +26,9 @@ RESULT = {
     "rows": list,
     "detail": str,
 }
+REPORT = Path(__file__).resolve().parents[2] / "tasks/reporting/templates/index.html.j2"
+POLICY = next(line for line in REPORT.read_text(encoding="utf-8").splitlines() if "Content-Security-Policy" in line)
+"""The line by which a report forbids itself scripts and all that would be loaded."""
 NASTY = "<script>alert('$x & y')</script>"
 
 
@@ -98,6 +101,7 @@ def test_the_docs_can_be_browsed_offline_and_show_data_as_text(tmp_path: Path) -
     for page in pages.values():
         assert "raw/tiny" in page
         assert not re.search(r"https?:|<script|<link|<img|@import|url\(", page)
+        assert page.index(POLICY) < page.index("<style>")
     assert "alert(" in pages["ratings.html"]
     assert "2 unexpected values found" in pages["ratings.html"]
 
