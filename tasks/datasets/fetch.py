@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
+import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import SEEK_END, BufferedWriter
 from pathlib import Path
 
-import httpx
 from pydantic import BaseModel, ConfigDict
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer
+from tasks.disk import rename
 from tasks.errors import ByHandError, DataError
-
-_BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again for
 
 
 class Options(BaseModel):
@@ -116,28 +110,19 @@ class Places:
     progress: bool = False
     """Show a bar on standard error."""
 
+    @property
+    def mirror_address(self) -> str | None:
+        """The mirror, where it is an http(s) address."""
+        return self.mirror if self.mirror and re.match("https?://", self.mirror, re.IGNORECASE) else None
 
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How long a download insists."""
-
-    attempts: int = 5
-    first_wait: float = 1.0
-    """Seconds before the second attempt; each further wait is twice as long."""
-    timeout: float = 30.0
-    """Seconds without an answer after which an attempt has failed."""
-
-
-class _TryAgain(Exception):
-    """The server gave an answer that another attempt may better."""
-
-
-class _RunningError(DataError):
-    """Another process is at the same download."""
+    @property
+    def mirror_folder(self) -> Path | None:
+        """The mirror, where it is a folder."""
+        return Path(self.mirror) if self.mirror and not self.mirror_address else None
 
 
 @contextmanager
-def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = RetryPolicy()) -> Iterator[Path]:
+def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = PATIENT) -> Iterator[Path]:
     """Yield a local path of `file`: the placed file if there is one, else the mirror's if one is set, else a download.
 
     A placed file and a mirror's are handed on unverified where a mirror may have packed them anew: verify what is
@@ -149,19 +134,19 @@ def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = 
         DataError: mirror, file or address not there; another size or checksum than published; too little disk
             space; the same download already running.
     """
-    mirror = places.mirror
     if (path := places.placed / file.name).is_file():
         if isinstance(file, FormFile):
             verify(path, file)
         yield path
         return
-    if mirror is not None and not mirror.startswith(("http://", "https://")):
-        yield _in_folder(Path(mirror), file, places.placed)
+    if places.mirror_folder is not None:
+        yield _in_folder(places.mirror_folder, file, places.placed)
         return
+    mirror = places.mirror_address
     if mirror is None and isinstance(file, FormFile):
         raise ByHandError(f"{file.name} has to be fetched by hand\n{file.instruction(places.placed)}")
     official = isinstance(file, RemoteFile) and mirror is None
-    address = f"{mirror.rstrip('/')}/{file.mirror_path}" if mirror else _address(file)
+    address = _below(mirror, file.mirror_path) if mirror else _address(file)
     places.downloads.mkdir(parents=True, exist_ok=True)
     # The address is part of the name: what one server sent is never continued with what another sends.
     name = f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{Path(file.name).name}"
@@ -170,9 +155,9 @@ def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = 
         otherwise = f"set DPREC_MIRROR to a mirror's folder or address, or place the file at {path}"
         partial = target.with_name(f"{target.name}.partial")
         size = file.size if official else None
-        transfer = _Transfer(address, partial, size, file.limit, otherwise)
+        transfer = Transfer(address, partial, size, file.limit, otherwise)
         transfer.run(progress=places.progress, retries=retries)
-        partial.replace(target)
+        rename(partial, target)
     try:
         if official:
             verify(target, file)
@@ -198,6 +183,12 @@ def copy(file: RemoteFile | FormFile, folder: Path, places: Places) -> Path:
 def _address(file: RemoteFile | FormFile) -> str:
     assert isinstance(file, RemoteFile)
     return file.address
+
+
+def _below(mirror: str, path: str) -> str:
+    """The address of a mirror's file; what its user appended to the mirror's address, such as a token, stays."""
+    base, mark, query = mirror.partition("?")
+    return f"{base.rstrip('/')}/{path}{mark}{query}"
 
 
 def verify(path: Path, file: RemoteFile | FormFile) -> None:
@@ -234,111 +225,9 @@ def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     if path.is_file():
         return path
     what = f"it holds no {file.mirror_path}" if mirror.is_dir() else "there is no such folder"
+    if re.match("[a-z0-9+.-]+:/", str(mirror), re.IGNORECASE):
+        raise DataError("DPREC_MIRROR: is neither a folder nor an http(s) address; correct DPREC_MIRROR or unset it")
     missing = f"DPREC_MIRROR={mirror}: {what} (looked for {path})"
     if isinstance(file, FormFile) and mirror.is_dir():
         raise ByHandError(f"{missing}\n{file.instruction(placed)}")
     raise DataError(f"{missing}; correct DPREC_MIRROR or unset it")
-
-
-@dataclass(frozen=True)
-class _Transfer:
-    """One file on its way from an address to `partial`."""
-
-    address: str
-    partial: Path
-    size: int | None
-    """Bytes, None where only the server knows."""
-    limit: int
-    otherwise: str
-    """What to do where the address cannot be reached."""
-
-    def run(self, *, progress: bool, retries: RetryPolicy) -> None:
-        """Fill `partial`, going on where it stops; it stays for the next run unless it can be of no use."""
-        attempts = Retrying(
-            stop=stop_after_attempt(retries.attempts),
-            wait=wait_exponential(multiplier=retries.first_wait, max=60),
-            retry=retry_if_exception_type((httpx.TransportError, _TryAgain)),
-            reraise=True,
-        )
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        try:
-            with (
-                self.partial.open("ab") as out,
-                httpx.Client(follow_redirects=True, timeout=retries.timeout) as client,
-                Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not progress) as bar,
-            ):
-                self._lock(out)
-                task = bar.add_task(self.address.rpartition("/")[2], total=self.size)
-                for attempt in attempts:
-                    with attempt:
-                        self._go_on(client, out, lambda done, total: bar.update(task, completed=done, total=total))
-        except _RunningError:
-            raise
-        except (httpx.TransportError, httpx.InvalidURL, httpx.TooManyRedirects, _TryAgain) as error:
-            why = f"{str(error) or type(error).__name__}; {self._keep()}"
-            raise DataError(f"{self.address}: not reachable ({why}); {self.otherwise}") from error
-        except (DataError, OSError) as error:
-            self.partial.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                folder = self.partial.parent
-                raise DataError(f"{folder}: no space left for {self.address}; free some and run it again") from error
-            raise
-
-    def _keep(self) -> str:
-        if kept := self.partial.stat().st_size:
-            return f"{kept:,} bytes are kept and the next run goes on from there"
-        self.partial.unlink()
-        return "nothing was received"
-
-    def _lock(self, out: BufferedWriter) -> None:
-        try:
-            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _RunningError(f"{self.address}: another run is downloading it; wait until that one is done") from None
-        out.seek(0, SEEK_END)
-
-    def _go_on(self, client: httpx.Client, out: BufferedWriter, show: Callable[[int, int | None], None]) -> None:
-        """One attempt at the rest of the file."""
-        start = out.tell()
-        if start == self.size:
-            return
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        with client.stream("GET", self.address, headers=headers) as response:
-            status = f"answered {response.status_code} {response.reason_phrase}"
-            content_range = response.headers.get("content-range", "")
-            if start and response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                if content_range == f"bytes */{start}":
-                    return
-                _empty(out)
-                raise _TryAgain(status)
-            if response.status_code in _BUSY:
-                raise _TryAgain(status)
-            if not response.is_success:
-                raise DataError(f"{self.address}: {status}; {self.otherwise}")
-            if start and not content_range.startswith(f"bytes {start}-"):
-                start = _empty(out)  # the server sends the whole file although asked for the rest
-            length = response.headers.get("content-length")
-            total = self.size if length is None else start + int(length)
-            self._require_space((total or self.limit) - start)
-            for chunk in response.iter_raw():
-                out.write(chunk)
-                show(out.tell(), total)
-                if out.tell() > self.limit:
-                    raise DataError(
-                        f"{self.address}: sends more than {self.limit:,} bytes, so it is not the published file; "
-                        f"{self.otherwise}"
-                    )
-        if self.size is not None and out.tell() < self.size:
-            raise _TryAgain(f"stopped after {out.tell():,} of {self.size:,} bytes")
-
-    def _require_space(self, need: int) -> None:
-        folder = self.partial.parent
-        if need > (free := shutil.disk_usage(folder).free):
-            raise DataError(
-                f"{folder}: {self.address} needs {need:,} more bytes, {free:,} are free; free some and run it again"
-            )
-
-
-def _empty(out: BufferedWriter) -> int:
-    out.truncate(0)
-    return out.seek(0)

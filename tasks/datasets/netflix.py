@@ -153,8 +153,8 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
 def _training_set(places: Places) -> list[Path]:
     """The files of the placed folder, or of the mirror's."""
     folders = [places.placed / TRAINING_SET.name]
-    if places.mirror is not None and not places.mirror.startswith(("http://", "https://")):
-        folders.append(Path(places.mirror) / TRAINING_SET.mirror_path)
+    if places.mirror_folder is not None:
+        folders.append(places.mirror_folder / TRAINING_SET.mirror_path)
     for folder in folders:
         if files := sorted(folder.glob("mv_*.txt")):
             return files

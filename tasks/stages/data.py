@@ -70,10 +70,10 @@ def _state(source: Source, names: Sequence[str], where: Places) -> str:
         return "yours"
     if all((where.placed / file.name).is_file() for file in source.files):
         return "placed"
-    mirror = where.mirror
-    if mirror and mirror.startswith(("http://", "https://")):
+    if where.mirror_address:
         return "in the mirror, perhaps"
-    if mirror and all((Path(mirror) / file.mirror_path).is_file() for file in source.files):
+    folder = where.mirror_folder
+    if folder and all((folder / file.mirror_path).is_file() for file in source.files):
         return "in the mirror"
     return "needs a form" if any(isinstance(file, FormFile) for file in source.files) else "downloadable"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from socket import create_server
+from threading import Event, Thread
 from typing import ClassVar
 
 
@@ -19,10 +20,14 @@ class Handler(BaseHTTPRequestHandler):
     content: ClassVar[bytes]
     faults: ClassVar[list[int | str]]
     ranges: ClassVar[list[str | None]]
+    paths: ClassVar[list[str]]
+    authorizations: ClassVar[list[str | None]]
 
     def do_GET(self) -> None:
         asked = self.headers.get("Range")
         self.ranges.append(asked)
+        self.paths.append(self.path)
+        self.authorizations.append(self.headers.get("Authorization"))
         fault = self.faults.pop(0) if self.faults else None
         if isinstance(fault, int) and fault >= 400:
             self.send_error(fault)
@@ -49,8 +54,12 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve(content: bytes, *faults: int | str) -> Iterator[tuple[str, type[Handler]]]:
-    """Yield the server's address and the handler, whose `ranges` tell what was asked for."""
-    handler = type("Once", (Handler,), {"content": content, "faults": list(faults), "ranges": []})
+    """Yield the server's address and the handler, whose lists tell what was asked for."""
+    handler = type(
+        "Once",
+        (Handler,),
+        {"content": content, "faults": list(faults), "ranges": [], "paths": [], "authorizations": []},
+    )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -60,3 +69,31 @@ def serve(content: bytes, *faults: int | str) -> Iterator[tuple[str, type[Handle
         server.shutdown()
         server.server_close()
         thread.join(timeout=5)
+
+
+@contextmanager
+def trickle(slow: str) -> Iterator[str]:
+    """Yield the address of a server that sends a byte every hundredth of a second, of headers or of a body."""
+    length = "" if slow == "unknown length" else "Content-Length: 300000\r\n"
+    at_once = b"" if slow == "headers" else f"HTTP/1.1 200 OK\r\n{length}\r\n".encode()
+    slowly = b"HTTP/1.1 200 OK\r\nX: " + 9999 * b"x" if slow == "headers" else 300_000 * b"x"
+    over = Event()
+
+    def answer() -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(at_once)
+            for byte in slowly:
+                if over.wait(0.01):
+                    return
+                connection.sendall(bytes([byte]))
+
+    with create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=answer, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            thread.join(timeout=5)

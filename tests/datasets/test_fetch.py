@@ -10,10 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tasks.datasets import fetch
-from tasks.datasets.fetch import FormFile, Places, RemoteFile, RetryPolicy, fetched
+from tasks.datasets import transfer
+from tasks.datasets.fetch import FormFile, Places, RemoteFile, fetched
+from tasks.datasets.transfer import RetryPolicy
 from tasks.errors import ByHandError, DataError
-from tests.datasets.server import serve
+from tests.datasets.server import serve, trickle
 
 CONTENT = random.Random(0).randbytes(300_000)
 QUICK = RetryPolicy(attempts=4, first_wait=0.001, timeout=5)
@@ -167,7 +168,7 @@ def test_a_mirror_that_is_not_there_says_what_was_looked_for(tmp_path: Path) -> 
 
 def test_too_little_space_is_said_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=10)
-    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda _: full)
+    monkeypatch.setattr(transfer.shutil, "disk_usage", lambda _: full)
     with serve(CONTENT) as (server, _):
         refused(published(server), tmp_path, "needs 300,000 more bytes, 10 are free")
     assert left(tmp_path) == []
@@ -177,7 +178,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_nothing(tmp_path: Path, monkeypat
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(fetch._Transfer, "_require_space", lambda *_: None)
+    monkeypatch.setattr(transfer.Transfer, "_require_space", lambda *_: None)
     monkeypatch.setattr(httpx.Response, "iter_raw", full)
     with serve(CONTENT) as (server, _):
         refused(published(server), tmp_path, "no space left for .*set.zip; free some")
@@ -185,18 +186,68 @@ def test_a_disk_that_fills_up_meanwhile_leaves_nothing(tmp_path: Path, monkeypat
 
 
 def test_a_download_that_is_already_running_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = fetch._Transfer._lock
+    original = transfer.Transfer._lock
 
-    def locked_by_another(transfer: fetch._Transfer, out: BufferedWriter) -> None:
-        with transfer.partial.open("ab") as other:
+    def locked_by_another(running: transfer.Transfer, out: BufferedWriter) -> None:
+        with running.partial.open("ab") as other:
             fcntl.flock(other, fcntl.LOCK_EX)
-            original(transfer, out)
+            original(running, out)
 
-    monkeypatch.setattr(fetch._Transfer, "_lock", locked_by_another)
+    monkeypatch.setattr(transfer.Transfer, "_lock", locked_by_another)
     with serve(CONTENT) as (server, handler):
         refused(published(server), tmp_path, "another run is downloading it")
     assert handler.ranges == []
     assert len(left(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("slow", ["body", "headers", "unknown length"])
+def test_a_server_that_sends_a_byte_at_a_time_is_left_after_a_while(tmp_path: Path, slow: str) -> None:
+    """Each byte arrives in time, and so httpx's own timeout never ends it."""
+    hasty = replace(QUICK, window=0.3)
+    with trickle(slow) as server, pytest.raises(DataError, match=r"too slow \(\d+ bytes in 0.3 s; ") as caught:  # noqa: SIM117
+        with fetched(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), hasty):
+            pass
+    assert "\n" not in str(caught.value)
+    assert ("kept" in str(caught.value)) == (slow != "headers")
+
+
+def test_a_download_ends_when_it_takes_longer_than_it_may(tmp_path: Path) -> None:
+    short = replace(QUICK, window=0.1, longest=0.25, slowest=0)
+    with trickle("body") as server, pytest.raises(DataError, match=r"it takes longer than 0.25 s"):  # noqa: SIM117
+        with fetched(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), short):
+            pass
+
+
+SECRETS = ("maria", "hunter2", "t0ken", "fr4gment")
+
+
+def test_what_is_secret_in_a_mirrors_address_is_sent_and_never_shown(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    file = published("http://127.0.0.1:9")
+    messages = []
+    with serve(CONTENT, 0, 404, *[503] * QUICK.attempts) as (server, handler):
+        mirror = server.replace("//", "//maria:hunter2@") + "/base/?key=t0ken#fr4gment"
+        for _ in range(2):
+            with pytest.raises(DataError) as caught:
+                get(file, tmp_path, mirror)
+            messages.append(str(caught.value))
+        assert get(file, tmp_path, mirror) == CONTENT
+    assert set(handler.paths) == {"/base/set/set.zip?key=t0ken"}
+    assert set(handler.authorizations) == {"Basic bWFyaWE6aHVudGVyMg=="}
+    assert all(f"{server}/base/set/set.zip: " in message for message in messages)
+    for wrong in (
+        "http://maria:hunter2/@host/",
+        "HTTPS://maria:hunter2@[::/x",
+        "ftp://maria:hunter2@host/t0ken",
+        mirror,
+    ):
+        with pytest.raises(DataError) as caught:
+            get(file, tmp_path, wrong)
+        messages.append(str(caught.value))
+    said = "".join((*messages, *capfd.readouterr(), caplog.text))
+    assert not [secret for secret in SECRETS if secret in said]
 
 
 FORM = FormFile(

@@ -1,0 +1,245 @@
+"""One file on its way from an http(s) address: it goes on where it stopped, and ends where that is of no use."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import SEEK_END, BufferedWriter
+from pathlib import Path
+from typing import Any
+
+import httpx
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+from tasks.errors import DataError
+
+_BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again for
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How long a download insists."""
+
+    attempts: int = 5
+    first_wait: float = 1.0
+    """Seconds before the second attempt; each further wait is twice as long."""
+    timeout: float = 30.0
+    """Seconds without an answer after which an attempt has failed."""
+    slowest: float = 1000.0
+    """Bytes per second, on average over `window`, below which a download ends."""
+    window: float = 60.0
+    """Seconds."""
+    longest: float = 24 * 3600.0
+    """Seconds after which an attempt ends, however fast it is."""
+
+
+PATIENT = RetryPolicy()
+
+
+class _TooSlow(Exception):
+    """The server sends so little, or for so long, that waiting is of no use."""
+
+
+class _TryAgain(Exception):
+    """The server gave an answer that another attempt may better."""
+
+
+class _RunningError(DataError):
+    """Another process is at the same download."""
+
+
+def shown(address: str) -> str:
+    """An address as messages have it: without name, password, query and fragment, which may be secret."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:  # the reason quotes it
+        return "the mirror's address"
+    return f"{url.scheme}://{url.netloc.decode()}{url.path}"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One file on its way from an address to `partial`."""
+
+    address: str
+    """With what must not be shown."""
+    partial: Path
+    size: int | None
+    """Bytes, None where only the server knows."""
+    limit: int
+    otherwise: str
+    """What to do where the address cannot be reached."""
+
+    @property
+    def shown(self) -> str:
+        """The address without what must not be shown."""
+        return shown(self.address)
+
+    def run(self, *, progress: bool, retries: RetryPolicy) -> None:
+        """Fill `partial`, going on where it stops; it stays for the next run unless it can be of no use."""
+        attempts = Retrying(
+            stop=stop_after_attempt(retries.attempts),
+            wait=wait_exponential(multiplier=retries.first_wait, max=60),
+            retry=retry_if_exception_type((httpx.TransportError, _TryAgain)),
+            reraise=True,
+        )
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every address as it is
+        single = httpx.Limits(max_keepalive_connections=0)  # one connection per attempt, which its watch can end
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        try:
+            with (
+                self.partial.open("ab") as out,
+                httpx.Client(follow_redirects=True, timeout=retries.timeout, limits=single) as client,
+                Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not progress) as bar,
+            ):
+                self._lock(out)
+                task = bar.add_task(self.shown.rpartition("/")[2], total=self.size)
+                for attempt in attempts:
+                    with attempt, _watched(retries) as watch:
+                        self._go_on(
+                            client, out, watch, lambda done, total: bar.update(task, completed=done, total=total)
+                        )
+        except _RunningError:
+            raise
+        except httpx.InvalidURL:
+            self.partial.unlink(missing_ok=True)
+            raise DataError(f"{self.shown} is none; {self.otherwise}") from None
+        except _TooSlow as error:
+            raise DataError(f"{self.shown}: too slow ({error}; {self._keep()}); {self.otherwise}") from error
+        except (httpx.TransportError, httpx.TooManyRedirects, _TryAgain) as error:
+            why = f"{str(error) or type(error).__name__}; {self._keep()}"
+            raise DataError(f"{self.shown}: not reachable ({why}); {self.otherwise}") from error
+        except (DataError, OSError) as error:
+            self.partial.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                folder = self.partial.parent
+                raise DataError(f"{folder}: no space left for {self.shown}; free some and run it again") from error
+            raise
+
+    def _keep(self) -> str:
+        if kept := self.partial.stat().st_size:
+            return f"{kept:,} bytes are kept and the next run goes on from there"
+        self.partial.unlink()
+        return "nothing was received"
+
+    def _lock(self, out: BufferedWriter) -> None:
+        try:
+            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _RunningError(f"{self.shown}: another run is downloading it; wait until that one is done") from None
+        out.seek(0, SEEK_END)
+
+    def _go_on(
+        self, client: httpx.Client, out: BufferedWriter, watch: _Watch, show: Callable[[int, int | None], None]
+    ) -> None:
+        """One attempt at the rest of the file."""
+        start = out.tell()
+        if start == self.size:
+            return
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+        extensions = {"trace": watch.trace}
+        with client.stream("GET", self.address, headers=headers, extensions=extensions) as response:
+            status = f"answered {response.status_code} {response.reason_phrase}"
+            content_range = response.headers.get("content-range", "")
+            if start and response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                if content_range == f"bytes */{start}":
+                    return
+                _empty(out)
+                raise _TryAgain(status)
+            if response.status_code in _BUSY:
+                raise _TryAgain(status)
+            if not response.is_success:
+                raise DataError(f"{self.shown}: {status}; {self.otherwise}")
+            if start and not content_range.startswith(f"bytes {start}-"):
+                start = _empty(out)  # the server sends the whole file although asked for the rest
+            length = response.headers.get("content-length")
+            total = self.size if length is None else start + int(length)
+            self._require_space((total or self.limit) - start)
+            for chunk in response.iter_raw():
+                out.write(chunk)
+                watch.received += len(chunk)
+                show(out.tell(), total)
+                if out.tell() > self.limit:
+                    raise DataError(
+                        f"{self.shown}: sends more than {self.limit:,} bytes, so it is not the published file; "
+                        f"{self.otherwise}"
+                    )
+        if self.size is not None and out.tell() < self.size:
+            raise _TryAgain(f"stopped after {out.tell():,} of {self.size:,} bytes")
+
+    def _require_space(self, need: int) -> None:
+        folder = self.partial.parent
+        if need > (free := shutil.disk_usage(folder).free):
+            raise DataError(
+                f"{folder}: {self.shown} needs {need:,} more bytes, {free:,} are free; free some and run it again"
+            )
+
+
+class _Watch(threading.Thread):
+    """Ends an attempt that is too slow.
+
+    A server that sends a byte at a time, of headers too, never runs into the timeout of a single answer.
+    """
+
+    def __init__(self, retries: RetryPolicy) -> None:
+        super().__init__(daemon=True)
+        self.received = 0
+        """Bytes of content."""
+        self.complaint = ""
+        self.done = threading.Event()
+        self._retries = retries
+        self._stream: Any = None
+
+    def trace(self, event: str, info: dict[str, Any]) -> None:
+        """Remember the connection; httpx calls this as it opens it, and again where it is encrypted."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            self._stream = info["return_value"]
+
+    def run(self) -> None:
+        """Compare what came with what should have come, once per window."""
+        allowed, began, before = self._retries, time.monotonic(), 0
+        while not self.done.wait(allowed.window):
+            came, before = self.received - before, self.received
+            if time.monotonic() - began > allowed.longest:
+                self.complaint = f"it takes longer than {allowed.longest:,g} s"
+            elif came < allowed.slowest * allowed.window:
+                self.complaint = f"{came:,} bytes in {allowed.window:g} s"
+            if self.complaint and self._stream is not None:
+                with suppress(OSError):
+                    self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def _watched(retries: RetryPolicy) -> Iterator[_Watch]:
+    """Yield the watch over an attempt.
+
+    Raises:
+        _TooSlow: it ended the attempt.
+    """
+    watch = _Watch(retries)
+    watch.start()
+    try:
+        yield watch
+    except (httpx.TransportError, _TryAgain) as error:
+        if watch.complaint:
+            raise _TooSlow(watch.complaint) from error
+        raise
+    finally:
+        watch.done.set()
+    if watch.complaint:  # the end of an answer of unknown length looks like the end of the file
+        raise _TooSlow(watch.complaint)
+
+
+def _empty(out: BufferedWriter) -> int:
+    out.truncate(0)
+    return out.seek(0)
