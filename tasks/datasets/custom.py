@@ -21,6 +21,7 @@ from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.tables import Column, batches, first_line, in_seconds
 from tasks.datasets.text import allow, once
+from tasks.disk import rename
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -291,7 +292,7 @@ def _settle(files: list[Path], path: Path, kinds: Mapping[str, pl.DataType]) -> 
     tables = [pl.scan_parquet(file, glob=False) for file in files]
     schemas = [table.collect_schema() for table in tables]
     if len(files) == 1 and all(schemas[0].get(name, kind) == kind for name, kind in kinds.items()):
-        files[0].rename(path)
+        rename(files[0], path, durable=False)  # the stage brings the whole folder to the disk
         return
     casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in schemas[0]]
     pl.concat([table.with_columns(casts) for table in tables]).sink_parquet(path)

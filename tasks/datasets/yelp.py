@@ -19,6 +19,7 @@ from pydantic import model_validator
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import FormFile, Options, Places, Source, fetched, verify
 from tasks.datasets.text import allow, blocks, once
+from tasks.disk import rename
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -250,7 +251,7 @@ def _known(place: Path, column: str, table: str, path: Path, field: str, options
     rest = file.with_suffix(".rest")
     pl.scan_parquet(file).filter(~strange).sink_parquet(rest, compression="zstd")
     left_out = rows.select(pl.len()).collect().item() - pl.scan_parquet(rest).select(pl.len()).collect().item()
-    rest.replace(file)
+    rename(rest, file, durable=False)  # the stage brings the whole folder to the disk
     return int(left_out)
 
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from tasks import contracts
 from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
+from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting import files
@@ -73,7 +74,7 @@ def main(name: str) -> None:
                 files.write_runs(known.values(), new / files.PROVENANCE)
                 changed.append(files.PROVENANCE)
         for file in changed:
-            (new / file).replace(folder / file)
+            rename(new / file, folder / file)
 
 
 def _same(new: Path, old: Path) -> bool:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tasks.disk import rename, sync
 from tasks.errors import DataError
 
 DATA = Path("data")
@@ -49,25 +50,22 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     _sweep(path)
     try:
         yield place
-        if durable:
-            for written in [*place.rglob("*"), place] if place.is_dir() else [place]:
-                _sync(written)
-        _replace(place, path)
-        if durable:
-            _sync(path.parent)
+        _replace(place, path, durable=durable)
     finally:
         remove(place)
 
 
-def _replace(place: Path, path: Path) -> None:
+def _replace(place: Path, path: Path, *, durable: bool) -> None:
     """Rename `place` to `path`, from which a folder must be moved away first: another process may do so, too."""
+    if durable:
+        sync(place)  # while the old output is still in its place
     old = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.old.partial")
     while True:
         if place.is_dir():
             with suppress(FileNotFoundError):
-                path.rename(old)
+                rename(path, old, durable=False)
         try:
-            place.replace(path)
+            rename(place, path, durable=durable)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
@@ -75,15 +73,6 @@ def _replace(place: Path, path: Path) -> None:
         else:
             break
     remove(old)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sweep(path: Path) -> None:
@@ -95,7 +84,7 @@ def _sweep(path: Path) -> None:
             continue
         with suppress(OSError):  # another process may clear it away at the same time
             if left.name.endswith(".old.partial") and not path.exists():
-                left.rename(path)  # killed between the two renames: the old output is still the current one
+                rename(left, path)  # killed between the two renames: the old output is still the current one
             else:
                 remove(left)
 

@@ -10,6 +10,7 @@ import yaml
 
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES, Params
 from tasks.stages import table
+from tasks.stages.common import atomic_write
 from tasks.stages.stage import Stage
 
 HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
@@ -45,8 +46,8 @@ def write(params: Params) -> list[Path]:
     wanted = texts(params) if changed else {}
     for path in changed:
         if path in wanted:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(wanted[path], encoding="utf-8")
+            with atomic_write(path) as place:
+                place.write_text(wanted[path], encoding="utf-8")
         else:
             path.unlink()
     return changed

@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
+from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import atomic_write, file_digest, read_json, remove, text_digest, write_json
 from tasks.stages.screen import Screen
@@ -188,7 +189,7 @@ def finished(unit: Unit) -> bool:
         verify(unit.done, unit.folder.name)
     except DataError as error:
         aside = unit.folder / f"set-aside-{time.time_ns()}"
-        unit.done.rename(aside)
+        rename(unit.done, aside, durable=False)
         print(f"{error}; set aside as {aside.name}, the unit is worked on again", file=sys.stderr, flush=True)
         return False
     return True
@@ -250,8 +251,8 @@ class Progress:
             seal(place, self._owner)
         if last.is_dir():
             remove(before)
-            last.rename(before)
-        (self._folder / "new").rename(last)
+            rename(last, before, durable=False)
+        rename(self._folder / "new", last, durable=False)
 
     def restore(self, read: Callable[[Path], _Read]) -> _Read | None:
         """What `read` makes of the last state that can be used; None if there is none.

@@ -83,7 +83,7 @@ def test_the_command_compares_with_a_revision(finished: Project) -> None:
     assert finished.dprec("compare", "demo").returncode == 0
     assert finished.dprec("compare", "demo", "--against", "HEAD~1").returncode == 1
     # What looks like an option of git's is a revision that is not there.
-    written = finished.root / "written:" / path
+    written = finished.root / "written:." / path
     written.parent.mkdir(parents=True)
     refused = finished.dprec("compare", "demo", "--against=--output=written")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
