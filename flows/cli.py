@@ -43,9 +43,12 @@ def common(
     if debug:
         os.environ["DPREC_DEBUG"] = "1"
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
+    from tasks.stages.common import private
+
     root = settings.project(Path.cwd())
     os.chdir(root)
     settings.apply(root)
+    private()
 
 
 @app.command()

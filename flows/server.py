@@ -68,6 +68,7 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
         stdout=subprocess.DEVNULL,
         env=os.environ | own,
         start_new_session=True,
+        umask=0o077,  # its database says what ran when, and what failed
         preexec_fn=_end_with_parent,
     )
     try:

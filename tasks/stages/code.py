@@ -18,7 +18,7 @@ from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError, DprecError
 from tasks.fingerprints import Source
 from tasks.stages import dvc_files, table
-from tasks.stages.common import atomic_write, text_digest
+from tasks.stages.common import atomic_write, private, text_digest
 from tasks.stages.stage import Stage
 
 STAGES = "tasks.stages"
@@ -99,6 +99,7 @@ def require_current(module: str, argument: str) -> None:
 
 
 if __name__ == "__main__":
+    private()
     try:
         main()
     except (DprecError, OSError) as error:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tasks.errors import ByHandError, DprecError
 from tasks.stages.code import require_current
+from tasks.stages.common import private
 from tasks.stages.provenance import record
 
 
@@ -38,6 +39,7 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
         parser.add_argument("--force", action="store_true", default=os.environ.get("DPREC_FORCE") == "1")
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
+    private()
     keep = partial(record, stage.replace("_", "-"), name, time.time())
     try:
         require_current(stage, name)

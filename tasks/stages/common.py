@@ -29,10 +29,23 @@ RESULTS = DATA / "results"
 REFERENCE = DATA / "reference"
 CHECKPOINTS = DATA / "checkpoints"
 PROVENANCE = DATA / "provenance"
+CACHE = Path(".dvc/cache")
 SUMMARY = ("contract", "name", "success", "evaluated", "failed")
 """Of a check's verdict, what a run remembers."""
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 """In the names of unfinished outputs: the id of a process means something on its own host alone."""
+
+
+def private() -> None:
+    """Let nobody but the user read what this process writes from here on, in the project's folder: users' rows.
+
+    DVC gives the files of its cache a mode of its own, so the folder is closed. Other folders that are there already
+    stay as they are, as their owner may share them on purpose.
+    """
+    os.umask(0o077)
+    if CACHE.parent.is_dir():
+        with suppress(FileExistsError):
+            CACHE.mkdir(mode=0o700)
 
 
 @contextmanager

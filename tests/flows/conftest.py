@@ -95,7 +95,13 @@ class Project:
     def call(self, *command: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """Run a program in the project's folder; `extra` are environment variables."""
         return subprocess.run(
-            command, cwd=self.root, env=self.environment | extra, capture_output=True, text=True, check=False
+            command,
+            cwd=self.root,
+            env=self.environment | extra,
+            umask=0o022,  # as most people have it
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def dprec(self, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -22,11 +23,18 @@ def test_help_answers_without_loading_what_commands_need() -> None:
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "[]\n"
 
 
+def exposed(folder: Path) -> list[Path]:
+    """What others than the owner can read or write."""
+    return [path for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
+
+
 def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: Project, prefect_home: str) -> None:
     first = project.dprec("run", "demo", PREFECT_HOME=prefect_home)
     assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "report: data/reports/demo/index.html")
     assert first.stderr == ""
     assert len(project.ran()) == 4
+    assert exposed(project.root / "data") == []
+    assert stat.S_IMODE((project.root / ".dvc/cache").stat().st_mode) == 0o700
     second = project.dprec("run", "demo")
     assert [line.split() for line in second.stdout.splitlines()[:-1]] == [
         [name, "cached"] for name in ("download@demo", "train@a", "train@b", "report@demo")

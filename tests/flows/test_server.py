@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from flows.deployments import _asked_for
 from flows.server import CREDENTIAL
 from tests.flows.conftest import credential
 
@@ -43,6 +45,23 @@ def test_the_credential_is_no_stages(address: str) -> None:
     assert not [value for value in environment().values() if value == os.environ[CREDENTIAL]]
 
 
+def test_the_credential_of_schedules_lies_where_only_its_owner_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    other = tmp_path / "other"
+    other.write_text("kept")
+    path = tmp_path / "credential"
+    path.symlink_to(other)  # as anybody might leave it there who wants to read along
+    for secret in ("dprec:first", "dprec:second"):
+        monkeypatch.setenv(CREDENTIAL, secret)
+        assert str(path) in _asked_for()
+        assert path.read_text() == secret + "\n"
+        assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        path.chmod(0o644)
+    assert other.read_text() == "kept"
+
+
 def listening(port: int) -> bool:
     wanted = f":{port:04X}"
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
@@ -50,15 +69,20 @@ def listening(port: int) -> bool:
 
 
 def test_no_server_outlives_a_killed_parent(prefect_home: str) -> None:
-    code = "import time\nfrom flows import server\nprint(server.start(pages=False)[1], flush=True)\ntime.sleep(600)\n"
+    code = (
+        "import time\nfrom flows import server\nprocess, address = server.start(pages=False)\n"
+        "print(process.pid, address, flush=True)\ntime.sleep(600)\n"
+    )
     environment = os.environ | {"PREFECT_HOME": prefect_home, "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
     environment.pop("PREFECT_API_URL", None)
     parent = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
-    port = int(parent.stdout.readline().rpartition(":")[2].partition("/")[0])
+    pid, _, address = parent.stdout.readline().partition(" ")
+    port = int(address.rpartition(":")[2].partition("/")[0])
     assert listening(port)
+    assert "Umask:\t0077\n" in Path(f"/proc/{pid}/status").read_text()  # nobody else reads its database
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     deadline = time.monotonic() + 30

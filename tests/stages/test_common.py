@@ -21,7 +21,7 @@ from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.stages import code, common
 from tasks.stages.command import run_stage
-from tasks.stages.common import atomic_write, digest, read_json, require_passed, write_json
+from tasks.stages.common import CACHE, atomic_write, digest, read_json, require_passed, write_json
 from tests import parameters
 
 
@@ -267,6 +267,28 @@ def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
 
     run_stage(main, units=True)
     assert read_json(Path("data/provenance/train/demo.json"))["epoch_seconds"] == {"base": [0.5]}
+
+
+def test_what_a_stage_writes_only_its_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `dvc repro` too, which knows no modes; DVC's own files are readable in a folder that is closed."""
+    parameters.write(parameters.read(), tmp_path)
+    (tmp_path / ".dvc").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "demo"])
+
+    def main(_: str) -> None:
+        with atomic_write(Path("data/raw/demo")) as place:
+            fill_folder(place, "a row")
+
+    before = os.umask(0o022)
+    try:
+        run_stage(main)
+    finally:
+        os.umask(before)
+    written = [Path("data"), *Path("data").rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600, 0o700}
+    assert CACHE.stat().st_mode & 0o777 == 0o700
+    assert "a" in {path.name for path in written}
 
 
 def test_without_a_name_a_stage_says_how_it_is_called(
