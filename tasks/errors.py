@@ -2,7 +2,21 @@
 
 
 class DprecError(Exception):
-    """Base of every error that is shown to the user as one line, with exit code 1."""
+    """Base of every error that is shown to the user as one line, with exit code 1.
+
+    Messages quote what files hold: other characters than text are shown as Python writes them, never sent to a terminal.
+    """
+
+    lines = False
+    """Whether its message has several lines."""
+
+    def __init__(self, message: str) -> None:
+        parts = message.split("\n") if self.lines else [" ".join(message.split("\n"))]
+        super().__init__("\n".join(map(_printable, parts)))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class DataError(DprecError):
@@ -11,6 +25,8 @@ class DataError(DprecError):
 
 class ByHandError(DataError):
     """Raised when a file must be fetched by hand: three lines that say where, what, and where to put it."""
+
+    lines = True
 
 
 class ConfigurationError(DprecError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(None, None, "a key is a list or a table", key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
             seen.add(key)
@@ -48,9 +51,19 @@ def read(path: Path, hint: str) -> Any:
         ConfigurationError: one line: it is not there (with `hint`), or not such YAML.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        raw = path.read_bytes()
+        return yaml.load(raw.decode(), Loader=_Loader)
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: not found; {hint}") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(
+            f"{path}:{line}: byte 0x{raw[error.start]:02x} is not UTF-8; save it as UTF-8"
+        ) from None
+    except yaml.reader.ReaderError as error:
+        raise ConfigurationError(f"{path}: not valid YAML (character {error.character:#x})") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: not readable as YAML ({error})") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""

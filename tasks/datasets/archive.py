@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 import stat
@@ -65,7 +66,11 @@ def unpack(
                 )
             for member in chosen:
                 _extract(source, member, folder, wanted[member.filename], archive)
-    except _UNREADABLE as error:
+    except FileNotFoundError:
+        raise DataError(f"{archive}: not found; get it again") from None
+    except (*_UNREADABLE, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # what a place before the file's start gives
+            raise
         raise DataError(
             f"{archive}: truncated or corrupt zip ({str(error) or type(error).__name__}); delete it and get it again"
         ) from error

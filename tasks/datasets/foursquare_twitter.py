@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, known, occupation, occupation_feature
@@ -178,10 +180,11 @@ def _check_indicators(path: Path, lists: pl.Series, size: int) -> None:
 def _read(path: Path, columns: Mapping[str, pl.DataType], may_be_null: Collection[str] = ()) -> pl.DataFrame:
     """A Parquet file with exactly these columns."""
     try:
-        table = pl.read_parquet(path)
+        # Not by polars, which panics where a file is not what its footer says.
+        table = pl.DataFrame(pl.from_arrow(pq.ParquetFile(path).read()))
     except FileNotFoundError:
         raise DataError(f"{path}: not found; run the download stage again") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
         why = " ".join(str(error).split())
         raise DataError(f"{path}: not a readable Parquet file ({why}); run the download stage again") from error
     if missing := [name for name in columns if name not in table.columns]:

@@ -22,6 +22,8 @@ from tasks.errors import DataError
 PARQUET = ".parquet"
 BATCH = 1 << 20
 """Rows of a Parquet file that are read at a time."""
+MOST_COLUMNS = 10_000
+"""Of a text table: all of them are parsed, whichever are wanted."""
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
 _TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
 
@@ -101,12 +103,16 @@ def _text(path: Path, separator: str | None, columns: Mapping[str, Column]) -> I
     if not first.strip():
         raise DataError(f"{path}: is empty, or its first line is")
     header = _utf_8(path, first, 1).removesuffix("\n").removesuffix("\r")
+    if "\r" in header:
+        raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
     names = _fields(header.removeprefix("\ufeff"), separator)
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{path}:1: {len(names):,} columns, more than the limit of {MOST_COLUMNS:,}; leave some out")
     _require_columns(f"{path}:1", names, columns)
     types = {name: _TYPES.get(columns[name].kind, pl.String) if name in columns else pl.String for name in names}
     if len(types) < len(names):
         raise DataError(f"{path}:1: two columns have the same name; give each its own")
-    may_be_empty = [name for name in names if name not in columns or columns[name].may_be_empty]
+    may_be_empty = {name for name in names if name not in columns or columns[name].may_be_empty}
     for line, lines in blocks(path, header=header):
         text = _utf_8(path, lines, line)
         quote = '"' if b'"' in lines else None
@@ -153,7 +159,7 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Iterator[tuple[int, p
                 rows = pl.DataFrame(pl.from_arrow(batch))
                 yield row, rows.select(_typed(path, rows[name], column, row) for name, column in columns.items())
                 row += len(rows)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         why = " ".join(str(error).split())
         raise DataError(f"{path}: not a readable Parquet file ({why}); save it again") from error
 

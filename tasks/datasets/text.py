@@ -46,10 +46,11 @@ def content(path: Path, encoding: str = "utf-8") -> str:
         encoding: a codec's name, or `LATIN_1_OR_UTF_8`.
 
     Raises:
-        DataError: it is missing, empty, or not of this encoding (names the line).
+        DataError: it is missing, empty, not of this encoding, or has a NUL byte (names the line).
     """
     try:
         raw = path.read_bytes()
+        _refuse_nul(path, raw, 1)
         text = _either(path, raw) if encoding == LATIN_1_OR_UTF_8 else raw.decode(encoding)
     except FileNotFoundError:
         raise _missing(path) from None
@@ -59,6 +60,13 @@ def content(path: Path, encoding: str = "utf-8") -> str:
     if not text.strip():
         raise _empty(path)
     return text
+
+
+def _refuse_nul(path: Path, lines: bytes, line: int) -> None:
+    """Text has none, and what reads it later may stop there."""
+    if (at := lines.find(b"\0")) >= 0:
+        number = line + lines.count(b"\n", 0, at)
+        raise DataError(f"{path}:{number}: holds a NUL byte; is it a text file, in UTF-8 or Latin-1?")
 
 
 def _missing(path: Path) -> DataError:
@@ -148,7 +156,7 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
         header: what the first line must be (it is not among the blocks); None where there is no header.
 
     Raises:
-        DataError: the file is missing or empty; another header; a line is longer than `LONGEST_LINE`.
+        DataError: the file is missing or empty; another header; a line is longer than `LONGEST_LINE`; a NUL byte.
     """
     try:
         file = path.open("rb")
@@ -171,6 +179,7 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
                 raise DataError(f"{path}:{at}: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
             if line == start and lines.isspace():
                 break
+            _refuse_nul(path, lines, line)
             yield line, lines
             line += lines.count(b"\n") + (not lines.endswith(b"\n"))
         if line == start:

@@ -25,6 +25,7 @@ import csv
 import io
 import re
 from pathlib import Path
+from tokenize import TokenError
 from zipfile import BadZipFile
 
 import numpy as np
@@ -194,7 +195,7 @@ def _follows(path: Path, users: pl.Series, where: str) -> pl.DataFrame:
         pairs = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise DataError(f"{path}: not found; run the download stage again") from None
-    except (ValueError, EOFError, OSError, SyntaxError, BadZipFile) as error:
+    except (ValueError, EOFError, OSError, SyntaxError, BadZipFile, TokenError, RecursionError) as error:
         why = " ".join(str(error).split())[:SHOWN]
         raise DataError(f"{path}: not a NumPy array of numbers ({why}); run the download stage again") from error
     if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -218,6 +219,8 @@ def _read_csv(path: Path, columns: tuple[str, ...], *, before: int | None = None
         DataError: as `content`; another header; a record has more or fewer fields; a quoted field does not end.
     """
     head, _, body = content(path).removeprefix("\ufeff").partition("\n")
+    if "\r" in head.removesuffix("\r"):
+        raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
     header = next(csv.reader([head.removesuffix("\r")]), [])
     right = (
         sorted(name for name in header if name in columns) == sorted(columns)

@@ -292,7 +292,7 @@ def _complaint(
         try:
             text = line.decode("utf-8")
             record = json.loads(text, parse_constant=_no_number)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             why = getattr(error, "msg", str(error))
             return DataError(f"{path}:{number}: is no whole JSON object ({why}); is the file whole?")
         if not isinstance(record, dict):

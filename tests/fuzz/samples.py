@@ -1,0 +1,209 @@
+"""A small, valid example of everything that is read from outside: what is fuzzed.
+
+The files are those of the formats' own tests. All people in them are made up.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+from scipy.io import savemat
+
+from tasks.config import params, references
+from tasks.datasets import FORMATS, custom, glove, ml_1m, tmall, yelp, yelp_hin
+from tasks.datasets.archive import unpack
+from tasks.datasets.fetch import NoOptions
+from tasks.errors import ConfigurationError, DataError
+from tasks.raw import read_raw
+from tests.datasets import (
+    test_ciao,
+    test_custom,
+    test_epinions,
+    test_foursquare_twitter,
+    test_foursquare_twitter_text,
+    test_glove,
+    test_ione,
+    test_ml_1m,
+    test_ml_20m,
+    test_ml_100k,
+    test_netflix,
+    test_tmall,
+    test_weibo,
+    test_yelp,
+    test_yelp_hin,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+Read = Callable[[Path, Path], object]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Files, and what reads them."""
+
+    files: Mapping[str, bytes]
+    read: Read
+    """(folder of the files, empty folder to write into) -> anything; raises `refusal` for files that are wrong."""
+    refusal: type[Exception] = DataError
+
+
+def converted(module: Any, options: Any, folder: Path, place: Path) -> None:
+    """As the stage `convert` does it."""
+    module.convert(folder, place, options)
+    read_raw(place)
+
+
+def text(files: Mapping[str, Any], encoding: str = "utf-8") -> dict[str, bytes]:
+    """Files of texts, of lines or of bytes."""
+    lines = {name: "\n".join(value) + "\n" if isinstance(value, list) else value for name, value in files.items()}
+    return {name: value if isinstance(value, bytes) else value.encode(encoding) for name, value in lines.items()}
+
+
+def mat(**variables: Any) -> bytes:
+    """A .mat file."""
+    out = io.BytesIO()
+    savemat(out, variables, do_compression=False)  # a compressed one would be refused for its checksum
+    return out.getvalue()
+
+
+def parquet(table: pl.DataFrame) -> bytes:
+    """A Parquet file, not compressed, as above."""
+    out = io.BytesIO()
+    table.write_parquet(out, compression="uncompressed")
+    return out.getvalue()
+
+
+def _custom() -> dict[str, Sample]:
+    csv = {f"{name}.csv": content.encode() for name, content in test_custom.FILES.items()}
+    tables = {
+        f"{name}.parquet": parquet(pl.read_csv(content))
+        for name, content in zip(test_custom.FILES, csv.values(), strict=True)
+    }
+    open_ended = test_custom.options()
+    assert open_ended.users is not None
+    features = [feature.model_copy(update={"low": None, "high": None}) for feature in open_ended.users.features]
+    features = [feature.model_copy(update={"categories": None}) for feature in features]
+    users = open_ended.users.model_copy(update={"features": features})
+    options = {
+        "custom": open_ended,
+        "custom, no bounds": open_ended.model_copy(update={"users": users}),
+    }
+    samples = {name: Sample(csv, partial(converted, custom, chosen)) for name, chosen in options.items()}
+    return samples | {"custom, parquet": Sample(tables, partial(converted, custom, options["custom, no bounds"]))}
+
+
+_MEMBER = "content of {}\n" + "more of it\n" * 5
+
+
+def _archive() -> Sample:
+    """Two members that are read, two that are not."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in ("a/wanted", "a/also", "a/other", "b"):
+            made.writestr(name, _MEMBER.format(name))
+
+    def read(folder: Path, place: Path) -> None:
+        unpack(folder / "set.zip", place, {"a/wanted": None, "a/also": None})
+        for name in ("wanted", "also"):
+            assert (place / name).read_bytes() == _MEMBER.format(f"a/{name}").encode()
+
+    return Sample({"set.zip": out.getvalue()}, read)
+
+
+def _params() -> Sample:
+    """The root's params.yaml with what the demo needs, and the demo's own files."""
+    root = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    needed = {"datasets": {"demo"}, "processed": {"demo"}, "perturbed": set(), "embedded": set()}
+    demo = (ROOT / "suites/demo").glob("*.yaml")
+    files = {f"suites/demo/{path.name}": path.read_bytes() for path in demo if path.name != "dvc.yaml"}
+    own = yaml.safe_load(files["suites/demo/params.yaml"])
+    needed["perturbed"] = {
+        entry["features"].partition("/")[2] for entry in own["experiments"].values() if "features" in entry
+    }
+    kept = {
+        section: {key: root[section][key] for key in root[section] if key in keys} for section, keys in needed.items()
+    }
+    files["params.yaml"] = yaml.safe_dump(kept, sort_keys=False).encode()
+
+    def read(folder: Path, place: Path) -> None:
+        del place
+        path = folder / "params.yaml"
+        references.check(params.load(path), path)
+
+    return Sample(files, read, ConfigurationError)
+
+
+@cache
+def samples() -> dict[str, Sample]:
+    """By name; for each of `FORMATS` there is one whose name begins with it."""
+    netflix = {
+        "movie_titles.csv": test_netflix.MOVIES.encode("latin-1"),
+        "combined_data_1.txt": test_netflix.COMBINED_1.encode(),
+        "combined_data_2.txt": test_netflix.COMBINED_2.encode(),
+    }
+    foursquare = {name: parquet(table) for name, table in test_foursquare_twitter.SMALL.items()}
+    ciao = {
+        "rating_with_timestamp.mat": mat(rating=test_ciao.RATINGS),
+        "trustnetwork.mat": mat(trustnetwork=test_ciao.TRUST),
+    }
+    epinions = {
+        "rating_with_timestamp.mat": mat(rating=test_epinions.RATINGS),
+        "epinion_trust_with_timestamp.mat": mat(trust=test_epinions.TRUST),
+    }
+    official = {name: content for name, content in test_tmall.FILES.items() if name != test_tmall.FRAGMENT}
+    fragment = {test_tmall.FRAGMENT: test_tmall.FILES[test_tmall.FRAGMENT]}
+    without_times = test_ml_1m.SMALL | {"ratings.dat": test_ml_1m.NO_TIMES}
+    records = {name: [_json(record) for record in kind] for name, kind in test_yelp.RECORDS.items()}
+    plain = {
+        "ione": text(test_ione.SMALL),
+        "ml_100k": text(test_ml_100k.SMALL, "latin-1"),
+        "ml_20m": text(test_ml_20m.SMALL),
+        "netflix": netflix,
+        "weibo": text(test_weibo.SMALL),
+        "foursquare_twitter": foursquare,
+        "foursquare_twitter_text": text(test_foursquare_twitter_text.SMALL),
+        "ciao": ciao,
+        "epinions": epinions,
+    }
+    chosen = {
+        "ml_1m": (ml_1m, text(test_ml_1m.SMALL, "latin-1"), test_ml_1m.SECONDS),
+        "ml_1m, no times": (ml_1m, text(without_times, "latin-1"), test_ml_1m.ORDER),
+        "tmall": (tmall, text(official), test_tmall.OFFICIAL),
+        "tmall, small": (tmall, text(fragment), test_tmall.SMALL),
+        "yelp": (yelp, text(records), test_yelp.EVERYTHING),
+        "yelp, strict": (yelp, text(records), test_yelp.STRICT),
+        "yelp_hin": (yelp_hin, text(test_yelp_hin.CONTENT), test_yelp_hin.ORDER),
+    }
+    found = {
+        name: Sample(files, partial(converted, import_module(FORMATS[name]), NoOptions()))
+        for name, files in plain.items()
+    }
+    found |= {
+        name: Sample(files, partial(converted, module, options)) for name, (module, files, options) in chosen.items()
+    }
+    words = {"glove.txt": text({"": test_glove.LINES})[""]}
+    found["glove"] = Sample(words, lambda folder, _: glove.read(folder / "glove.txt"))
+    return found | _custom() | {"archive": _archive(), "params": _params()}
+
+
+def _json(record: dict[str, Any]) -> str:
+    return test_yelp.json.dumps(record)
+
+
+def write(sample: Sample, folder: Path) -> None:
+    """Write the files of a sample into a folder, which is made anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, content in sample.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
