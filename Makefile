@@ -97,6 +97,10 @@ bench: env  ## measure speed; nothing passes or fails by it
 planted: env  ## put mistakes into copies of the private code: tests and audits must notice each; writes docs/planted.md
 	@python -m tests.privacy.planted
 
+.PHONY: fuzz
+fuzz: env  ## spoil files of every format: each must load or be refused in one line; SECONDS=1200 (600 by default)
+	@python -m tests.fuzz --seconds $(or $(SECONDS),600)
+
 .PHONY: regenerate
 regenerate: env  ## SUITE=gerai (or any other) from nothing, then compare with the committed numbers
 	rm -rf data/runs/$(SUITE) data/checkpoints/$(SUITE)  # all others are shared with other suites: --force computes them again

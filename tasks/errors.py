@@ -4,7 +4,8 @@
 class DprecError(Exception):
     """Base of every error that is shown to the user as one line, with exit code 1.
 
-    Messages quote what files hold: other characters than text are shown as Python writes them, never sent to a terminal.
+    Messages quote what files hold: characters that are no text are shown as Python writes them, for a terminal may
+    obey them.
     """
 
     lines = False

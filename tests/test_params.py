@@ -95,6 +95,28 @@ def test_what_is_no_parameter_file_is_refused_with_its_line(tmp_path: Path, text
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"datasets:\n  caf\xe9: {}\n", "params.yaml:2: byte 0xe9 is not UTF-8"),
+        ("datasets: {}\n".encode("utf-16"), "params.yaml:1: byte 0xff is not UTF-8"),
+        (b"datasets:\n  a: b\0c\n", r"params.yaml: not valid YAML \(character 0x0\)"),
+        (b"datasets: " + b"[" * 5000 + b"]" * 5000, "params.yaml: "),
+        (b"a: &a [*a]\n", "params.yaml: "),
+        (b"a: " + b"9" * 5000, "params.yaml: not readable as YAML"),
+        (b"datasets: " + b"b" * 5000, "params.yaml: datasets: Input should be a valid dictionary .*b{70}"),
+        (b"a: {[1]: 2}\n", "params.yaml:1: not valid YAML .*a key is a list or a table"),
+    ],
+)
+def test_a_parameter_file_that_no_parser_takes_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
 def test_without_a_parameter_file_it_says_where_to_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="not found; run this in the project's root"):
         load(tmp_path / "params.yaml")

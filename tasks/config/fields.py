@@ -14,6 +14,8 @@ from tasks.config.mechanisms import FEATURES, NETWORKS
 
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
+SHOWN = 80
+"""Characters of a wrong value that a message shows."""
 OF_DATA = ("features_epsilon", "edges_epsilon", "text_epsilon", "sensitive_share")
 """Keys of a setting that choose its data; all others are the model's own configuration."""
 
@@ -36,7 +38,7 @@ def known(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
 
     def check(name: str) -> str:
         if name not in names():
-            raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(sorted(names()))}")
+            raise ValueError(f"unknown {kind} {name[:SHOWN]!r}; known: {', '.join(sorted(names()))}")
         return name
 
     return AfterValidator(check)

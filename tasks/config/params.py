@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from tasks.config import strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
-from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, known
+from tasks.config.fields import BASE, NAME, SHOWN, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, known
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -378,5 +378,6 @@ def first_error(error: ValidationError) -> str:
     elif problem["type"] == "missing":
         message = "this key is missing"
     elif not isinstance(problem["input"], dict | list):
-        message = f"{message} (is {problem['input']!r})" if problem["type"] != "value_error" else message
+        given = repr(problem["input"])[:SHOWN]
+        message = f"{message} (is {given})" if problem["type"] != "value_error" else message
     return f"{where}: {message}" if where else message

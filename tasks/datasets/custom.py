@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +30,8 @@ TABLES = ("interactions", "users", "social")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 MOST_LEVELS = 100_000
 """Ratings of a finer scale are not told from numbers of any kind."""
+LARGEST = 1e18
+"""Of the numbers of a feature, without their sign: float32, as tables have them, has their differences and squares."""
 OLDEST = pl.CompatLevel.oldest()  # text as Parquet files have it
 NO_ID = r"^(?i:nan|null|none|<na>)$|^-[0-9]"
 """What other programs write where there is nothing, and negative numbers, which often stand for it."""
@@ -92,7 +95,7 @@ class Scale(Options):
     @model_validator(mode="after")
     def _has_levels(self) -> Scale:
         steps = (self.high - self.low) / self.step
-        if not 1 <= round(steps) < MOST_LEVELS or abs(steps - round(steps)) > 1e-6:
+        if not isfinite(steps) or not 1 <= round(steps) < MOST_LEVELS or abs(steps - round(steps)) > 1e-6:
             raise ValueError(f"{self.low:g} to {self.high:g} in steps of {self.step:g} is no scale")
         return self
 
@@ -108,8 +111,8 @@ class UserFeature(Options):
     name: str = Field(min_length=1)
     column: str
     kind: Literal["numeric", "categorical"]
-    low: float | None = Field(None, allow_inf_nan=False)
-    high: float | None = Field(None, allow_inf_nan=False)
+    low: float | None = Field(None, ge=-LARGEST, le=LARGEST)
+    high: float | None = Field(None, ge=-LARGEST, le=LARGEST)
     """Bounds that are known without the data (numeric). Without them the data's own are taken, which leaks them."""
     categories: list[str] | None = None
     """All categories there are (categorical). Without them those that occur are taken, in alphabetical order: that a
@@ -342,7 +345,7 @@ def _feature(path: Path, rows: pl.DataFrame, given: UserFeature) -> Feature:
 
     column, categories = pl.col(given.column), given.categories
     if given.kind == "numeric":
-        require(column.is_finite(), "a finite number")
+        require(column.abs() <= LARGEST, f"a number up to {LARGEST:g}")  # which NaN and infinity are not
         if given.low is not None and given.high is not None:
             require(column.is_between(given.low, given.high), f"{given.low:g} to {given.high:g}, as params.yaml says")
     elif categories is None:

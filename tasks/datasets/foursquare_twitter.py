@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, known, occupation, occupation_feature
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
+from tasks.datasets.tables import from_arrow
 from tasks.datasets.text import allow, once
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -180,8 +181,7 @@ def _check_indicators(path: Path, lists: pl.Series, size: int) -> None:
 def _read(path: Path, columns: Mapping[str, pl.DataType], may_be_null: Collection[str] = ()) -> pl.DataFrame:
     """A Parquet file with exactly these columns."""
     try:
-        # Not by polars, which panics where a file is not what its footer says.
-        table = pl.DataFrame(pl.from_arrow(pq.ParquetFile(path).read()))
+        table = from_arrow(pq.ParquetFile(path).read())  # polars panics where a file is not what its footer says
     except FileNotFoundError:
         raise DataError(f"{path}: not found; run the download stage again") from None
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:

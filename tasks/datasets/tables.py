@@ -100,6 +100,8 @@ def _text(path: Path, separator: str | None, columns: Mapping[str, Column]) -> I
         raise DataError(f"{path}: the separator is null in params.yaml; say which one the file has")
     with path.open("rb") as file:
         first = file.readline(LONGEST_LINE)
+    if len(first) == LONGEST_LINE and not first.endswith(b"\n"):
+        raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
     if not first.strip():
         raise DataError(f"{path}: is empty, or its first line is")
     header = _utf_8(path, first, 1).removesuffix("\n").removesuffix("\r")
@@ -156,12 +158,22 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Iterator[tuple[int, p
             _require_columns(str(path), file.schema_arrow.names, columns)
             row = 1
             for batch in file.iter_batches(BATCH, columns=list(columns)):
-                rows = pl.DataFrame(pl.from_arrow(batch))
+                rows = from_arrow(batch)
                 yield row, rows.select(_typed(path, rows[name], column, row) for name, column in columns.items())
                 row += len(rows)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
         why = " ".join(str(error).split())
         raise DataError(f"{path}: not a readable Parquet file ({why}); save it again") from error
+
+
+def from_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
+    """Rows of a Parquet file for polars, which panics at text that is not UTF-8, in metadata too.
+
+    Raises:
+        ValueError: there is such text, or another value that its type does not have.
+    """
+    rows.validate(full=True)
+    return pl.DataFrame({name: pl.from_arrow(rows.column(name)) for name in rows.schema.names})
 
 
 def _typed(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:

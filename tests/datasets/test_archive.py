@@ -2,6 +2,7 @@ import hashlib
 import os
 import shutil
 import stat
+import struct
 import zipfile
 from pathlib import Path
 
@@ -48,6 +49,28 @@ def test_zips_cut_anywhere_are_refused_as_truncated(tmp_path: Path, folder: Path
     for length in (0, 10, 2000, len(content) - 30, len(content) - 1):
         (tmp_path / "cut.zip").write_bytes(content[:length])
         refused(tmp_path / "cut.zip", folder, "truncated or corrupt")
+
+
+def test_an_archive_that_is_not_there_is_named(tmp_path: Path, folder: Path) -> None:
+    refused(tmp_path / "a.zip", folder, "a.zip: not found")
+
+
+def test_a_directory_that_begins_before_the_file_is_refused_as_corrupt(tmp_path: Path, folder: Path) -> None:
+    content = bytearray(packed(tmp_path / "a.zip", ("d/u.data", TEXT)).read_bytes())
+    end = content.rindex(b"PK\5\6")
+    content[end + 16 : end + 20] = struct.pack("<I", end * 2)  # where the directory begins
+    (tmp_path / "a.zip").write_bytes(content)
+    refused(tmp_path / "a.zip", folder, "truncated or corrupt")
+
+
+def test_a_spoilt_member_matters_where_it_is_read(tmp_path: Path, folder: Path) -> None:
+    noise = os.urandom(5000)
+    path = packed(tmp_path / "a.zip", ("d/u.data", TEXT), ("d/other", noise))
+    path.write_bytes(path.read_bytes().replace(noise[100:200], bytes(100)))
+    unpack(path, folder, {"d/u.data": None})
+    assert (folder / "u.data").read_bytes() == TEXT
+    with pytest.raises(DataError, match="truncated or corrupt"):
+        unpack(path, folder, {"d/other": None})
 
 
 @pytest.mark.parametrize("where", [200, 3000])

@@ -212,7 +212,7 @@ def test_categories_that_are_not_listed_are_those_found(folder: Path) -> None:
         ("users", 3, "7,53,M", r"users.csv:3: id 7 is repeated \(first on line 2\)"),
         ("users", 3, "8,530,M", "users.csv:3: years is 530.0, not 0 to 120, as params.yaml says"),
         ("users", 3, "8,,M", "users.csv:3: years is empty"),
-        ("users", 3, "8,inf,M", "users.csv:3: years is inf, not a finite number"),
+        ("users", 3, "8,inf,M", r"users.csv:3: years is inf, not a number up to 1e\+18"),
         ("users", 3, "8,53,W", r"users.csv:3: sex is 'W', not one of F, M, \?, as params.yaml says"),
         ("users", 3, "-8,53,M", "users.csv:3: id is '-8', not an id"),
         ("users", 2, "6,24,F", "interactions.csv:2: who is 7, not a user of users.csv"),
@@ -245,6 +245,14 @@ def test_a_category_with_blanks_is_refused_where_categories_are_those_found(fold
     refused(folder, "users.csv:3: sex is ' F', not a category", users={"user": "id", "features": [feature]})
 
 
+@pytest.mark.parametrize("years", ["1e308", "-1e308", "1e39", "nan", "-inf"])
+def test_a_number_that_no_table_can_scale_is_refused(folder: Path, years: str) -> None:
+    """The bounds of the data, 1e308 apart, would be infinite in float32."""
+    (folder / "users.csv").write_text(f"id,years,sex\n7,24,F\n8,{years},M\n9,31,M\n")
+    feature = {"name": "age", "column": "years", "kind": "numeric", "sensitive": False}
+    refused(folder, r"users.csv:3: years is .*, not a number up to 1e\+18", users={"user": "id", "features": [feature]})
+
+
 @pytest.mark.parametrize("table", FILES)
 def test_an_empty_and_a_missing_file_are_named(folder: Path, table: str) -> None:
     (folder / f"{table}.csv").write_text("")
@@ -266,6 +274,7 @@ def test_a_file_that_is_not_read_is_named(folder: Path) -> None:
         ({"separator": "x"}, "separator: 'x' is not one character"),
         ({"rating_scale": {"low": 1, "high": 5, "step": 0.3}}, "1 to 5 in steps of 0.3 is no scale"),
         ({"rating_scale": {"low": 5, "high": 1, "step": 1}}, "5 to 1 in steps of 1 is no scale"),
+        ({"rating_scale": {"low": -1e308, "high": 1e308, "step": 1}}, "in steps of 1 is no scale"),
         ({"rating_scale": {"low": 1, "high": 5, "step": 0}}, "greater than 0"),
         ({"interactions": READ["interactions"] | {"item": "who"}}, "column 'who' is named twice"),
         ({"social": {"source": "from", "target": "from", "relation": None}}, "column 'from' is named twice"),

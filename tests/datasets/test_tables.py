@@ -1,4 +1,5 @@
 import functools
+import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -80,6 +81,31 @@ def test_other_separators(path: Path, separator: str) -> None:
 def test_a_malformed_table_is_named(path: Path, content: str, match: str) -> None:
     path.write_text(content)
     refused(path, match)
+
+
+def test_line_ends_of_a_carriage_return_alone_are_named(path: Path) -> None:
+    path.write_bytes((HEADER + "7,,3,w,1\n8,,4,w,2\n").replace("\n", "\r").encode())
+    refused(path, "table.csv:1: lines end in a carriage return alone; save")
+
+
+def test_a_table_of_very_many_columns_is_refused_at_once(path: Path) -> None:
+    others = [f"c{number}" for number in range(100_000)]
+    path.write_text(f"user,n,word,x,{','.join(others)}\n7,3,w,1{100_000 * ','}\n")
+    started = time.process_time()
+    refused(path, "table.csv:1: 100,004 columns, more than the limit of 10,000; leave some out")
+    assert time.process_time() - started < 5
+
+
+def test_a_first_line_without_end_is_refused_at_once(path: Path) -> None:
+    path.write_bytes(b"user," * 1_000_000)
+    refused(path, "table.csv:1: is longer than 1,048,576 bytes")
+
+
+def test_many_columns_that_nobody_asked_for_cost_little(path: Path) -> None:
+    path.write_text(f"{','.join(map(str, range(9_000)))},user,n,word,x\n{9_000 * ','}7,3,w,1\n")
+    started = time.process_time()
+    assert read(path) == [("7", 3, 1.0, "w")]
+    assert time.process_time() - started < 5
 
 
 def test_a_short_line_is_found_where_the_missing_field_may_be_empty(path: Path) -> None:

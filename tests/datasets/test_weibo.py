@@ -140,6 +140,8 @@ BLOG = ",user_id,con"
     [
         ("user_info1.csv", [HEADER, BOB, ADA + ","], "user_info1.csv:4: 18 fields instead of 17"),
         ("user_info1.csv", [HEADER, BOB, ADA, ADA.removesuffix(",")], "user_info1.csv:5: 16 fields instead of 17"),
+        ("user_info1.csv", [f"{HEADER}\r{ADA}"], "user_info1.csv:1: lines end in a carriage return alone"),
+        ("newrel1.npy", array((1001, 1002)).replace(b")", b"(", 1), "newrel1.npy: not a NumPy array of numbers"),
         ("user_info1.csv", [HEADER, ADA, "", BOB], "user_info1.csv:3: 0 fields instead of 17"),
         (
             "user_info1.csv",

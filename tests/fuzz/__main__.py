@@ -7,6 +7,7 @@ python -m tests.fuzz "custom, parquet" 4711
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import sys
 import time
 import traceback
@@ -18,6 +19,7 @@ from tests.fuzz.samples import samples
 
 def main() -> int:
     """Exit code: 1 if a case went wrong."""
+    faulthandler.enable()  # a library that ends the process is a finding
     parser = argparse.ArgumentParser("python -m tests.fuzz")
     parser.add_argument("sample", nargs="?", choices=[*samples()])
     parser.add_argument("number", nargs="?", type=int)
