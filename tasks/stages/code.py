@@ -34,11 +34,20 @@ def main() -> None:
     references.check(params)
     for path in dvc_files.behind(params):
         raise ConfigurationError(f"{path}: behind the parameters or the table of stages; run `dprec pipeline`")
-    digests = fingerprints(params)
-    for file, stages in table.dvc_files(params).items():
-        own = {stage.name: {key: digests[stage.name][key] for key in stage.items} for stage in stages}
-        with atomic_write(Path(table.code_file(file))) as place:
+    for path, own in contents(params).items():
+        with atomic_write(path) as place:
             place.write_text(json.dumps(own, indent=1) + "\n", encoding="utf-8")
+
+
+def contents(params: Params) -> dict[Path, dict[str, dict[str, str]]]:
+    """What every code.json should say: stage -> instance -> fingerprint."""
+    digests = fingerprints(params)
+    return {
+        Path(table.code_file(file)): {
+            stage.name: {key: digests[stage.name][key] for key in stage.items} for stage in stages
+        }
+        for file, stages in table.dvc_files(params).items()
+    }
 
 
 def fingerprints(params: Params, source: Source | None = None) -> dict[str, dict[str, str]]:
