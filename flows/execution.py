@@ -181,9 +181,16 @@ def _reason(last: str, code: int) -> str:
     """The stage's own last line if it ended by itself; otherwise the signal that ended it."""
     if code == -signal.SIGKILL:
         return "killed by SIGKILL (out of memory?)"
-    if code < 0 and not last:
-        return f"ended by signal {-code}"
+    if code < 0:  # its last line is that of its work, such as a progress bar
+        return f"killed by {_signal_name(-code)}; run it again, it goes on where it stopped"
     return last or f"ended with code {code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of the real-time signals
+        return f"signal {number}"
 
 
 def say(stage: str, text: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -225,4 +226,7 @@ def _errors() -> Iterator[None]:
             if mark := getattr(cause, "problem_mark", None):
                 message += f" at line {mark.line + 1}"
             cause = cause.__cause__
+        if lock := re.search(r"'(?:\./)?(\S*dvc\.lock)'", message):
+            remedy = f"restore it with `git restore {lock[1]}`, or remove it if git does not have it"
+            message = f"{lock[1]}: is no lock of DVC ({message}); {remedy}"
         raise ConfigurationError(message) from error

@@ -9,15 +9,23 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import re
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+from urllib.parse import quote
 
 import httpx
 
+from tasks.disk import rename
 from tasks.errors import ConfigurationError
 
 STARTUP_SECONDS = 120.0
@@ -50,7 +58,7 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
     process's own clients, lets pages of no other origin read its answers, and ends with this process.
 
     Raises:
-        ConfigurationError: it did not answer in time.
+        ConfigurationError: it ended, or did not answer in time.
     """
     port = _free_port()
     address = f"http://127.0.0.1:{port}/api"
@@ -62,17 +70,26 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
         "PREFECT_SERVER_API_AUTH_STRING": credential,
         "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
     }
+    database = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "prefect.db"
+    _set_aside_if_damaged(database)
+    said = TemporaryFile()  # noqa: SIM115  # open for as long as the server lives
     process = subprocess.Popen(
         [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        stderr=said,
         env=os.environ | own,
         start_new_session=True,
         umask=0o077,  # its database says what ran when, and what failed
         preexec_fn=_end_with_parent,
     )
     try:
-        _wait_until_up(address, process)
+        if not _up(address, process):
+            why = "it does not answer" if process.poll() is None else _last_error(said)
+            raise ConfigurationError(
+                f"the Prefect server that records runs did not start ({why}); if that is for its database, move "
+                f"{database} away and run this again, or set PREFECT_API_URL to a server of your own"
+            )
     except BaseException:
         end(process)
         raise
@@ -96,17 +113,42 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _wait_until_up(address: str, process: subprocess.Popen[bytes]) -> None:
+def _set_aside_if_damaged(database: Path) -> None:
+    """Runs need no record of earlier ones: where SQLite cannot read it, a new one is begun."""
+    if not database.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
+            damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.OperationalError:  # another process has it open
+        return
+    except sqlite3.DatabaseError as error:
+        damage = str(error)
+    if damage != "ok":
+        aside = f"{database.name}.damaged-{time.time_ns()}"
+        for file in database.parent.glob(f"{database.name}*"):
+            if file.name.removeprefix(database.name) in ("", "-wal", "-shm"):
+                rename(file, file.with_name(aside + file.name.removeprefix(database.name)), durable=False)
+        print(f"{database}: damaged ({damage}); set aside as {aside}", file=sys.stderr, flush=True)
+
+
+def _last_error(said: IO[bytes]) -> str:
+    """The last exception that a process wrote, else its last line."""
+    said.seek(0)
+    lines = said.read().decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+    return next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception): ", line)), lines[-1])
+
+
+def _up(address: str, process: subprocess.Popen[bytes]) -> bool:
+    """Whether it answers before it ends, and in time."""
     deadline = time.monotonic() + STARTUP_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
             if httpx.get(f"{address}/health", timeout=2.0).is_success:
-                return
+                return True
         except httpx.TransportError:
             time.sleep(0.2)
-    raise ConfigurationError(
-        f"no Prefect server came up at {address}; start one with `prefect server start` and set PREFECT_API_URL"
-    )
+    return False
 
 
 def _free_port() -> int:

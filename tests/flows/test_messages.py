@@ -1,0 +1,98 @@
+"""What ends a run early, or keeps it from starting, is said in one line: what, where, and a remedy that works."""
+
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from flows import server
+from flows.cli import _interruptible
+from flows.execution import Processes, StageFailed
+from tasks.errors import ConfigurationError
+from tests.flows.conftest import Project
+
+
+@pytest.mark.parametrize(("number", "name"), [(15, "SIGTERM"), (1, "SIGHUP"), (35, "signal 35")])
+def test_a_signal_that_ends_a_stage_is_its_reason_and_not_the_line_of_its_progress_bar(number: int, name: str) -> None:
+    code = f"import os; print('epoch 3 of 9:  33%', flush=True); os.kill(os.getpid(), {number})"
+    with pytest.raises(StageFailed, match=f"^killed by {name}; run it again, it goes on where it stopped$"):
+        Processes().run(f'{sys.executable} -c "{code}"', lambda _: None)
+
+
+def wrapped(number: signal.Signals) -> None:
+    """As a library that is interrupted while it calls back."""
+    try:
+        signal.raise_signal(number)
+    except KeyboardInterrupt as error:
+        raise ValueError("error serializing to JSON") from error
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_is_told_as_such_whatever_a_library_makes_of_it(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pydantic, which Prefect writes its first states with, raises an error of its own where it is interrupted."""
+    before = {other: signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with pytest.raises(typer.Exit) as caught, _interruptible("interrupted"):
+            wrapped(number)
+        with pytest.raises(ValueError, match="another"), _interruptible("interrupted"):
+            raise ValueError("another")
+    finally:
+        for other, handler in before.items():
+            signal.signal(other, handler)
+    assert caught.value.exit_code == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_lock_that_dvc_cannot_read_is_named_with_a_remedy_that_works(finished: Project) -> None:
+    name = "suites/demo/dvc.lock"
+    for command in (["git", "add", name, "dvc.lock"], ["git", "commit", "-q", "-m", "locks"]):
+        assert finished.call(*command).returncode == 0
+    good = (finished.root / name).read_bytes()
+    for content in (b"", b"<<<<<<< HEAD\n" + good):
+        (finished.root / name).write_bytes(content)
+        refused = finished.dprec("check", "demo")
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert refused.stderr.startswith(f"dprec: {name}: is no lock of DVC (")
+        assert f"; restore it with `git restore {name}`" in refused.stderr
+    assert finished.call("git", "restore", name).returncode == 0
+    assert "0 of 4 stages to run" in finished.dprec("check", "demo").stdout
+
+
+def test_a_damaged_record_of_runs_is_set_aside(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "prefect.db"
+    server._set_aside_if_damaged(database)
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE flow (name TEXT)")
+        connection.executemany("INSERT INTO flow VALUES (?)", [("x" * 500,)] * 100)
+    connection.close()
+    good = database.read_bytes()
+    server._set_aside_if_damaged(database)
+    assert [path.name for path in tmp_path.iterdir()] == ["prefect.db"]
+    for content in (b"no database" * 1000, good[:5000] + b"\xff" * 5000 + good[10_000:]):
+        database.write_bytes(content)
+        (tmp_path / "prefect.db-wal").write_bytes(b"")
+        server._set_aside_if_damaged(database)
+        said = capfd.readouterr().err
+        assert said.startswith(f"{database}: damaged (")
+        aside = tmp_path / said.strip().rpartition(" ")[2]
+        assert aside.read_bytes() == content
+        assert {path.name for path in tmp_path.iterdir()} >= {aside.name, f"{aside.name}-wal"}
+        assert not database.exists()
+
+
+def test_a_server_that_ends_says_why_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prefect.db").mkdir()
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.delenv(server.CREDENTIAL, raising=False)
+    remedy = rf"; if that is for its database, move {tmp_path}/prefect.db away and run this again"
+    with pytest.raises(ConfigurationError, match=rf"did not start \(.*unable to open database file.*\){remedy}"):
+        server.start(pages=False)
+    assert server.CREDENTIAL not in os.environ
