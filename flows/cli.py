@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -114,11 +110,12 @@ def run(
     from flows.current import current
     from flows.execution import exclusive, say
     from flows.server import server
+    from flows.stopping import interruptible
     from tasks.config import params
 
     _known(suite, params.load())
     with (
-        _interruptible(f"interrupted; `dprec run {suite}` goes on where this run stopped"),
+        interruptible(f"interrupted; `dprec run {suite}` goes on where this run stopped"),
         exclusive(f"suite {suite}", wait=wait),
     ):
         with current(suite) as project:
@@ -299,31 +296,6 @@ def main() -> None:
             f"dprec: {line if expected else f'{type(error).__name__}: {line} (--debug shows where)'}", file=sys.stderr
         )
         raise SystemExit(1) from None
-
-
-@contextmanager
-def _interruptible(message: str) -> Iterator[None]:
-    """Any signal that asks this process to stop ends what it does with `message` and exit code 130.
-
-    Also when it was started in the background, where shells switch Ctrl-C off: a stop must reach the stages. Libraries
-    may wrap the interruption in an error of their own; the stop is what the user must hear of.
-    """
-    stopped = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal stopped
-        stopped = True
-        signal.default_int_handler(number, frame)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the last: a closed terminal
-        signal.signal(number, stop)
-    try:
-        yield
-    except BaseException:
-        if not stopped:
-            raise
-        print(message, file=sys.stderr)
-        raise typer.Exit(130) from None
 
 
 def _known(suite: str, loaded: Params) -> None:

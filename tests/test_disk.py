@@ -62,7 +62,7 @@ def test_nothing_else_renames_files() -> None:
     assert not renames(ast.parse("t.rename({}); t.rename('a'); t.rename(x if a else {})"))
     assert not renames(ast.parse("text.replace('a', 'b'); day.replace(hour=1)"))
     modules = [path for room in ("tasks", "flows") for path in (ROOT / room).rglob("*.py")]
-    found = {
+    places = {
         f"{path.relative_to(ROOT)}:{line}" for path in modules for line in renames(ast.parse(path.read_text("utf-8")))
     }
-    assert {place.partition(":")[0] for place in found} == {"tasks/disk.py"}, found
+    assert {place.partition(":")[0] for place in places} == {"tasks/disk.py"}, places

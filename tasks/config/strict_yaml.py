@@ -56,10 +56,9 @@ def read(path: Path, hint: str) -> Any:
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: not found; {hint}") from None
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(
-            f"{path}:{line}: byte 0x{raw[error.start]:02x} is not UTF-8; save it as UTF-8"
-        ) from None
+        number = raw.count(b"\n", 0, error.start) + 1
+        wrong = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        raise ConfigurationError(f"{path}:{number}: {wrong}; save it as UTF-8") from None
     except yaml.reader.ReaderError as error:
         raise ConfigurationError(f"{path}: not valid YAML (character {error.character:#x})") from error
     except (ValueError, RecursionError) as error:

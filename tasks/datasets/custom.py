@@ -31,7 +31,7 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 MOST_LEVELS = 100_000
 """Ratings of a finer scale are not told from numbers of any kind."""
 LARGEST = 1e18
-"""Of the numbers of a feature, without their sign: float32, as tables have them, has their differences and squares."""
+"""Of the numbers of a feature, without sign: float32 has their differences and squares."""
 OLDEST = pl.CompatLevel.oldest()  # text as Parquet files have it
 NO_ID = r"^(?i:nan|null|none|<na>)$|^-[0-9]"
 """What other programs write where there is nothing, and negative numbers, which often stand for it."""
@@ -196,10 +196,8 @@ class ReadOptions(Options):
 
 def source(options: ObtainOptions) -> Source:
     """What is said about these files; their folders are not, since records and reports are handed on."""
-    named = [Path(path).name for _, path in _given(options)]
-    return replace(
-        SOURCE, address=f"own files ({', '.join(named)})", synthetic=options.synthetic, licence=options.licence
-    )
+    address = f"own files ({', '.join(Path(path).name for _, path in _given(options))})"
+    return replace(SOURCE, address=address, synthetic=options.synthetic, licence=options.licence)
 
 
 def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:

@@ -69,7 +69,7 @@ def steps(params: Params) -> Iterator[Step]:
 def _step(file: str, stage: Stage, key: str) -> Step:
     def filled(texts: tuple[str, ...]) -> tuple[str, ...]:
         known = {"key": key} | {f"item.{name}": value for name, value in stage.items[key].items()}
-        return tuple(_KEY.sub(lambda found: known[found[1]], text) for text in texts)
+        return tuple(_KEY.sub(lambda match: known[match[1]], text) for text in texts)
 
     files = {table.code_file(file): (f"{stage.name}.${{key}}",), **stage.params}
     return Step(
@@ -89,14 +89,14 @@ def behind(params: Params) -> dict[str, str]:
         DataError: a lock cannot be read.
     """
     files: dict[str, Any] = {}
-    found = {}
+    differences = {}
     for step in steps(params):
         for path in (*step.params, lock := str(Path(step.file).with_suffix(".lock"))):
             if path not in files:
                 files[path] = _read(Path(path))
         if why := _difference(step, (files[lock].get("stages") or {}).get(step.name), files):
-            found[step.name] = why
-    return found
+            differences[step.name] = why
+    return differences
 
 
 def _difference(step: Step, locked: dict[str, Any] | None, files: dict[str, Any]) -> str:
@@ -182,8 +182,8 @@ def main() -> None:
     for path, wanted in code.contents(params).items():
         if _read(path) != wanted:
             raise ConfigurationError(f"{path}: is behind the code; run `dvc repro code`, and commit it")
-    if found := problems(params, allowed()):
-        raise DataError("; ".join(found) + "; run these suites and commit what they give")
+    if lines := problems(params, allowed()):
+        raise DataError("; ".join(lines) + "; run these suites and commit what they give")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from flows import server
-from flows.cli import _interruptible
 from flows.execution import Processes, StageFailed
+from flows.stopping import interruptible
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
@@ -38,9 +38,9 @@ def test_a_stop_is_told_as_such_whatever_a_library_makes_of_it(
     """Pydantic, which Prefect writes its first states with, raises an error of its own where it is interrupted."""
     before = {other: signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        with pytest.raises(typer.Exit) as caught, _interruptible("interrupted"):
+        with pytest.raises(typer.Exit) as caught, interruptible("interrupted"):
             wrapped(number)
-        with pytest.raises(ValueError, match="another"), _interruptible("interrupted"):
+        with pytest.raises(ValueError, match="another"), interruptible("interrupted"):
             raise ValueError("another")
     finally:
         for other, handler in before.items():

@@ -184,16 +184,16 @@ def samples() -> dict[str, Sample]:
         "yelp, strict": (yelp, text(records), test_yelp.STRICT),
         "yelp_hin": (yelp_hin, text(test_yelp_hin.CONTENT), test_yelp_hin.ORDER),
     }
-    found = {
+    by_name = {
         name: Sample(files, partial(converted, import_module(FORMATS[name]), NoOptions()))
         for name, files in plain.items()
     }
-    found |= {
+    by_name |= {
         name: Sample(files, partial(converted, module, options)) for name, (module, files, options) in chosen.items()
     }
     words = {"glove.txt": text({"": test_glove.LINES})[""]}
-    found["glove"] = Sample(words, lambda folder, _: glove.read(folder / "glove.txt"))
-    return found | _custom() | {"archive": _archive(), "params": _params()}
+    by_name["glove"] = Sample(words, lambda folder, _: glove.read(folder / "glove.txt"))
+    return by_name | _custom() | {"archive": _archive(), "params": _params()}
 
 
 def _json(record: dict[str, Any]) -> str:

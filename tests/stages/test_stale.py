@@ -73,12 +73,12 @@ def test_a_changed_parameter_makes_what_reads_it_stale() -> None:
     stale.main()
     change("params.yaml", "processed", "demo", "options", "test_share", value=0.25)
     change("suites/demo/params.yaml", "evaluation", "seed", value=4711)
-    found = stale.behind(load())
-    assert found["preprocess@demo"] == "processed.demo changed"
-    assert found["train@demo-bpr"] == "evaluation changed"
-    assert {name.partition("@")[0] for name in found} == {"preprocess", "train", "check-metrics", "collect"}
+    differences = stale.behind(load())
+    assert differences["preprocess@demo"] == "processed.demo changed"
+    assert differences["train@demo-bpr"] == "evaluation changed"
+    assert {name.partition("@")[0] for name in differences} == {"preprocess", "train", "check-metrics", "collect"}
     assert reported().startswith(
-        f"demo: {len(found)} stages are stale, such as check-metrics@demo (evaluation changed)"
+        f"demo: {len(differences)} stages are stale, such as check-metrics@demo (evaluation changed)"
     )
 
 
