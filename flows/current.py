@@ -15,10 +15,14 @@ CODE = "code"
 
 
 @contextmanager
-def current(suite: str | None = None) -> Iterator[Project]:
+def current(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
 
+    Args:
+        suite, patient: as `opened` has them.
+
     Raises:
+        Busy: another process holds something that is needed, and nothing is to be waited for.
         ConfigurationError: the parameters are wrong, or a dvc.yaml cannot be used.
         StageFailed: the stage `code` failed.
     """
@@ -26,7 +30,7 @@ def current(suite: str | None = None) -> Iterator[Project]:
     references.check_references(loaded)
     for path in dvc_files.write(loaded):
         say(path.as_posix(), "written anew from the parameters")
-    with opened(suite) as project:
+    with opened(suite, patient=patient) as project:
         if CODE not in project.stages:  # a pipeline of somebody's own
             references.check_configs(loaded)
         elif project.reproduce(CODE, lambda command: Processes().run(command, print)):

@@ -22,6 +22,7 @@ from flows import warm
 from flows.server import CREDENTIAL
 from tasks.errors import DprecError
 from tasks.stages.common import DATA
+from tasks.stages.parent import end_with_parent
 
 LOCK = DATA / ".lock"
 REFRESH_SECONDS = 5.0  # between two states of one progress bar
@@ -94,7 +95,7 @@ class Processes:
 
 
 def _start(command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes] | warm.Fork:
-    """In a session of its own, without input; what it says, errors too, is in `stdout`."""
+    """In a session of its own, without input, ending with this process; all that it says is in `stdout`."""
     match command:
         case ["python", "-m", str(module), *arguments] if warm.ready():
             return warm.Fork(module, arguments, env)
@@ -105,6 +106,7 @@ def _start(command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes] |
         stderr=subprocess.STDOUT,
         env=env,
         start_new_session=True,
+        preexec_fn=end_with_parent,
     )
 
 

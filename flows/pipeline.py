@@ -97,9 +97,13 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     logger = get_run_logger()
     with exclusive(f"suite {suite}", wait=wait), current(suite) as project:
         todo = plan.read(report_stage(suite), project)
+        while discarded := plan.discard_damaged(todo, project):
+            for path in discarded:
+                say(path, "damaged on the disk and removed: it is restored or computed again")
+            todo = plan.read(report_stage(suite), project)
         if force or len(todo.pending) >= MANY:
             warm.prepare()
-        with _stopping(Processes(force=force)) as processes:
+        with _stopping(Processes(force=force), project) as processes:
             failed, left = _walk(todo, project, processes, jobs or os.cpu_count() or 1, force)
     for name in left:
         say(name, "not run: what it needs failed")
@@ -186,10 +190,11 @@ def _message(state: State[Any]) -> str:
 
 
 @contextmanager
-def _stopping(processes: Processes) -> Iterator[Processes]:
+def _stopping(processes: Processes, project: Project) -> Iterator[Processes]:
     """Whatever ends the run early (Ctrl-C, a cancelled flow run) ends its stages too."""
     try:
         yield processes
     except BaseException:
+        project.stopped.set()
         processes.stop()
         raise

@@ -69,8 +69,7 @@ def read(target: str, project: Project) -> Plan:
     """
     if target not in project.stages:
         raise ConfigurationError(f"{target}: there is no such stage in dvc.yaml; `dprec check` shows what there is")
-    with project.locked():
-        return Plan(target, tuple(_steps(project, project.stages[target], {})))
+    return Plan(target, tuple(_steps(project, project.stages[target], {})))
 
 
 def read_all(project: Project) -> list[Plan]:
@@ -79,8 +78,16 @@ def read_all(project: Project) -> list[Plan]:
     done: dict[Any, Step] = {}
     last = [stage for stage in graph if graph.in_degree(stage) == 0]
     last.sort(key=lambda stage: (not name_of(stage).startswith("report@"), name_of(stage)))  # then unused data sets
-    with project.locked():
-        return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
+    return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
+
+
+def discard_damaged(todo: Plan, project: Project) -> list[str]:
+    """Remove what the stages that will run would read, where it is not what dvc.lock says; its paths.
+
+    The stages that wrote it then have no outputs, so they come first: the plan must be read again.
+    """
+    written = {name: todo.step(name).address for step in todo.pending for name in step.needs if todo.step(name).cached}
+    return project.discard_damaged([project.stages[address] for address in written.values()])
 
 
 def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import gc
 import logging
 import re
-import sys
+import shutil
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import unwrap
@@ -19,19 +21,30 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from flows import locks, storage
+from flows.execution import say
+from flows.locks import Busy
 from tasks.errors import ConfigurationError
+from tasks.stages.common import atomic_write, remove
 
 COMMON = (Path("dvc.yaml"), Path("data/dvc.yaml"))
 SUITES = Path("suites")
+LET_IN_SECONDS = 1.0
+"""For so long DVC's lock is held on end while another DVC command needs it back: DVC waits three seconds for it."""
 
 
 class Project:
     """The stages of some dvc.yaml files, and their graph (it points from a stage to those that it needs)."""
 
-    def __init__(self, repo: Any, files: Iterable[Path]) -> None:
+    def __init__(self, repo: Any, files: Iterable[Path], *, patient: bool = True) -> None:
         from dvc.repo.index import Index
 
         self._repo = repo
+        self._patient = patient
+        self._waited_for: set[str] = set()
+        self._held_seconds = 0.0
+        self.stopped = threading.Event()
+        """Set it, and nothing is waited for any more."""
         self._mutex = threading.RLock()
         self._depth = 0
         with _without_collection():
@@ -72,13 +85,14 @@ class Project:
             Whether its command ran.
 
         Raises:
-            ConfigurationError: an input or, after the run, an output is missing; or another command holds one of them.
+            ConfigurationError: an input or, after the run, an output is missing.
+            Busy: another command holds one of them, and nothing is to be waited for.
         """
         stage = self.stages[address]
+        if not force and not self.changes(stage):
+            return False
         with self._files_of(stage):
             with self.locked():
-                if not force and not stage.changed():
-                    return False
                 stage.remove_outs(ignore_remove=False, force=False)
                 if not force and self._restored(stage):
                     self._save(stage)
@@ -100,66 +114,165 @@ class Project:
         return values
 
     def _restored(self, stage: Any) -> bool:
-        """Whether the outputs for these very inputs were in DVC's cache, and are now in their place."""
+        """Whether the outputs for these very inputs were in DVC's cache, undamaged, and are now in their place."""
         from dvc.stage.cache import RunCacheNotFoundError
 
         try:
-            self._repo.stage_cache.restore(stage)
+            with storage.hashed_objects(self._repo):
+                self._repo.stage_cache.restore(stage)
         except RunCacheNotFoundError:
             return False
         return True
 
     def _save(self, stage: Any) -> None:
-        stage.save(run_cache=all(out.use_cache for out in stage.outs))
-        stage.commit()
-        stage.dump(update_pipeline=False)
+        from dvc.dvcfile import Lockfile
+
+        with storage.hashed_objects(self._repo):
+            stage.save(run_cache=all(out.use_cache for out in stage.outs))
+            stage.commit()
+        lock = Path(stage.path).with_suffix(".lock")
+        with atomic_write(lock) as place:  # DVC writes it in its place, where a kill leaves half of it
+            if lock.exists():
+                shutil.copyfile(lock, place)
+            Lockfile(self._repo, str(place)).dump(stage)
+
+    def discard_damaged(self, stages: Iterable[Any]) -> list[str]:
+        """Remove outputs of stages that are not what dvc.lock says although DVC takes them for it; their paths.
+
+        What was compared today and did not change since is not read again.
+        """
+        verified = storage.Verified(Path(self._repo.tmp_dir))
+        damaged = [
+            str(out) for stage in stages for out in stage.outs if not verified.today(out) and self._damaged(stage, out)
+        ]
+        verified.add([out for stage in stages for out in stage.outs if not storage.seen_to_differ(out)])
+        return damaged
+
+    def verify(self) -> Iterator[str]:
+        """Remove every object of the cache and every output that is not what its hash says, and yield its path."""
+        yield from storage.damaged_objects(self._repo)
+        for stage in self.stages.values():
+            for out in stage.outs:
+                if self._damaged(stage, out):
+                    yield str(out)
+
+    def _damaged(self, stage: Any, out: Any) -> bool:
+        """Whether an output is not what its hash says: then it is removed, otherwise its objects are in the cache."""
+        if storage.seen_to_differ(out):
+            return False
+        with self._files_of(stage), self.locked():
+            damaged = not storage.output_intact(self._repo, out)
+            if damaged:
+                remove(Path(out.fs_path))
+            elif out.changed_cache():
+                out.commit(relink=False)
+        return damaged
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """DVC's lock, waited for, also by a thread that holds it; its errors become ours."""
         with self._mutex, _errors():
             if not self._depth:
-                self._repo.lock.lock()
+                self._lock()
             self._depth += 1
+            start = time.monotonic()
             try:
                 yield
             finally:
                 self._depth -= 1
                 if not self._depth:
+                    self._held_seconds += time.monotonic() - start
                     self._repo.lock.unlock()
+
+    def _lock(self) -> None:
+        from dvc.lock import LockError
+
+        if self._held_seconds > LET_IN_SECONDS:
+            self._held_seconds = 0.0
+            if locks.clear(self._repo):  # it asks for the lock every half second
+                time.sleep(0.7)
+        while True:
+            try:
+                self._repo.lock.lock()
+                return
+            except LockError:
+                self._wait("DVC", locks.holder(self._repo))
+
+    def _wait(self, what: str, owner: str) -> None:
+        """Wait a moment for another process, and say so the first time."""
+        if not self._patient or self.stopped.is_set():
+            raise Busy(f"{what}: held by {owner}; run this again once it has ended")
+        if owner not in self._waited_for:
+            self._waited_for.add(owner)
+            say(what, f"waits for {owner}")
+        self.stopped.wait(0.5)
 
     @contextmanager
     def _files_of(self, stage: Any) -> Iterator[None]:
-        """Keep other DVC commands from what a running stage reads and writes."""
-        from dvc.rwlock import rwlock
-
-        read, written = ([str(file.fs_path) for file in ones] for ones in (stage.deps, stage.outs))
-        command_line = " ".join(
-            sys.argv
-        )  # as DVC's own functions call us, which take the same locks while this one is held
-        held = rwlock(self._repo.tmp_dir, self._repo.fs, command_line, read, written, False)
-        with self._mutex, _errors():
-            held.__enter__()
+        """Keep other DVC commands from what a running stage reads and writes, once they let go of it."""
+        read, written = ([str(file.fs_path) for file in files] for files in (stage.deps, stage.outs))
+        while True:
+            with self._mutex, _errors():
+                try:
+                    held = locks.take(self._repo, read, written)
+                    break
+                except Busy as error:
+                    owner = str(error)
+            self._wait(name_of(stage), owner)
         try:
             yield
         finally:
             with self._mutex:
-                held.__exit__(None, None, None)
+                locks.release(held)
 
 
 @contextmanager
-def opened(suite: str | None = None) -> Iterator[Project]:
+def opened(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project of the current folder: all of it, or what leads to the report of one suite.
+
+    Args:
+        suite: None for all of them.
+        patient: wait for other processes that hold something; otherwise they are named, and that is all.
 
     Raises:
         ConfigurationError: a dvc.yaml cannot be used.
+        Busy: another process holds something.
     """
     from dvc.repo import Repo
 
     logging.getLogger("dvc").setLevel(logging.ERROR)  # "updating lock file" after every stage, "is empty"
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
-    with _errors(), _parameters_read_fast(), Repo(_wait_for_lock=True) as repo:
-        yield Project(repo, [file for file in (*COMMON, *own) if file.is_file()])
+    with _errors(), _parameters_read_fast(), Repo() as repo:
+        locks.clear(repo)
+        yield _read(repo, [file for file in (*COMMON, *own) if file.is_file()], patient=patient)
+
+
+def _read(repo: Any, files: list[Path], *, patient: bool) -> Project:
+    """The stages, although a dvc.lock may be damaged."""
+    from dvc.exceptions import DvcException
+
+    while True:
+        try:
+            return Project(repo, files, patient=patient)
+        except DvcException as error:
+            path = Path(getattr(error, "path", ""))
+            if (
+                path.name != "dvc.lock" or not path.is_file() or b"<<<<<<<" in path.read_bytes()
+            ):  # a merge is the user's
+                raise
+            _recover(path)
+            repo._reset()
+
+
+def _recover(lock: Path) -> None:
+    """Set a damaged dvc.lock aside and take the committed one; what it does not know comes from DVC's cache."""
+    aside = lock.with_name(f"{lock.name}.damaged")
+    lock.replace(aside)
+    committed = subprocess.run(["git", "show", f"HEAD:./{lock.as_posix()}"], capture_output=True, check=False)
+    if known := committed.returncode == 0:
+        with atomic_write(lock) as place:
+            place.write_bytes(committed.stdout)
+    say(lock.as_posix(), f"damaged, kept as {aside.name}; " + ("the committed one is used" if known else "begun anew"))
 
 
 @contextmanager

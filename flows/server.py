@@ -7,11 +7,9 @@ the interrupted run could no longer say how it ended.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import re
 import secrets
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -27,11 +25,11 @@ import httpx
 
 from tasks.disk import rename
 from tasks.errors import ConfigurationError
+from tasks.stages.parent import end_with_parent
 
 STARTUP_SECONDS = 120.0
 CREDENTIAL = "PREFECT_API_AUTH_STRING"
 """The variable from which Prefect's clients take it."""
-PR_SET_PDEATHSIG = 1
 
 
 def server(*, pages: bool = False) -> str:
@@ -81,7 +79,7 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
         env=os.environ | own,
         start_new_session=True,
         umask=0o077,  # its database says what ran when, and what failed
-        preexec_fn=_end_with_parent,
+        preexec_fn=end_with_parent,
     )
     try:
         if not _up(address, process):
@@ -95,12 +93,6 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
         raise
     os.environ[CREDENTIAL] = credential
     return process, address
-
-
-def _end_with_parent() -> None:
-    """On Linux the kernel ends this process when the one that started it is gone, killed or not."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

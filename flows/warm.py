@@ -92,5 +92,5 @@ def _run(module: str, arguments: list[str], environment: dict[str, str], output:
     os.environ.clear()
     os.environ.update(environment)
     sys.path.insert(0, os.getcwd())
-    sys.argv = [module, *arguments]
+    sys.argv = ["-m", *arguments]  # as `python -m` has it while packages are loaded: tasks.stages then sees to its end
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -41,6 +41,7 @@ APART = frozenset(
         "tasks.fingerprints",
         "tasks.stages.code",
         "tasks.stages.dvc_files",
+        "tasks.stages.parent",
         "tasks.stages.provenance",
         "tasks.stages.stage",
         "tasks.stages.table",

@@ -33,7 +33,7 @@ def behind(params: Params) -> list[Path]:
     None where the root's file was not written from the table: such a pipeline is its author's own.
     """
     root = Path(table.ROOT)
-    if root.is_file() and not root.read_text(encoding="utf-8").startswith(HEADER):
+    if root.is_file() and root.stat().st_size and not root.read_text(encoding="utf-8").startswith(HEADER):
         return []
     wanted = texts(params)
     left = [path for path in SUITES.glob("*/dvc.yaml") if path not in wanted]

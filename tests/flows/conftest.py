@@ -46,7 +46,8 @@ stages:
       outs: ["data/runs/demo/${item}"]
 """
 
-# A stage does what a file beside it says: `fail.NAME` (until it is gone; `once` fails one time), `slow.NAME` (seconds).
+# A stage does what a file beside it says: `fail.NAME` (until it is gone; `once` fails one time), `slow.NAME` (seconds,
+# or until it is gone).
 STAGE = """
 import pathlib, sys, time
 name, out = sys.argv[1:]
@@ -62,7 +63,9 @@ if fail.exists():
 slow = pathlib.Path("slow." + name)
 if slow.exists():
     pathlib.Path("started." + name).touch()
-    time.sleep(float(slow.read_text()))
+    end = time.monotonic() + float(slow.read_text())
+    while slow.exists() and time.monotonic() < end:
+        time.sleep(0.05)
 pathlib.Path(out).mkdir(parents=True)
 pathlib.Path(out, "index.html").write_text(name)
 """

@@ -1,0 +1,253 @@
+"""What a disk lost is noticed before a stage reads it, and every remedy that a message names works."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows import plan
+from flows.project import opened
+from flows.storage import KNOWN
+from tests.flows.conftest import Project
+
+DOWNLOADED = "data/raw/demo/index.html"
+
+
+@pytest.fixture
+def seen(finished: Project) -> Project:
+    """The finished project whose files DVC has read: from now on it goes by their times."""
+    assert finished.call("dvc", "status", "-q").returncode == 0
+    return finished
+
+
+def rot(path: Path) -> None:
+    """One bit of a file is another; its size, times, mode and inode stay."""
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(content)
+    path.chmod(stat.st_mode)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def cached(project: Project, content: str) -> Path:
+    """The object of DVC's cache with this content."""
+    files = (project.root / ".dvc/cache/files/md5").rglob("*")
+    (path,) = (file for file in files if file.is_file() and file.read_text() == content)
+    assert path.stat().st_mode & 0o777 == 0o444
+    return path
+
+
+def test_a_damaged_object_is_not_checked_out(finished: Project) -> None:
+    rot(cached(finished, "download@demo"))
+    for file in sorted((finished.root / "data/raw/demo").iterdir()):
+        file.unlink()
+    (finished.root / "data/raw/demo").rmdir()
+    with opened() as project:
+        assert project.reproduce("download@demo", lambda line: _call(finished, line))
+    assert (finished.root / DOWNLOADED).read_text() == "download@demo"
+    assert cached(finished, "download@demo")
+
+
+@pytest.mark.parametrize("listing", ["[]", "{", '[{"md5": "0123456789abcdef0123456789abcdef", "relpath": "x"}]'])
+def test_a_damaged_list_of_files_is_not_checked_out(finished: Project, listing: str) -> None:
+    (tree,) = (
+        path
+        for path in (finished.root / ".dvc/cache/files/md5").rglob("*.dir")
+        if _md5("download@demo") in path.read_text()
+    )
+    tree.chmod(0o644)
+    tree.write_text(listing)
+    tree.chmod(0o444)
+    _remove_outputs(finished)
+    with opened() as project:
+        assert project.reproduce("download@demo", lambda line: _call(finished, line))
+    _remove_outputs(finished)
+    with opened() as project:  # the list is whole again
+        assert not project.reproduce("download@demo", lambda line: _call(finished, line))
+    assert (finished.root / DOWNLOADED).read_text() == "download@demo"
+
+
+def test_a_run_removes_damaged_inputs_before_a_stage_reads_them(seen: Project) -> None:
+    rot(seen.root / DOWNLOADED)
+    assert seen.call("dvc", "status", "-q").returncode == 0  # DVC does not see it
+    seen.write("code/a.py", "# changed\n")
+    with opened() as project:
+        assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
+        todo = plan.read("report@demo", project)
+        assert todo.step("download@demo").why == "its outputs are not here"
+        assert plan.discard_damaged(todo, project) == []
+        assert not project.reproduce("download@demo", lambda line: _call(seen, line))  # from the cache
+    assert (seen.root / DOWNLOADED).read_text() == "download@demo"
+
+
+def test_what_was_compared_today_is_not_read_again_unless_it_changed(
+    finished: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished.write("code/a.py", "# changed\n")
+
+    def damaged() -> list[str]:
+        with opened() as project:
+            return plan.discard_damaged(plan.read("report@demo", project), project)
+
+    assert damaged() == []
+    rot(finished.root / DOWNLOADED)
+    assert damaged() == []
+    tomorrow = time.time() + 86400
+    with monkeypatch.context() as later:
+        later.setattr("time.time", lambda: tomorrow)
+        assert damaged() == ["data/raw/demo"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "3", '{"x": 1}', "\0"])
+def test_a_damaged_memory_of_comparisons_is_begun_anew(seen: Project, content: str) -> None:
+    seen.write("code/a.py", "# changed\n")
+    (seen.root / ".dvc/tmp" / KNOWN).write_text(content)
+    rot(seen.root / DOWNLOADED)
+    with opened() as project:
+        assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
+
+
+def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(
+    seen: Project, prefect_home: str
+) -> None:
+    assert seen.dprec("verify").stdout == "every output and every object of the cache is what its hash says\n"
+    rot(cached(seen, "train@a"))
+    rot(seen.root / "data/runs/demo/b/index.html")
+    verified = seen.dprec("verify")
+    assert verified.returncode == 1
+    assert verified.stderr.startswith("dprec: 2 damaged and removed; `dprec run SUITE` restores them")
+    assert cached(seen, "train@a")  # again, from the output
+    assert seen.dprec("verify").returncode == 0
+    assert seen.dprec("run", "demo", PREFECT_HOME=prefect_home).returncode == 0
+    assert (seen.root / "data/runs/demo/b/index.html").read_text() == "train@b"
+    assert seen.ran() == []  # all from the cache
+
+
+CHECKED = """
+import sys, pathlib
+from tasks.errors import DataError
+from tasks.stages.common import atomic_write, file_digest, require_passed, write_json
+name, out = sys.argv[1:]
+stage, _, key = name.partition("@")
+file = pathlib.Path("data/processed/demo")
+place = pathlib.Path(out)
+place.parent.mkdir(parents=True, exist_ok=True)
+if stage == "preprocess":
+    place.write_text("the data")
+elif stage == "check-processed":
+    verdict = dict(contract="c", name=key, success=True, evaluated=1, failed=0, checked={str(file): file_digest(file)})
+    write_json(place, verdict)
+else:
+    try:
+        require_passed("processed", "demo")
+    except DataError as error:
+        sys.exit(str(error))
+    place.write_text(file.read_text())
+"""
+CHECKED_PIPELINE = """
+stages:
+  preprocess:
+    foreach: [demo]
+    do:
+      wdir: ..
+      cmd: python checked.py preprocess@demo data/processed/demo
+      outs: [data/processed/demo]
+      deps: [checked.py]
+  check-processed:
+    foreach: [demo]
+    do:
+      wdir: ..
+      cmd: python checked.py check-processed@demo data/quality/processed/demo.json
+      deps: [data/processed/demo]
+      outs: [data/quality/processed/demo.json]
+  train:
+    foreach: [demo]
+    do:
+      wdir: ..
+      cmd: python checked.py train@demo data/model
+      deps: [data/processed/demo, data/quality/processed/demo.json, code/a.py]
+      outs: [data/model]
+"""
+
+
+@pytest.mark.parametrize("how", ["the file", "the file and its object", "somebody wrote into it", "the verdict"])
+def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finished: Project, how: str) -> None:
+    """Each command that the message names is tried; DVC alone would say that nothing changed."""
+    finished.write("checked.py", CHECKED)
+    finished.write("data/dvc.yaml", CHECKED_PIPELINE)
+    train = ("dvc", "repro", "-q", "data/dvc.yaml:train@demo")
+    assert finished.call(*train).returncode == 0
+    finished.write("code/a.py", "# changed\n")
+    file, verdict = finished.root / "data/processed/demo", finished.root / "data/quality/processed/demo.json"
+    if how == "the file and its object":
+        rot(cached(finished, "the data"))
+    if how == "the verdict":
+        checked = json.loads(verdict.read_text())
+        checked["checked"]["data/processed/demo"] = "0" * 64
+        stat = verdict.stat()
+        verdict.write_text(json.dumps(checked, indent=2, sort_keys=True) + "\n")
+        os.utime(verdict, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    elif how == "somebody wrote into it":
+        file.write_text("other data")
+    else:
+        rot(file)
+    refused = finished.call("python", "checked.py", "train@demo", "data/model")
+    message = "data/processed/demo: not the file that was checked; run "
+    assert refused.stderr.startswith(message)
+    verify, repro = refused.stderr.split("`")[1::2]
+    finished.dprec(*verify.split()[1:])
+    assert finished.call(*repro.split()).returncode == 0
+    assert finished.call("python", "checked.py", "train@demo", "data/model").returncode == 0
+    assert finished.call(*train).returncode == 0
+    assert (finished.root / "data/model").read_text() == "the data"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "stages: [", "\0\0\0", "schema: '2.0'\nstages:\n  download@demo:\n    cmd: 3\n"]
+)
+def test_a_damaged_lock_file_is_set_aside_and_nothing_is_computed_again(
+    finished: Project, prefect_home: str, content: str
+) -> None:
+    """Once the committed one is used, once none is committed; DVC's cache has the rest."""
+    locks = ("dvc.lock", "suites/demo/dvc.lock")
+    right = [yaml.safe_load((finished.root / name).read_text()) for name in locks]
+    finished.call("git", "add", "-f", locks[0])
+    finished.call("git", "commit", "-q", "-m", "results")
+    for name in locks:
+        finished.write(name, content)
+    done = finished.dprec("run", "demo", PREFECT_HOME=prefect_home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert finished.ran() == []
+    assert [yaml.safe_load((finished.root / name).read_text()) for name in locks] == right
+    if content:
+        assert (finished.root / "suites/demo/dvc.lock.damaged").read_text() == content
+
+
+def test_a_lock_file_that_git_could_not_merge_is_left_to_its_user(finished: Project) -> None:
+    text = (finished.root / "dvc.lock").read_text()
+    conflict = f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n"
+    finished.write("dvc.lock", conflict)
+    refused = finished.dprec("check")
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert "dvc.lock" in refused.stderr
+    assert (finished.root / "dvc.lock").read_text() == conflict
+
+
+def _call(project: Project, line: str) -> None:
+    assert project.call(*line.split()).returncode == 0
+
+
+def _remove_outputs(project: Project) -> None:
+    (project.root / DOWNLOADED).unlink()
+    (project.root / "data/raw/demo").rmdir()
+
+
+def _md5(text: str) -> str:
+    from hashlib import md5
+
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
