@@ -220,7 +220,8 @@ def make(root: Path) -> Project:
     tiny.write("dvc.yaml", PIPELINE)
     tiny.write("suites/demo/dvc.yaml", SUITE)
     tiny.write("stage.py", STAGE)
-    tiny.write(".gitignore", "ran.log\nfail.*\nslow.*\nstarted.*\n.prefect\n/data/\n")
+    made = "".join(f"/data/{name}\n" for name in ("[cpqr]*/", "model", ".lock*"))
+    tiny.write(".gitignore", f"ran.log\nfail.*\nslow.*\nstarted.*\n.prefect\n{made}")
     for name in "ab":
         tiny.write(f"code/{name}.py", "")
     run: Callable[..., object] = lambda *command: subprocess.run(  # noqa: E731

@@ -1,0 +1,47 @@
+"""Commands beside a run that is in the middle of its stages: both end well, or the other in words that name the run."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+from tests.faults.suite import DPREC, DVC, RUN, Row, Setup
+
+BESIDE: dict[str, tuple[str, ...]] = {
+    "`dprec run --wait`": (*RUN, "--wait"),
+    "`dprec run`": RUN,
+    "`dprec check`": (*DPREC, "check", "demo"),
+    "`dprec verify`": (*DPREC, "verify"),
+    "`dvc repro`": (*DVC, "repro", "-q"),
+    "`dvc push`": (*DVC, "push", "-q"),
+    "`dvc status`": (*DVC, "status"),
+}
+
+
+def rows(setup: Setup) -> Iterator[Row]:
+    """Each command beside `dprec run`, and `dprec run` beside `dvc repro`."""
+    for name, command in BESIDE.items():
+        yield f"{name} beside `dprec run`", 1, _beside(setup, RUN, command)
+    yield "`dprec run` beside `dvc repro`", 1, _beside(setup, BESIDE["`dvc repro`"], RUN)
+
+
+def _beside(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:
+    suite = setup.template.copy(setup.folder)
+    suite.call(*DVC, "remote", "add", "--default", "storage", str(suite.root.parent / "storage"))
+    running = suite.begin(*first, **setup.known)
+    while running.poll() is None and not list(suite.root.glob("data/checkpoints/*/*/progress")):
+        pass  # the first stage that takes a while
+    other = suite.call(*second, **setup.known)
+    running.wait(timeout=120)
+    wrong = [f"left running: {line}" for line in suite.left()]
+    if running.returncode != 0:
+        wrong.append(f"the run beside it failed: {suite.said()}")
+    if other.returncode != 0 and not _names(other, running.pid):
+        wrong.append(f"names no owner: {other.stderr!r}")
+    if suite.call(*second, **setup.known).returncode != 0:
+        wrong.append("fails afterwards, too")
+    return wrong + setup.recovers(suite)
+
+
+def _names(other: subprocess.CompletedProcess[str], pid: int) -> bool:
+    return f"process {pid}" in other.stderr or f"PID {pid}" in other.stderr
