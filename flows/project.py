@@ -91,7 +91,7 @@ class Project:
         stage = self.stages[address]
         if not force and not self.changes(stage):
             return False
-        with self._files_of(stage):
+        with self._held(name_of(stage), stage.deps, stage.outs):
             with self.locked():
                 stage.remove_outs(ignore_remove=False, force=False)
                 if not force and self._restored(stage):
@@ -160,13 +160,14 @@ class Project:
         """Whether an output is not what its hash says: then it is removed, otherwise its objects are in the cache."""
         if storage.seen_to_differ(out):
             return False
-        with self._files_of(stage), self.locked():
-            damaged = not storage.output_intact(self._repo, out)
-            if damaged:
-                remove(Path(out.fs_path))
-            elif out.changed_cache():
+        with self._held(name_of(stage), [out], []), self.locked():
+            intact = storage.output_intact(self._repo, out)
+            if intact and out.changed_cache():
                 out.commit(relink=False)
-        return damaged
+        if not intact:
+            with self._held(name_of(stage), [], [out]):
+                remove(Path(out.fs_path))
+        return not intact
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -208,17 +209,17 @@ class Project:
         self.stopped.wait(0.5)
 
     @contextmanager
-    def _files_of(self, stage: Any) -> Iterator[None]:
-        """Keep other DVC commands from what a running stage reads and writes, once they let go of it."""
-        read, written = ([str(file.fs_path) for file in files] for files in (stage.deps, stage.outs))
+    def _held(self, what: str, read: Iterable[Any], written: Iterable[Any]) -> Iterator[None]:
+        """Keep other DVC commands from files that are read or written here, once they let go of them."""
+        paths = [[str(file.fs_path) for file in files] for files in (read, written)]
         while True:
             with self._mutex, _errors():
                 try:
-                    held = locks.take(self._repo, read, written)
+                    held = locks.take(self._repo, *paths)
                     break
                 except Busy as error:
                     owner = str(error)
-            self._wait(name_of(stage), owner)
+            self._wait(what, owner)
         try:
             yield
         finally:

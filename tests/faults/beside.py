@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 
 from tests.faults.suite import DPREC, DVC, RUN, Row, Setup
@@ -30,7 +31,7 @@ def _beside(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> li
     suite.call(*DVC, "remote", "add", "--default", "storage", str(suite.root.parent / "storage"))
     running = suite.begin(*first, **setup.known)
     while running.poll() is None and not list(suite.root.glob("data/checkpoints/*/*/progress")):
-        pass  # the first stage that takes a while
+        time.sleep(0.02)  # the first stage that takes a while
     other = suite.call(*second, **setup.known)
     running.wait(timeout=120)
     wrong = [f"left running: {line}" for line in suite.left()]

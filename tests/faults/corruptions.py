@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,12 +40,14 @@ def _begun(setup: Setup) -> Suite:
     while True:
         suite = setup.template.copy(setup.folder.with_name("begun"))
         running = suite.begin(*RUN, **setup.known)
-        while running.poll() is None and len(list(suite.root.glob("data/checkpoints/*/*/progress/before"))) < 2:
-            pass
+        while running.poll() is None and not list(
+            suite.root.glob("data/checkpoints/*/*/progress/before/manifest.json")
+        ):
+            time.sleep(0.02)
         running.kill()
         running.wait()
         assert not suite.left()
-        if len(list(suite.root.glob("data/checkpoints/*/*/progress/before"))) == 2:
+        if list(suite.root.glob("data/checkpoints/*/*/progress/before")):
             return suite
 
 

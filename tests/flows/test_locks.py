@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -43,6 +43,12 @@ def run(opened_project: Opened) -> list[str]:
 
     opened_project.reproduce(TRAIN, command)
     return ran
+
+
+def holding(project: Opened) -> AbstractContextManager[None]:
+    """What train@a reads and writes, held as while it runs."""
+    stage = project.stages[TRAIN]
+    return project._held(TRAIN, stage.deps, stage.outs)
 
 
 @pytest.fixture
@@ -118,7 +124,7 @@ def test_a_damaged_file_of_locks_is_nobodys(changed: Project, name: str, content
 
 
 def test_a_file_of_locks_that_is_damaged_while_a_stage_runs_does_not_fail_it(changed: Project) -> None:
-    with opened(patient=False) as project, project._files_of(project.stages[TRAIN]):
+    with opened(patient=False) as project, holding(project):
         (changed.root / ".dvc/tmp/rwlock").write_text("{")
     with opened(patient=False) as project:
         assert run(project)
@@ -162,7 +168,7 @@ def test_dvcs_lock_of_the_project_is_waited_for_or_its_holder_named(finished: Pr
 
 def test_a_check_beside_a_running_stage_ends_well(changed: Project) -> None:
     """Running stages hold what they read; a plan only looks."""
-    with opened() as project, project._files_of(project.stages[TRAIN]):
+    with opened() as project, holding(project):
         checked = changed.dprec("check", "demo")
     assert checked.returncode == 0, checked.stderr
     assert "code/a.py changed" in checked.stdout
@@ -189,6 +195,7 @@ def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, prefec
     _, errors = repro.communicate(timeout=60)
     assert (repro.returncode, errors) == (0, "")
     assert beside.wait() == 0, lines
+    assert not (changed.root / "slow.train@a").exists(), lines  # it waited
     assert changed.ran() == ["train@a"]
     assert changed.call("dvc", "status").stdout == "Data and pipelines are up to date.\n"
 

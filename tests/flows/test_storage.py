@@ -111,9 +111,7 @@ def test_a_damaged_memory_of_comparisons_is_begun_anew(seen: Project, content: s
         assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
 
 
-def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(
-    seen: Project, prefect_home: str
-) -> None:
+def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: Project, prefect_home: str) -> None:
     assert seen.dprec("verify").stdout == "every output and every object of the cache is what its hash says\n"
     rot(cached(seen, "train@a"))
     rot(seen.root / "data/runs/demo/b/index.html")

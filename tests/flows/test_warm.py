@@ -1,6 +1,7 @@
 """A fork runs a module as `python -m` does: output, exit code, signals, environment, the code as it then is."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from multiprocessing import forkserver
 from pathlib import Path
 
+import psutil
 import pytest
 
 from flows import warm
@@ -81,29 +83,49 @@ def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatc
         Processes().run("python -m job 0 slow", print)
 
 
-def test_the_fork_server_ends_with_its_parent(tmp_path: Path) -> None:
-    parent = tmp_path / "parent.py"
-    parent.write_text(
-        "import time\nfrom multiprocessing import forkserver\nfrom flows import warm\n"
-        "if __name__ == '__main__':\n"
-        "    warm.LOADED = ()\n    warm.prepare()\n"
-        "    while not warm.ready():\n        time.sleep(0.01)\n"
-        "    print(forkserver._forkserver._forkserver_pid, flush=True)\n    time.sleep(60)\n"
-    )
+STARTS = """
+import os, time
+from multiprocessing import forkserver
+from flows import warm
+if __name__ == "__main__":
+    warm.LOADED = ()
+    warm.prepare()
+    while not warm.ready():
+        time.sleep(0.01)
+    stage = warm.Fork("tasks.stages.job", [], dict(os.environ))
+    stage.stdout.readline()
+    print(forkserver._forkserver._forkserver_pid, stage.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    (tmp_path / "tasks/stages").mkdir(parents=True)
+    for name in ("__init__.py", "stages/__init__.py", "stages/parent.py"):
+        shutil.copy(root / "tasks" / name, tmp_path / "tasks" / name)
+    (tmp_path / "tasks/stages/job.py").write_text("import time\nprint('started')\ntime.sleep(60)\n")
+    (tmp_path / "parent.py").write_text(STARTS)
     process = subprocess.Popen(
-        [sys.executable, str(parent)],
+        [sys.executable, "parent.py"],
+        cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(root)},
     )
     assert process.stdout is not None
-    server = int(process.stdout.readline())
+    left = [psutil.Process(int(pid)) for pid in process.stdout.readline().split()]
     process.kill()
     process.wait()
     deadline = time.monotonic() + 10
-    while Path(f"/proc/{server}/cmdline").exists() and time.monotonic() < deadline:
-        if Path(f"/proc/{server}/cmdline").read_bytes() == b"":  # a zombie whose parent nobody reaps
-            break
+    while any(works(one) for one in left) and time.monotonic() < deadline:
         time.sleep(0.05)
-    else:
-        assert not Path(f"/proc/{server}").exists()
+    assert not [one for one in left if works(one)]
+
+
+def works(process: psutil.Process) -> bool:
+    """A zombie, whose parent nobody reaps, does not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
