@@ -11,7 +11,7 @@ import runpy
 import signal
 import sys
 import threading
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -84,6 +84,7 @@ class Fork:
 
 def _run(module: str, arguments: list[str], environment: dict[str, str], output: Connection) -> None:
     os.setsid()
+    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]  # else it outlives the run
     for stream in (1, 2):
         os.dup2(output.fileno(), stream)
     os.write(1, STARTED)
