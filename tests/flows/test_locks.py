@@ -115,8 +115,13 @@ def test_an_owner_of_ours_is_known_by_its_start(changed: Project) -> None:
                     assert run(project)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"write": 3}', "\0\xff", '{"read": {"/x": {"pid": 1}}}'])
-@pytest.mark.parametrize("name", [locks.FILES, locks.STARTS])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *((locks.FILES, content) for content in ("", "[]", "\0\xff", '{"read": {"/x": {"pid": 1}}}')),
+        *((locks.STARTS, content) for content in ("", '{"1 dvc": "x"}')),
+    ],
+)
 def test_a_damaged_file_of_locks_is_nobodys(changed: Project, name: str, content: str) -> None:
     (changed.root / ".dvc/tmp" / name).write_text(content, "latin-1")
     with opened(patient=False) as project:
@@ -174,7 +179,7 @@ def test_a_check_beside_a_running_stage_ends_well(changed: Project) -> None:
     assert "code/a.py changed" in checked.stdout
 
 
-def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, prefect_home: str) -> None:
+def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, address: str) -> None:
     """The run waits for what the other command's stage holds, then takes its outputs over."""
     changed.write("slow.train@a", "300")
     repro = subprocess.Popen(
@@ -185,7 +190,7 @@ def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, prefec
         text=True,
     )
     wait_for(changed.root / "started.train@a")
-    beside = changed.start("run", "demo", PREFECT_HOME=prefect_home)
+    beside = changed.start("run", "demo", PREFECT_API_URL=address)
     assert beside.stdout is not None
     lines: list[str] = []
     for line in beside.stdout:
