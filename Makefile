@@ -100,6 +100,7 @@ planted: env  ## put mistakes into copies of the private code: tests and audits 
 .PHONY: fuzz
 fuzz: env  ## spoil files of every format: each must load or be refused in one line; SECONDS=1200 (600 by default)
 	@python -m tests.fuzz --seconds $(or $(SECONDS),600)
+
 .PHONY: faults
 faults: env  ## kill, damage and fill up a small suite 150 times: the next run must recover; writes docs/faults.md
 	@python -m tests.faults --write
