@@ -65,6 +65,8 @@ class PerturbedFeatures(Strict):
     mechanism: Annotated[str, known("mechanism", lambda: list(FEATURES))]
     epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)]
     seeds: Seeds
+    noise: Literal["secure"] | None = None
+    """Secure: from the operating system, and seeds only number the releases; null: from the seeds, for research."""
 
 
 class Budgets(NamedTuple):
@@ -99,6 +101,8 @@ class _PerturbedNetworks(Strict):
     ]
     """Budgets in the place of a base one, one at a time."""
     seeds: Seeds
+    noise: Literal["secure"] | None = None
+    """Secure: from the operating system, and seeds only number the releases; null: from the seeds, for research."""
 
     @model_validator(mode="after")
     def _sweep_is_elsewhere(self) -> Self:

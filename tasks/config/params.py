@@ -112,6 +112,9 @@ class Experiment(Strict):
     """What results, tables and claims call the model as it is set here; by default the model's name."""
     seeds: Seeds
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
+    noise: Literal["secure"] | None = None
+    """Secure: from the operating system, and seeds decide initial weights and batches alone, so that results cannot be
+    repeated; null: from the seeds, for research."""
     config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
     their users keep to themselves."""

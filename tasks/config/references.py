@@ -88,9 +88,12 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
             if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
                 wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
-            for config in experiment.settings().values():
+            for setting, config in experiment.settings().items():
                 if layer != "embeddings":
-                    options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
+                    own = options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
+                    if experiment.noise == "secure" and (reason := cls(own).insecure()):
+                        where = suite.place(f"experiments.{name}.noise")
+                        raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
 
 
 def root_problems(params: Params) -> Iterator[str]:
@@ -123,6 +126,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
             yield f"{where}.system: {experiment.system!r} is another model's name"
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
+        yield from _noise_problems(where, experiment, suite.task, params)
         if not TASKS[suite.task].networks:
             yield from _features_problems(where, experiment, params)
         yield from experiment_problems(where, experiment, suite.task, params)
@@ -168,6 +172,17 @@ def _ratings_problems(where: str, experiment: Experiment, task: str, params: Par
         folds = params.processed[experiment.data].options.get("folds", 0)
         if max(experiment.seeds) >= folds:
             yield f"{where}.seeds: {max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"
+
+
+def _noise_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+    """Secure noise on features or networks whose own noise anybody can draw again."""
+    if experiment.noise is None:
+        return
+    if TASKS[task].networks:
+        yield f"{where}.noise: what embeds networks draws none; say secure in params.yaml's perturbed"
+    layer, name = experiment.features.split("/")
+    if layer == "perturbed" and name in params.perturbed and params.perturbed[name].noise != experiment.noise:
+        yield f"{where}.noise: secure, but the features are not: perturbed.{name} has no noise: secure"
 
 
 def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:

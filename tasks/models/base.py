@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tasks.errors import DataError
+from tasks.errors import ConfigurationError, DataError
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.sequences import Sequences
@@ -107,6 +107,8 @@ class Model(ABC):
     named: tuple[str, ...] = ()
     """What else tells the noise of this fit from that of others, beside its data, configuration and seed: data set,
     experiment and setting."""
+    noise_mode: noise.Mode = "research"
+    """Where `noise_stream` draws from: the seed, or the operating system."""
 
     def __init__(self, config: Any) -> None:
         """config: an instance of `Config`."""
@@ -117,9 +119,20 @@ class Model(ABC):
 
         It is independent of `rng` and of the noise of all other fits: two releases that shared noise would show their
         difference without any.
+
+        Raises:
+            ConfigurationError: `noise_mode` is secure, and `insecure` says why that cannot be.
         """
+        if self.noise_mode == "secure":
+            if reason := self.insecure():
+                raise ConfigurationError(f"noise: secure: {reason}")
+            return noise.secure_generator()
         own = type(self).__qualname__, self.config.model_dump_json(), data.digest
         return noise.stream(rng, *own, *self.named)
+
+    def insecure(self) -> str:
+        """Why the model, as configured, cannot draw secure noise; empty where it can."""
+        return "it draws nothing that has a privacy guarantee"
 
     @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender
 from tasks.models.sampling import NegativeSampler
+from tasks.privacy import noise
 from tasks.training_data import TrainingData
 
 
@@ -32,7 +33,7 @@ class EpochModel(Model):
 
     A subclass builds its `network` and trains it for an epoch. All randomness comes from the generator handed to
     `fit`, or from `noise_rng`; the states of both are part of the checkpoint, so an interrupted run ends with the same
-    numbers as an unbroken one.
+    numbers as an unbroken one. Of secure noise no state is kept: it goes on with a generator of its own.
     After every epoch the model can be scored.
     """
 
@@ -96,8 +97,8 @@ class EpochModel(Model):
         for index, moments in self._optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
         rest = {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
-        if self._noise_rng is not None:
-            rest["noise"] = self._noise_rng.bit_generator.state
+        if self._noise_rng is not None and (state := noise.state(self._noise_rng)) is not None:
+            rest["noise"] = state
         return tensors, rest
 
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:

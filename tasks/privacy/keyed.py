@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+INSECURE = "its noise is a function of a key and of what is asked, by a hash that is not cryptographic"
+"""Why noise by key is not secure."""
 Ids = NDArray[np.uint64]
 
 

@@ -2,11 +2,16 @@
 
 Every draw names the release that it belongs to, its law, its scale and its shape. `recording` tells a test what was
 drawn. What hides nothing (initial weights, batches, the random part of an autoencoder) does not come through here.
+
+Two modes, which the generator decides. `research`: numpy's generators, from seeds that the parameters name, so that
+every number can be regenerated; whoever knows the seed knows the noise. `secure`: a generator keyed by the operating
+system, and noise that is added on a grid, exactly (`tasks.privacy.secure`), for whoever releases a model.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,8 +22,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.privacy import keyed
+from tasks.privacy import keyed, secure
+from tasks.privacy.secure import SecureGenerator
 
+Mode = Literal["research", "secure"]
 Law = Literal["gaussian", "laplace", "discrete laplace", "exponential", "binomial", "uniform"]
 
 
@@ -37,6 +44,9 @@ class Draw:
 
 
 _Number = TypeVar("_Number", bound=np.generic)
+_Float = TypeVar("_Float", bound=np.floating[Any])
+FINEST = 20
+"""`on_grid` leaves this many binary digits below the largest number."""
 _recorder: ContextVar[list[Draw] | None] = ContextVar("recorder", default=None)
 
 
@@ -69,8 +79,8 @@ def _digest(names: tuple[str, ...]) -> bytes:
     return hashlib.sha256("".join(f"{len(name)} {name} " for name in names).encode()).digest()
 
 
-def generator(seed: int, epsilon: float, *release: str) -> np.random.Generator:
-    """Noise of one release, from the seed and all 64 bits of the budget.
+def generator(seed: int, epsilon: float, *release: str, secure: bool = False) -> np.random.Generator:
+    """Noise of one release, from the seed and all 64 bits of the budget; of secure noise from neither.
 
     Every pair has its own stream, independent of which others are listed in params.yaml: two budgets under one seed
     must not share their noise, or their difference would reveal the features.
@@ -79,17 +89,37 @@ def generator(seed: int, epsilon: float, *release: str) -> np.random.Generator:
         release: what else tells the release from others of the same seed and budget, if anything does: the entry of
             params.yaml, its setting, the network, the kind of data.
     """
+    if secure:
+        return secure_generator()
     entropy = [seed, int(np.float64(epsilon).view(np.uint64))]
     if release:
         entropy.append(int.from_bytes(_digest(release), "little"))
     return np.random.default_rng(entropy)
 
 
+def secure_generator() -> np.random.Generator:
+    """A generator of secure noise: the operating system's key, no seed, and a state that is never written down."""
+    return SecureGenerator()
+
+
+def state(rng: np.random.Generator) -> dict[str, Any] | None:
+    """What a checkpoint keeps of a generator of noise: nothing of a secure one.
+
+    Training that goes on draws from a new one. Noise of later steps need only be independent of what was drawn before,
+    which it is; steps after the checkpoint are run again and were released to nobody.
+    """
+    return None if isinstance(rng, SecureGenerator) else dict(rng.bit_generator.state)
+
+
 def key(rng: np.random.Generator) -> int:
     """A secret of 62 bits for `gaussian_by_key` and `gaussian_streams`, from the noise's own generator.
 
     No recorder is told: what is drawn by the key is recorded.
+
+    Raises:
+        ValueError: the generator is secure; the hash that makes noise of the key is not.
     """
+    _refuse(rng, "noise by key")
     return int(rng.integers(2**62))
 
 
@@ -106,9 +136,64 @@ def gaussian(
     Args:
         std: one for all, or what broadcasts to `shape`.
         single: draw float32.
+
+    Raises:
+        ValueError: the generator is secure, and the noise would be added in floating point; see `add_gaussian`.
     """
+    _refuse(rng, "Gaussian noise without what it is added to")
     drawn: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
     return np.asarray(std * _recorded(release, "gaussian", std, drawn))
+
+
+def add_gaussian(
+    rng: np.random.Generator, release: str, value: NDArray[_Float], std: float, *, sensitivity: float
+) -> NDArray[_Float]:
+    """`value` + N(0, std²), in the precision of `value`.
+
+    Args:
+        sensitivity: in L2, of all that is released together; see `tasks.privacy.secure.add`.
+    """
+    if isinstance(rng, SecureGenerator):
+        if not std:
+            return value
+        total, drawn = secure.add(rng, "gaussian", value, std, sensitivity)
+        _recorded(release, "gaussian", std, drawn / std)
+        return total.astype(value.dtype)
+    return np.asarray(value + gaussian(rng, release, std, value.shape).astype(value.dtype, copy=False))
+
+
+def add_laplace(
+    rng: np.random.Generator, release: str, value: NDArray[np.float64], scale: float, *, sensitivity: float
+) -> NDArray[np.float64]:
+    """`value` + Laplace(`scale`); sensitivity: in L1, see `tasks.privacy.secure.add`."""
+    if isinstance(rng, SecureGenerator):
+        total, drawn = secure.add(rng, "laplace", value, scale, sensitivity)
+        _recorded(release, "laplace", scale, drawn)
+        return total
+    return value + laplace(rng, release, scale, value.shape)
+
+
+def add_symmetric_gaussian(
+    rng: np.random.Generator, release: str, value: NDArray[np.float64], std: float, *, sensitivity: float
+) -> NDArray[np.float64]:
+    """Symmetric (..., d, d) + symmetric noise: `std` on the diagonal, std/√2 off it, as Frobenius norms need."""
+    if isinstance(rng, SecureGenerator):
+        noisy = add_gaussian(rng, release, value, std, sensitivity=sensitivity)
+        return (noisy + np.swapaxes(noisy, -1, -2)) / 2
+    drawn = gaussian(rng, release, std, value.shape)
+    return np.asarray(value + (drawn + np.swapaxes(drawn, -1, -2)) / 2)
+
+
+def on_grid(rng: np.random.Generator, values: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+    """Numbers that are noisy by themselves, in secure mode rounded, so that their low bits show nothing.
+
+    Args:
+        largest: of the numbers' sizes; public. The step is 2^-20 of it or less, a power of two.
+    """
+    if not isinstance(rng, SecureGenerator):
+        return values
+    step = 2.0 ** (np.floor(np.log2(largest)) - FINEST)
+    return np.asarray((np.rint(values / step) + 0.0) * step)  # never -0, whose sign would show
 
 
 def gaussian_by_key(
@@ -128,20 +213,32 @@ def gaussian_streams(
 
 
 def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
-    """Laplace(`scale`), of variance 2 scale²."""
+    """Laplace(`scale`), of variance 2 scale².
+
+    Raises:
+        ValueError: the generator is secure, and the noise would be added in floating point; see `add_laplace`.
+    """
+    _refuse(rng, "Laplace noise without what it is added to")
     return _recorded(release, "laplace", scale, rng.laplace(0.0, scale, shape))
 
 
-def discrete_laplace(
-    rng: np.random.Generator, release: str, success: float, shape: tuple[int, ...]
-) -> NDArray[np.int64]:
-    """P[k] proportional to (1 - success)^|k|: the difference of two geometric variables."""
+def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """P[k] proportional to exp(-rate |k|): the difference of two geometric variables."""
+    success = -math.expm1(-rate)
+    if isinstance(rng, SecureGenerator):
+        first, second = secure.geometric(rng, rate, 2 * math.prod(shape)).reshape(2, *shape)
+        return _recorded(release, "discrete laplace", 1 / success, first - second)
     drawn = rng.geometric(success, shape) - rng.geometric(success, shape)
     return _recorded(release, "discrete laplace", 1 / success, drawn)
 
 
 def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Exp(1)."""
+    """Exp(1).
+
+    Raises:
+        ValueError: the generator is secure; what is made of this number is floating-point noise.
+    """
+    _refuse(rng, "an exponential variable")
     return _recorded(release, "exponential", 1.0, rng.standard_exponential(shape))
 
 
@@ -168,6 +265,11 @@ def subset(rng: np.random.Generator, release: str, of: NDArray[np.int64], count:
 def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
     """0..n-1 in random order."""
     return _recorded(release, "uniform", float(n), rng.permutation(n))
+
+
+def _refuse(rng: np.random.Generator, what: str) -> None:
+    if isinstance(rng, SecureGenerator):
+        raise ValueError(f"{what} has no secure form; a model that draws it says so in `insecure`")
 
 
 def _named(release: str) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.fields import PerturbedFeatures
 from tasks.datasets.encoding import encode
+from tasks.privacy.accounting.gaps import secured
 from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
 from tasks.stages.common import write_json
@@ -25,15 +26,18 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
     schema = contracts.read_schema(source / "schema.json")
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
     matrix = encode(users, schema.features)
+    secure = options.noise == "secure"
     n_releases = len(options.epsilon) * len(options.seeds)
     records = []
     for epsilon in options.epsilon:
         folder = place / f"epsilon={epsilon:g}"
         folder.mkdir(parents=True)
         entry = multidimensional.ledger(schema.features, epsilon, n_releases)
+        if secure:
+            entry = secured(entry)
         for seed in options.seeds:
             noisy = multidimensional.perturb(
-                matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name)
+                matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, secure=secure)
             )
             write(noisy, schema.columns, folder / f"seed-{seed}.parquet")
             records.append({"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json"))

@@ -37,6 +37,7 @@ from tasks.datasets.fetch import fetched
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
+from tasks.privacy.accounting.gaps import secured
 from tasks.privacy.accounting.ledger import LedgerEntry, left_out
 from tasks.privacy.mechanisms import edges, multidimensional, posts
 from tasks.privacy.mechanisms.posts import Vocabulary
@@ -192,7 +193,7 @@ def release(
     tables: dict[str, pl.DataFrame] = {}
 
     def rng(kind: str, epsilon: float) -> np.random.Generator:
-        return generator(seed, epsilon, *where, network.name, kind)
+        return generator(seed, epsilon, *where, network.name, kind, secure=options.noise == "secure")
 
     if network.matrix is not None:
         epsilon = budgets.features_epsilon
@@ -246,7 +247,7 @@ def with_remarks(entries: list[LedgerEntry], network: Network, options: Options)
     if network.name:
         for kind in gaps.values():
             kind.append("Whoever has an account on both networks spends what both cost.")
-    for entry in entries:
+    for entry in map(secured, entries) if options.noise == "secure" else entries:
         reason = " ".join(filter(None, (entry.reason, network.unreleased.get(entry.protects))))
         yield entry.model_copy(update={"gaps": (*gaps[entry.protects], *entry.gaps), "reason": reason})
     if "text" in network.unreleased:

@@ -30,6 +30,7 @@ from tasks.config.params import Experiment, Params, entry, load
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor
 from tasks.models.training import EpochModel
+from tasks.privacy.accounting.gaps import secured
 from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
@@ -76,7 +77,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     """Every setting and seed of experiment `name`."""
     experiment = params.experiments[name]
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
-    evaluation = [suite.evaluation.model_dump(), suite.training.model_dump()]
+    evaluation = [suite.evaluation.model_dump(), suite.training.model_dump(), experiment.noise]
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
@@ -99,6 +100,7 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     data = evaluator.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     model.named = (experiment.data, name, unit.setting)
+    model.noise_mode = experiment.noise or "research"
     history: list[dict[str, Any]] = []
     seconds: list[float] = []
     if isinstance(model, EpochModel):
@@ -150,6 +152,8 @@ def ledger(
     learnt: what the task's models are trained on.
     """
     entries = list(model.ledger())
+    if experiment.noise == "secure":
+        entries = [secured(entry) for entry in entries]
     if model.reads_features() and experiment.features.startswith("perturbed/"):
         recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
         budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])

@@ -46,7 +46,7 @@ def test_a_third_of_the_noise_is_refuted(name: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         noise,
         "discrete_laplace",
-        lambda rng, release, success, shape: discrete(rng, release, 1 - (1 - success) ** 3, shape),
+        lambda rng, release, rate, shape: discrete(rng, release, 3 * rate, shape),
     )
     samples = auditor(name)(2)
     assert samples.entry.accounted_epsilon is not None

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk, symmetric_gaussian
+from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk
 from tasks.privacy import noise
 from tasks.training_data import TrainingData
 
@@ -198,7 +198,8 @@ def test_noise_over_bounds_adds_up_to_the_whole_budget(variant):
 
 def test_symmetric_noise_has_the_law_that_frobenius_norms_need():
     """Kolmogorov-Smirnov on diagonal and off-diagonal entries; false alarm in 1 of 500 seeds, the seed is fixed."""
-    drawn = symmetric_gaussian("noise", (4000, 3, 3), 2.0, np.random.default_rng(5))
+    exact = np.zeros((4000, 3, 3))
+    drawn = noise.add_symmetric_gaussian(np.random.default_rng(5), "noise", exact, 2.0, sensitivity=1.0)
     assert (drawn == np.swapaxes(drawn, 1, 2)).all()
     upper = drawn[:, *np.triu_indices(3, 1)].ravel()
     assert stats.kstest(drawn[:, range(3), range(3)].ravel() / 2.0, "norm").pvalue > 1e-3

@@ -23,6 +23,7 @@ HIDING = {
     "standard_exponential", "geometric", "gumbel", "logistic", "gamma", "standard_gamma", "standard_cauchy",
     "standard_t", "chisquare", "negative_binomial", "randn", "randn_like", "normal_", "trunc_normal_",
     "xavier_normal_", "kaiming_normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "Laplace",
+    "add_gaussian", "add_laplace", "add_symmetric_gaussian", "rounded", "SecureGenerator",
     "Normal", "sample", "sample_n", "rsample", "rvs", "gauss", "normalvariate", "expovariate",
 }  # fmt: skip
 """Laws of noise: what a private model draws by these, it draws through the door or from `tasks.models.draws`."""
@@ -33,11 +34,13 @@ DRAWS = HIDING | {
     "randbelow", "randbits", "getrandbits", "urandom",
 }  # fmt: skip
 DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
-SECRET = re.compile(r"\b(noise_rng|noise_stream|noise\.stream|noise\.generator)\b")
+SECRET = re.compile(r"\b(noise_rng|noise_stream|noise\.stream|noise\.generator|noise\.secure_generator)\b")
 """A generator of noise, from which nothing is drawn beside the door, by whatever law."""
 ALLOWED = {
     # the doors, and what they open onto
     "tasks/privacy/noise.py: rng.*",
+    "tasks/privacy/noise.py: secure.geometric",
+    "tasks/privacy/secure.py: *",
     "tasks/privacy/keyed.py: np.random.Generator(np.random.Philox(key=(secret, int(stream)))).standard_normal",
     "tasks/models/draws.py: rng.standard_normal",
     # initial values of parts that know no budget
@@ -99,6 +102,12 @@ def test_noise_is_drawn_through_the_door_alone(part: str) -> None:
     assert not_allowed(f"tasks/{part}", HIDING) == []
 
 
+def test_what_is_behind_the_door_is_imported_by_the_door_alone() -> None:
+    imports = re.compile(r"from tasks\.privacy\.secure import|from tasks\.privacy import .*\bsecure\b")
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "tasks").rglob("*.py")}
+    assert {path for path, text in texts.items() if imports.search(text)} == {"tasks/privacy/noise.py"}
+
+
 def test_what_is_allowed_is_there() -> None:
     calls = [call for path in (ROOT / "tasks").rglob("*.py") for call in drawn_directly(path, HIDING)]
     assert [allowed for allowed in ALLOWED if not any(fnmatchcase(call, allowed) for call in calls)] == []
@@ -114,6 +123,8 @@ def test_what_is_allowed_is_there() -> None:
         "getattr(rng, 'laplace')(0, 1)", "from numpy.random import laplace as law", "import random",
         "self.noise_rng.integers(9)", "secret = self.noise_stream(data, rng)\nsecret.random(3)",
         "self.own = noise.stream(rng)\nself.own.permutation(3)", "noise.laplace(0, 1)",
+        "secure.rounded(rng, 'laplace', 1.0, 3)", "rng.add_gaussian(rng, '', x, 1.0)",
+        "self.own = noise.secure_generator()\nself.own.random(3)",
         "from tasks.privacy import noise\nnoise = rng\nnoise.laplace(0, 1)",
         "from tasks.privacy import noise\ndef hidden(noise):\n    return noise.laplace(0, 1)",
     ],
@@ -197,7 +208,7 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
 
 def test_discrete_laplace_is_the_law_of_its_name() -> None:
     epsilon = 0.5
-    drawn = noise.discrete_laplace(np.random.default_rng(2), "", -np.expm1(-epsilon), (N,))
+    drawn = noise.discrete_laplace(np.random.default_rng(2), "", epsilon, (N,))
     values = np.arange(-6, 7)
     observed = np.array([(drawn == value).sum() for value in values])
     expected = N * np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(values))

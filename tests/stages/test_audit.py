@@ -77,7 +77,7 @@ def test_a_model_that_draws_for_twice_its_budget_is_refuted(monkeypatch: pytest.
     monkeypatch.setattr(
         noise,
         "discrete_laplace",
-        lambda rng, release, success, shape: draw(rng, release, 1 - (1 - success) ** 2, shape),
+        lambda rng, release, rate, shape: draw(rng, release, 2 * rate, shape),
     )
     with pytest.raises(PrivacyError, match="dp-popularity: discrete Laplace noise on item counts: the ledger accounts"):
         audit.main("tiny")

@@ -24,7 +24,6 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
 from tasks.models.draws import normal
 from tasks.models.training import DerivedModel, EpochConfig
-from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
@@ -167,7 +166,8 @@ class DPAE(DerivedModel, Recommender):
         with torch.no_grad():
             gradients = network.gradients(self.rows(users))
             factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
-            released = [total + self._noise(total.shape) for total in gradients.weighted_sum(factors)]
+            sums, multiplier = gradients.weighted_sum(factors), self._multiplier or 0.0
+            released = [dpsgd.noisy(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
             if self.watch is not None:
                 self.watch(released, self._plan.probability)
             self._clipped.append(float((factors < 1).sum()) / expected)
@@ -219,6 +219,10 @@ class DPAE(DerivedModel, Recommender):
         clipped, self._clipped = self._clipped, []
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return super().insecure() if math.isinf(self.config.epsilon) else ""
+
     def ledger(self) -> list[LedgerEntry]:
         """All planned steps, also those that validation saved: when it ends training depends on private data."""
         config = self.config
@@ -252,10 +256,3 @@ class DPAE(DerivedModel, Recommender):
 
     def _sample(self) -> NDArray[np.int64]:
         return dpsgd.poisson_sample(self._data.n_users, self._plan.probability, self.noise_rng)
-
-    def _noise(self, shape: torch.Size) -> Tensor:
-        """Noise on a sum of clipped gradients; zeros where there is none to draw."""
-        if not self._multiplier:
-            return torch.zeros(shape)
-        std = self._multiplier * self.config.clip_norm
-        return torch.from_numpy(noise.gaussian(self.noise_rng, "sum of gradients", std, tuple(shape))).float()

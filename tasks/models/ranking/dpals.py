@@ -235,6 +235,10 @@ class DPALS(FactorModel):
         bounded = np.maximum(squares, counts) if alpha is not None else squares
         return UserTerms(cells, vectors, norm_weights(bounded, config.contribution), popularity, coefficients, alpha)
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return super().insecure() if math.isinf(self.config.epsilon) else ""
+
     def ledger(self) -> list[LedgerEntry]:
         """Everything that was released about users, as it was released."""
         config = self.config
@@ -265,8 +269,9 @@ class DPALS(FactorModel):
         """Noisy counts, none below 0, as a coordinate: (n_items,) with a mean square of 1 (0 where all are 0)."""
         config = self.config
         weights = norm_weights(np.diff(cells.indptr).astype(np.float64), config.contribution)
-        std = self._std(config.counts_share, norm_bound(config.contribution))
-        counts = np.maximum(cells.T @ weights + gaussian("item counts", (cells.shape[1],), std, rng), 0.0)
+        bound = norm_bound(config.contribution)
+        std = self._std(config.counts_share, bound)
+        counts = np.maximum(noisy("item counts", cells.T @ weights, std, bound, rng), 0.0)
         length = np.sqrt(np.square(counts).mean())
         return counts / length if length else counts
 
@@ -291,12 +296,12 @@ class DPALS(FactorModel):
         steps = config.iterations
         rest = 1 - config.counts_share - config.gramian_share - config.local_share
         rhs, std = terms.rhs(), self._std(rest / steps, bound * clip)
-        rhs += gaussian("right-hand sides", rhs.shape, std, rng)
+        rhs = noisy("right-hand sides", rhs, std, bound * clip, rng)
         if config.denoise:
             rhs = shrunk(rhs, std)
         gramian = terms.gramian()
         std = self._std(config.gramian_share / steps, clip**2)
-        gramian = positive_part(gramian + symmetric_gaussian("Gramian", gramian.shape, std, rng)) if std else gramian
+        gramian = noisy_squares("Gramian", gramian, std, clip**2, rng)
         common = (alpha or 1.0) * gramian + config.item_ridge * np.eye(len(gramian))
         items: Floats = np.empty_like(rhs)
         if alpha is None:
@@ -305,11 +310,7 @@ class DPALS(FactorModel):
         std = self._std(config.local_share / steps, bound * clip**2)
         for start, stop in blocks(*rhs.shape):
             local = terms.local_gramians(start, stop)
-            local = (
-                positive_part(local + symmetric_gaussian("items' own matrices", local.shape, std, rng))
-                if std
-                else local
-            )
+            local = noisy_squares("items' own matrices", local, std, bound * clip**2, rng)
             items[start:stop] = np.linalg.solve(common + local, rhs[start:stop, :, None])[..., 0]
         return items
 
@@ -363,20 +364,21 @@ def shrunk(noisy: Floats, std: float) -> Floats:
     Noise adds n std² to the expected energy of every direction; one that has no more than that holds nothing else.
     """
     energies, directions = np.linalg.eigh(noisy.T @ noisy)
-    noise = len(noisy) * std**2
-    kept = 1 - np.divide(noise, energies, out=np.ones_like(energies), where=energies > noise)
+    of_noise = len(noisy) * std**2
+    kept = 1 - np.divide(of_noise, energies, out=np.ones_like(energies), where=energies > of_noise)
     return noisy @ (directions * kept) @ directions.T
 
 
-def gaussian(release: str, shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
-    """Independent noise; zeros, and no draws, where `std` is 0."""
-    return noise.gaussian(rng, release, std, shape) if std else np.zeros(shape)
+def noisy(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
+    """With independent noise; as they are, and no draws, where `std` is 0."""
+    return noise.add_gaussian(rng, release, exact, std, sensitivity=sensitivity) if std else exact
 
 
-def symmetric_gaussian(release: str, shape: tuple[int, ...], std: float, rng: np.random.Generator) -> Floats:
-    """Symmetric noise on (..., d, d): `std` on the diagonal, std/√2 off it, as Frobenius norms need."""
-    drawn = gaussian(release, shape, std, rng)
-    return (drawn + np.swapaxes(drawn, -1, -2)) / 2
+def noisy_squares(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
+    """The positive part of symmetric (..., d, d) with symmetric noise; as they are where `std` is 0."""
+    if not std:
+        return exact
+    return positive_part(noise.add_symmetric_gaussian(rng, release, exact, std, sensitivity=sensitivity))
 
 
 def blocks(n: int, dim: int) -> list[tuple[int, int]]:

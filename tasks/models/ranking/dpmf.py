@@ -74,6 +74,12 @@ class DPMF(FactorModel):
         users = np.linalg.solve(curvature, (ratings @ items + config.ridge * mean).T).T
         return self._keep(users, items)
 
+    def insecure(self) -> str:
+        """See `Model.insecure`; where accounting is rigorous, noise is on counts."""
+        if self.config.accounting == "published":
+            return objective.INSECURE
+        return super().insecure() if math.isinf(self.config.epsilon) else ""
+
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
         return [self._rigorous() if self.config.accounting == "rigorous" else self._published()]

@@ -87,6 +87,10 @@ class ListedFactors(FactorModel):
         noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
         return self._keep(users, objective.perturbed_least_squares_of_stored(users, ratings, noise, config.ridge))
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return objective.INSECURE
+
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
         return [

@@ -58,6 +58,10 @@ class DPNE(FactorModel):
         noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
         return self._keep(users, objective.perturbed_least_squares(users, matrix, noise, config.ridge))
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return objective.INSECURE
+
     def ledger(self) -> list[LedgerEntry]:
         """The claim per edge, and why it does not hold for what is released."""
         return [

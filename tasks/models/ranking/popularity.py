@@ -74,6 +74,10 @@ class PrivatePopularity(Popularity):
         counts = np.bincount(data.items[kept], minlength=data.n_items)
         return laplace.noisy_counts(counts, self.config.epsilon, self.config.contribution, rng)
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return ""
+
     def ledger(self) -> list[LedgerEntry]:
         """One release of noisy counts; everything offered afterwards is post-processing."""
         budget, contribution = self.config.epsilon, self.config.contribution

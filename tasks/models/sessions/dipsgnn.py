@@ -32,7 +32,7 @@ from tasks.models.sessions.gated import BATCH, Asked, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
-from tasks.privacy import noise
+from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.keyed import digest, mixed, prefix_ids
 from tasks.privacy.mechanisms import aggregation
@@ -219,6 +219,10 @@ class DIPSGNN(GatedSessions):
             assert self.network.user is not None
             tables = [self.network.items.weight, *self.network.user.parameters()]
         return digest(*(table.detach().numpy().tobytes() for table in tables))
+
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
         """Lists, for which nothing finite follows; what does of the aggregates alone; and labels. See the module."""

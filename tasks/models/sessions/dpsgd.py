@@ -28,7 +28,6 @@ from tasks.models.sessions.gated import GatedSessions, gated
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
-from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
@@ -108,7 +107,8 @@ class DPSGD(GatedSessions):
         expected = self._plan.expected
         total, clipped, sums = self.clipped_sum(sequences, dropout)
         self._clipped.append(clipped / expected)
-        released = [gradient + self._noise(gradient.shape) for gradient in sums]
+        multiplier, clip_norm = self._counted("noise_multiplier"), self.config.clip_norm
+        released = [dpsgd.noisy(gradient, multiplier, clip_norm, self.noise_rng) for gradient in sums]
         if self.watch is not None:
             self.watch(released, self._plan.probability)
         for parameter, gradient in zip(self.network.parameters(), released, strict=True):
@@ -160,6 +160,10 @@ class DPSGD(GatedSessions):
         clipped, self._clipped = self._clipped, []
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return super().insecure() if math.isinf(self.config.epsilon) else ""
+
     def ledger(self) -> list[LedgerEntry]:
         """All planned steps, also those that validation saved: when it ends training depends on private data."""
         config, gaps = self.config, list(GAPS)
@@ -193,14 +197,6 @@ class DPSGD(GatedSessions):
 
     def _counted(self, name: str) -> float:
         return self.network.get_buffer(name).item()
-
-    def _noise(self, shape: torch.Size) -> Tensor:
-        """Noise on a sum of clipped gradients; zeros where there is none to draw."""
-        multiplier = self._counted("noise_multiplier")
-        if not multiplier:
-            return torch.zeros(shape)
-        std = multiplier * self.config.clip_norm
-        return torch.from_numpy(noise.gaussian(self.noise_rng, "sum of gradients", std, tuple(shape))).float()
 
 
 GAPS = (

@@ -33,7 +33,7 @@ from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
 from tasks.models.sessions.ledgers import released_entry
-from tasks.privacy import noise
+from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.keyed import mixed, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
@@ -168,6 +168,10 @@ class Released(NextItemRecommender):
         """See `Model.restore_released`. What is noisy can be scored once `key` is given back."""
         for name, tensor in tensors.items():
             setattr(self, name, tensor.numpy())
+
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
         """One line for a visit, as an event and as a label, for everything that is released."""

@@ -121,6 +121,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """The noise of all messages; none unless a subclass says so."""
         return Noises()
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        if self.noises() == Noises():
+            return super().insecure()
+        return "users, friends and recommender each draw shares of the noise; here one process simulates them all"
+
     def alpha(self) -> float:
         """Weight of friends' vectors."""
         return 0.0

@@ -20,6 +20,7 @@ from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
 from tasks.models.social.ledgers import NOISY_SUMS, VALUE
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import DRAWN
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
@@ -160,15 +161,21 @@ class PrivateRatingMeans(RatingMeans):
         del mean
         assert data.sensitive is not None
         config, sensitive = self.config, data.sensitive
-        noise_scale = (config.scale[1] - config.scale[0]) / config.epsilon
+        span = config.scale[1] - config.scale[0]
+        noise_scale = span / config.epsilon
         raters = np.bincount(data.items[sensitive], minlength=data.n_items)
-        exact = np.bincount(data.items[sensitive], deviations[sensitive], data.n_items)
-        noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items)
+        exact = np.asarray(np.bincount(data.items[sensitive], deviations[sensitive], data.n_items), np.float64)
+        secret = self.noise_stream(data, rng)
+        noisy = noise.add_laplace(secret, "sums of ratings", exact, noise_scale, sensitivity=span)
         worth = _ratio(raters**2.0, raters + 2 * noise_scale**2 / config.variance)
         public = np.bincount(data.items[~sensitive], deviations[~sensitive], data.n_items)
         counts = np.bincount(data.items[~sensitive], minlength=data.n_items)
         # a mean of n_s ratings has weight `worth`: where n_s is 0, so is that
         return _ratio(public + worth * _ratio(noisy, raters), counts + worth + config.damping)
+
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return "" if self.config.of in ("item", "bias") else super().insecure()
 
     def ledger(self) -> list[LedgerEntry]:
         """One release of noisy sums."""
@@ -191,7 +198,7 @@ class PrivateRatingMeans(RatingMeans):
                 gaps=(
                     "Which items a user rated is taken as public.",
                     "Sums are added up before anybody sees them; that is assumed.",
-                    "Noise is drawn in floating point.",
+                    DRAWN,
                     OWN,
                 ),
                 events=events,

@@ -243,6 +243,15 @@ class UserModel(DerivedModel, Recommender):
         noted, private.noted = np.array(private.noted), []
         return {"bound": float(noted[:, 0].mean()), "clipped": float(noted[:, 1].mean())}
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        config = self.config
+        if config.privacy == "none" or config.epsilon_max is None or math.isinf(config.epsilon_max):
+            return super().insecure()
+        if config.accounting == "published":
+            return "in the published accounting each user draws noise of an own scale, and here one draw stands for all"
+        return ""
+
     def ledger(self) -> list[LedgerEntry]:
         """All planned steps, also those that validation saved: when it ends training depends on private data."""
         private = self.network.private

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tasks.privacy.accounting.ledger import LedgerEntry
+
 GIVEN = "the configuration"
 """`LedgerEntry.given` of a model that is fitted once."""
 GIVEN_EPOCH = "the configuration and the epoch"
@@ -30,16 +32,49 @@ OWN_LIST = (
     "is towards everyone else (joint differential privacy), not towards somebody who sees that list."
 )
 FLOATS = "Norms and noise are computed in floating point."
+DRAWN = "Noise is drawn in floating point."
+SUMS = (
+    "Norms and sums are computed in floating point before noise is added: by rounding, two neighbours may differ in "
+    "them by more than the sensitivity."
+)
+ROUNDED = (
+    "The proof is for real numbers; outputs are rounded to float32, which hides the low digits of float64 noise but is "
+    "no proof."
+)
+SNAPPED = (
+    "Numbers are rounded to a grid of a millionth of their range; before that they are computed in floating point, "
+    "which moves the ε of one number by at most e^ε 2⁻²⁷."
+)
 
 SEED = (
     "Everything is drawn from a seed that the parameters name, so that a run can be repeated: whoever knows it can "
     "take the noise away. A deployment must draw its own and keep it."
 )
 
+SEED_OF_RELEASE = (
+    "The seed is written in params.yaml so that runs can be repeated; whoever knows it can take the noise off. A "
+    "deployment draws it in secret."
+)
+SECURE = (
+    "Noise is secure: drawn from a generator that the operating system keys, never from a seed, and added as multiples "
+    "of one step. Coins are numbers of 53 bits, so that their probabilities are off by at most 2⁻⁵³. How long drawing "
+    "takes is not hidden."
+)
+_SECURED = {FLOATS: SUMS, DRAWN: SUMS, ROUNDED: SNAPPED, SEED: SECURE, SEED_OF_RELEASE: SECURE}
+"""A gap of research noise -> what remains of it."""
+
 ONCE = (CONFIGURATION, METRICS, PREPARED, SEED)
 """Of every private model."""
 BY_EPOCHS = (EPOCH, LOSSES, *ONCE)
 """Of every private model trained by epochs."""
+
+
+def secured(entry: LedgerEntry) -> LedgerEntry:
+    """The entry of the same release with secure noise; the same where nothing is drawn."""
+    if not entry.events or all(event.kind == "non-private" for event in entry.events):
+        return entry
+    gaps = tuple(dict.fromkeys(_SECURED.get(gap, gap) for gap in (*entry.gaps, SECURE)))
+    return entry.model_copy(update={"gaps": gaps, "noise": "secure"})
 
 
 def large_delta(delta: float, n_users: int) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ Protected = Literal["feature", "interaction", "edge", "session graph", "rating",
 """Kinds of private data; `anchor`: who of one network is whom in another; `session graph`: the edges between the visits
 of a session as its noisy aggregates or matrices show them, which are not what is released."""
 Accounting = Literal["published", "rigorous"]
+Noise = Literal["research", "secure"]
+"""Drawn from a public seed, so that results can be repeated, or from the operating system: docs/guarantees.md."""
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -74,6 +76,8 @@ class LedgerEntry(BaseModel):
     """Why there is no finite guarantee, or a remark on the accounting."""
     gaps: tuple[str, ...] = ()
     """Known gaps between the guarantee and what was run, each one plain sentence."""
+    noise: Noise = Field(default="research", exclude_if=lambda mode: mode == "research")
+    """Where the noise of the mechanism came from."""
     events: tuple[Event, ...] = ()
     """What happened, readable by `tasks.privacy.accounting.account.account`."""
 

@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.checks import check_epsilon
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PRECISION = 1e-3  # relative; what the multiplier is above the smallest one
 
@@ -150,6 +149,18 @@ def clip_factors(squared_norms: Tensor, clip_norm: float) -> Tensor:
         clip_norm: infinity leaves every gradient as it is.
     """
     return (clip_norm / squared_norms.clamp(min=0).sqrt()).clamp(max=1.0)
+
+
+def noisy(total: Tensor, multiplier: float, clip_norm: float, rng: np.random.Generator) -> Tensor:
+    """`total` with Gaussian noise of `multiplier` × `clip_norm`, in its precision; itself where there is none.
+
+    Args:
+        total: a sum of gradients, clipped to norm `clip_norm` over all arrays together.
+    """
+    if not (multiplier and clip_norm):
+        return total
+    values, std = total.detach().numpy(), multiplier * clip_norm
+    return torch.from_numpy(noise.add_gaussian(rng, "sum of gradients", values, std, sensitivity=clip_norm))
 
 
 def _check_probability(probability: float) -> None:

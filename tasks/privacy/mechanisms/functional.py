@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 
+INSECURE = "its noise is on the coefficients of a loss that is minimised in floating point, not on what is released"
+"""Why the functional mechanism has no secure noise."""
+
 
 def sensitivity(dim: int) -> float:
     """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3).

@@ -8,8 +8,6 @@ and integer noise has no low digits.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,8 +68,8 @@ def noisy_counts(
     counts = np.asarray(counts)
     if not np.issubdtype(counts.dtype, np.integer):
         raise ValueError(f"counts must be integers (are {counts.dtype})")
-    success = -math.expm1(-epsilon / contribution)
-    return counts + noise.discrete_laplace(rng, "item counts", success, counts.shape)
+    rate = epsilon / contribution
+    return counts + noise.discrete_laplace(rng, "item counts", rate, counts.shape)
 
 
 def _check_contribution(contribution: int) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import ROUNDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
@@ -167,10 +168,8 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     gaps += [
         "Features alone are covered: whoever sees a user's interactions can recompute features that are statistics "
         "of them.",
-        "The seed is written in params.yaml so that runs can be repeated; whoever knows it can take the noise off. A "
-        "deployment draws it in secret.",
-        "The proof is for real numbers; outputs are rounded to float32, which hides the low digits of float64 noise "
-        "but is no proof.",
+        SEED_OF_RELEASE,
+        ROUNDED,
     ]
     return LedgerEntry(
         protects="feature",

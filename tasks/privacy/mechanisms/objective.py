@@ -24,6 +24,8 @@ from scipy.sparse import csr_array
 
 from tasks.privacy import noise
 
+INSECURE = "its noise is a term of an objective that is minimised in floating point, not added to what is released"
+"""Why objective perturbation has no secure noise."""
 ROUNDING = 1e-9
 """How much longer than 1 a user vector may come out of being scaled to length 1."""
 

@@ -54,6 +54,7 @@ def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     outer = position * (limit + 1)
     outer += np.where(outer < half * (1 + array), 0.0, width) - limit
     result = np.where(inner, half * array - width / 2 + position * width, outer)
+    result = noise.on_grid(rng, result, limit)
     return np.clip(result, -limit, limit)  # rounding may step over C by one unit in the last place
 
 

@@ -76,11 +76,13 @@ class UserSGD(nn.Module, ABC):
     def present_bound(self) -> float:
         """S of the next step."""
 
-    def _sums(self, outers: Sequence[ghost.Outers], factors: Tensor, std: float, rng: np.random.Generator) -> Gradient:
-        """Σ factor × gradient + N(0, std²), for every parameter."""
+    def _sums(
+        self, outers: Sequence[ghost.Outers], factors: Tensor, multiplier: float, bound: float, rng: np.random.Generator
+    ) -> Gradient:
+        """Σ factor × gradient with noise of multiplier × bound, for every parameter; a user adds `bound` at most."""
         sums = ghost.weighted_sums(outers, factors)
         for total in sums.values():
-            _add_noise(total, std, rng)
+            _add_noise(total, multiplier, bound, rng)
         return sums
 
     def _note(self, bound: float, norms: Tensor) -> None:
@@ -126,7 +128,7 @@ class Published(UserSGD):
         own = float(np.sqrt((sigmas**2).sum()))
         self._note(bound, norms)
         factors = dpsgd.clip_factors(norms.square(), bound) / examples if bound else torch.zeros_like(norms)
-        return self._sums(outers, factors, bound * own, rng), len(users)
+        return self._sums(outers, factors, own, bound, rng), len(users)
 
     def present_bound(self) -> float:
         """See `UserSGD.present_bound`: that of the last step where every step chooses its own."""
@@ -215,10 +217,11 @@ class Rigorous(UserSGD):
         shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms.dtype)
         self._note(bound, norms)
         factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples
-        released = self._sums(outers, factors, self.gradient_multiplier * bound, rng)
+        released = self._sums(outers, factors, self.gradient_multiplier, bound, rng)
         if self.quantile is not None:
             below = shares * torch.where(norms > 0, (norms <= bound).to(norms.dtype) - 0.5, 0.0) / examples
-            count = float(below.sum()) + float(noise.gaussian(rng, "count of small norms", self.count_noise, ()))
+            exact = np.asarray(float(below.sum()))
+            count = float(noise.add_gaussian(rng, "count of small norms", exact, self.count_noise, sensitivity=0.5))
             self.bound *= math.exp(-QUANTILE_RATE * (count / self.plan.expected + 0.5 - self.quantile))
         return released, self.plan.expected
 
@@ -233,15 +236,15 @@ class Rigorous(UserSGD):
         return (dpsgd.release(self.multiplier, self.plan.probability, self.plan.steps),)
 
 
-def _add_noise(total: Tensor, std: float, rng: np.random.Generator) -> None:
-    """Add N(0, std²) to every number, in place and a piece at a time.
+def _add_noise(total: Tensor, multiplier: float, bound: float, rng: np.random.Generator) -> None:
+    """Add noise of multiplier × bound to every number, in place and a piece at a time.
 
     Noise of a whole layer, in double precision and then in single, would need more memory than the step itself.
     """
-    if not std:
+    if not multiplier:
         return
     for piece in total.view(-1).split(PIECE):  # type: ignore[no-untyped-call]  # torch has no types here
-        piece += torch.from_numpy(noise.gaussian(rng, "sum of gradients", std, len(piece))).to(total.dtype)
+        piece.copy_(dpsgd.noisy(piece, multiplier, bound, rng))
 
 
 def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
 
@@ -174,8 +175,7 @@ def ledger(
             "add up. The accounted budget is that of one of them, which is what a deployment releases."
         )
     gaps += [
-        "The seed is written in params.yaml so that runs can be repeated; whoever knows it can take the noise off. A "
-        "deployment draws it in secret.",
+        SEED_OF_RELEASE,
         "The proof is for real numbers. In float64, distances are off by up to a millionth of the longest vector, and "
         "a word less likely than about 1e-16 is hardly ever drawn.",
     ]

@@ -13,7 +13,7 @@ MUTATIONS = (
         "the noise on sums of ratings leaves out the range of the scale",
         "§5",
         SOCIAL + "rating_means.py",
-        "noise_scale = (config.scale[1] - config.scale[0]) / config.epsilon",
+        "noise_scale = span / config.epsilon",
         "noise_scale = 1 / config.epsilon",
         tests=(
             "tests/models/test_rating_means.py::test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item",
@@ -47,9 +47,9 @@ MUTATIONS = (
         "the noise of a sum is divided by the raters twice",
         "§5",
         SOCIAL + "rating_means.py",
-        'noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items)',
-        'noisy = exact + noise.laplace(self.noise_stream(data, rng), "sums of ratings", noise_scale, data.n_items) '
-        "/ np.maximum(raters, 1)",
+        'noisy = noise.add_laplace(secret, "sums of ratings", exact, noise_scale, sensitivity=span)',
+        'noisy = noise.add_laplace(secret, "sums of ratings", 0 * exact, noise_scale, sensitivity=span)\n'
+        "        noisy = exact + noisy / np.maximum(raters, 1)",
         tests=("tests/models/test_rating_means.py::test_what_is_released_holds_all_of_the_noise_that_was_drawn",),
     ),
     Mutation(
@@ -57,8 +57,8 @@ MUTATIONS = (
         "noise comes from the generator of the seed, the same for all settings",
         "§11",
         SOCIAL + "rating_means.py",
-        'noise.laplace(self.noise_stream(data, rng), "sums of ratings"',
-        'noise.laplace(rng, "sums of ratings"',
+        "secret = self.noise_stream(data, rng)",
+        "secret = rng",
         tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-rating-means]",),
     ),
     Mutation(

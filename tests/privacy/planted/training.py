@@ -141,8 +141,8 @@ USER_SGD = (
         "the quantile's count has no noise",
         "§11",
         PRIVACY + "user_sgd.py",
-        'count = float(below.sum()) + float(noise.gaussian(rng, "count of small norms", self.count_noise, ()))',
-        "count = float(below.sum())",
+        'count = float(noise.add_gaussian(rng, "count of small norms", exact, self.count_noise, sensitivity=0.5))',
+        "count = float(exact)",
         tests=(
             "tests/privacy/test_user_sgd.py::test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted",
             "tests/models/test_userwise.py::test_an_adaptive_bound_is_counted_with_noise_in_every_step",

@@ -94,6 +94,10 @@ class GERAI(GCN):
         trimmed, self._trimmed = self._trimmed, []
         return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
 
+    def insecure(self) -> str:
+        """See `Model.insecure`."""
+        return functional.INSECURE
+
     def ledger(self) -> list[LedgerEntry]:
         """The claim of Lemma 4.4, and why it does not hold for what is released (docs/methods.md §9)."""
         gaps = [
