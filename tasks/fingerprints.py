@@ -50,9 +50,9 @@ APART = frozenset(
 )
 """Modules that name, record or refuse: neither they nor what only they import decides an output."""
 TYPES = frozenset(f"tasks.config.{name}" for name in ("attacks", "fields", "networks", "params"))
-"""Modules of the parameters' types. In their classes a field without a default does not count, unless something else
-than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what the file says, which
-DVC compares by itself."""
+"""Modules of the parameters' types. In their classes a field whose default is none, or None, does not count, unless
+something else than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what the file
+says, which DVC compares by itself."""
 _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+(:\w+)?")
 _PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 

@@ -107,11 +107,13 @@ class Reader:
 
 
 def _is_held(node: ast.stmt) -> bool:
-    """A field that holds what a file says: it has no default, and its annotation calls nothing but `Field`.
+    """A field that holds what a file says: its default is none or None, and its annotation calls nothing but `Field`.
 
     One that says `float` does not: it turns 100 into 100.0.
     """
-    if not isinstance(node, ast.AnnAssign) or node.value is not None:
+    if not isinstance(node, ast.AnnAssign):
+        return False
+    if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
         return False
     if any(isinstance(part, ast.Name) and part.id == "float" for part in ast.walk(node.annotation)):
         return False

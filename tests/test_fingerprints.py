@@ -253,6 +253,7 @@ def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
 
     assert changed_keys("class About(Strict):", "class New(Strict):\n    k: int\n\n\nclass About(Strict):") == set()
     assert changed_keys("class About(Strict):", "class About(Strict):\n    k: int") == set()
+    assert changed_keys("class About(Strict):", "class About(Strict):\n    k: int | None = None") == set()
     trained = {("train", name) for name in params.experiments}
     assert changed_keys("self.config | override", "override | self.config") >= trained
     assert changed_keys("class Evaluation(Strict):", "class Evaluation(BaseModel):") >= trained
