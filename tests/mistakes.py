@@ -194,6 +194,26 @@ MISTAKES: list[tuple[Change, str]] = [
     ),
     (move("demo-bpr"), "suites/gerai/params.yaml: experiments.demo-bpr: the suite 'demo' has an experiment of"),
     (
+        put(*DEMO, "experiments", "demo-dpae", "noise", value="secret"),
+        "suites/demo/params.yaml: experiments.demo-dpae.noise: .*'secure'.*'secret'",
+    ),
+    (
+        put(*DEMO, "experiments", "demo-dpne", "noise", value="secure"),
+        "suites/demo/params.yaml: experiments.demo-dpne.noise: 'dpne' at base: its noise is a term of an objective",
+    ),
+    (
+        put(*DEMO, "experiments", "demo-bpr", "noise", value="secure"),
+        "suites/demo/params.yaml: experiments.demo-bpr.noise: 'bpr' at base: it draws nothing that has a privacy",
+    ),
+    (
+        put("suites", "dipsgnn", "experiments", "dipsgnn-dpsgd", "noise", value="secure"),
+        "suites/dipsgnn/params.yaml: experiments.dipsgnn-dpsgd.noise: secure, but the features are not",
+    ),
+    (
+        put("suites", "dpcrosue", "experiments", "dpcrosue-degree", "noise", value="secure"),
+        "suites/dpcrosue/params.yaml: experiments.dpcrosue-degree.noise: what embeds networks draws none",
+    ),
+    (
         put("suites", "gerai", "experiments", "gerai-bpr", "config", "epochs", value="many"),
         "suites/gerai/params.yaml: experiments.gerai-bpr.config.epochs: .*'many'",
     ),

@@ -72,6 +72,25 @@ def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], change
     assert re.match(message.replace(".", r"\.").replace(r"\.*", ".*"), actual), actual
 
 
+def test_an_experiment_and_the_features_that_it_reads_may_have_secure_noise(written: Callable[[Change], Path]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        put(*DEMO, "experiments", "demo-dpae", "noise", value="secure")(params)
+        put("suites", "dipsgnn", "experiments", "dipsgnn-dpsgd", "noise", value="secure")(params)
+        put("perturbed", "dipsgnn-ml-100k", "noise", value="secure")(params)
+        put(*NETWORKS, "noise", value="secure")(params)
+
+    path = written(change)
+    params = load(path)
+    check(params, path)
+    assert params.experiments["demo-dpae"].noise == params.perturbed["dipsgnn-ml-100k"].noise == "secure"
+
+
+def test_committed_results_can_be_drawn_again() -> None:
+    """Nothing in this repository has secure noise: its results must follow from its seeds."""
+    params = load(ROOT / "params.yaml")
+    assert [entry for table in (params.experiments, params.perturbed) for entry in table.values() if entry.noise] == []
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

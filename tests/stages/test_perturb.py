@@ -9,6 +9,7 @@ import pytest
 
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError
+from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
@@ -73,6 +74,25 @@ def test_two_entries_of_one_data_set_share_no_noise(tmp_path: Path, monkeypatch:
     for path in paths:
         first, second = (pl.read_parquet(place / path).drop("user").to_numpy() for place in (OUT, PERTURBED / "again"))
         assert ((first != 0) != (second != 0)).any()
+
+
+def test_secure_features_follow_from_no_seed_and_their_ledger_says_so(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    tiny.build(other, perturbed={"tiny": tiny.parameters()["perturbed"]["tiny"] | {"noise": "secure"}}, experiments={})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(other)
+        tables = []
+        for _ in range(2):
+            perturb.main("tiny")
+            tables.append(release("7.5", 1).drop("user").to_numpy())
+        entries = [{key: record[key] for key in record if key not in ("epsilon", "seed")}
+                   for record in read_json(OUT / "ledger.json")]  # fmt: skip
+    assert ((tables[0] != 0) != (tables[1] != 0)).any()
+    for entry in map(LedgerEntry.model_validate, entries):
+        assert entry.noise == "secure"
+        assert {gaps.SECURE, gaps.SNAPPED} <= set(entry.gaps)
+        assert not {gaps.SEED_OF_RELEASE, gaps.ROUNDED} & set(entry.gaps)
 
 
 def test_running_again_gives_the_same_bytes() -> None:

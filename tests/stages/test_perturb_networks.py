@@ -15,6 +15,7 @@ from tasks.datasets import glove
 from tasks.datasets.encoding import encode
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import NetworkData, Posts
+from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms.posts import known_words, ragged
 from tasks.quality.counting import count
@@ -231,6 +232,27 @@ def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(
         patch.chdir(other)
         perturb.main(name)
         assert digest(folder(name, "base", 1)) == before[1]
+
+
+@pytest.mark.parametrize("name", ["published", "rigorous"])
+def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name: str, tmp_path: Path) -> None:
+    """Of texts and edges a few bits would differ at least."""
+    other = tmp_path / "other"
+    other.mkdir()
+    entry = {"published": tiny.PUBLISHED, "rigorous": tiny.RIGOROUS}[name]
+    tiny.build(other, **{name: entry | {"sweep": {}, "seeds": [1], "noise": "secure"}})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(other)
+        perturb.main(name)
+        files = [path.relative_to(folder(name, "base", 1)) for path in folder(name, "base", 1).rglob("*.parquet")]
+        first = {file: digest(folder(name, "base", 1) / file) for file in files}
+        perturb.main(name)
+        again = {file: digest(folder(name, "base", 1) / file) for file in files}
+        entries = [entry for of in ledger(name).values() for entry in of if entry.events]
+    assert {file.stem for file in files if first[file] != again[file]} == {file.stem for file in files} - {"vocabulary"}
+    assert {entry.protects for entry in entries} == {"feature", "edge", "text"}
+    for found in entries:
+        assert (found.noise, gaps.SECURE in found.gaps, gaps.SEED_OF_RELEASE in found.gaps) == ("secure", True, False)
 
 
 def test_a_lone_network_lies_in_the_folder_of_its_seed() -> None:

@@ -1,13 +1,17 @@
 """The train stage: what it writes, what it protects, and that an interrupted run ends as an undisturbed one."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import yaml
+from safetensors.torch import load_file
 
 from tasks import contracts
 from tasks.errors import DataError
+from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import monitor, perturb, train
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
@@ -116,6 +120,29 @@ def test_the_ledger_names_what_is_protected_and_what_is_not(tmp_path, monkeypatc
     assert accounted["tiny-gerai", "base", 0, "feature"] == pytest.approx(1.0)
     assert accounted["tiny-gerai", "features_epsilon=7.5", 1, "feature"] == pytest.approx(7.5)
     assert ("tiny-bpr", "base", 0, "feature") not in accounted
+
+
+def test_secure_noise_is_in_the_ledger_and_in_no_seed(tmp_path, monkeypatch):
+    """A checkpoint of research noise is not taken for one of secure noise either."""
+    build(tmp_path, monkeypatch)
+    counts = {}
+    raw = yaml.safe_load(Path("suites/tiny/params.yaml").read_text())
+    for mode in (None, "secure", "secure"):
+        raw["experiments"]["tiny-counts"]["noise"] = mode
+        Path("suites/tiny/params.yaml").write_text(yaml.safe_dump(raw))
+        if (mode, 0) in counts:
+            shutil.rmtree(CHECKPOINTS)
+        train.main("tiny-counts")
+        for seed in (0, 1):
+            model = RUNS / "tiny" / "tiny-counts" / "train" / "models" / "base" / f"seed-{seed}.safetensors"
+            counts.setdefault((mode, seed), []).append(load_file(model)["counts"])
+        records = read_json(RUNS / "tiny" / "tiny-counts" / "train" / "ledger.json")
+        assert [record.get("noise") for record in records] == [mode, mode]
+        assert all((gaps.SECURE in record["gaps"], gaps.SEED in record["gaps"]) == (mode == "secure", not mode)
+                   for record in records)  # fmt: skip
+    drawn = [of.tolist() for group in counts.values() for of in group]
+    assert len(drawn) == 6
+    assert all(drawn.count(one) == 1 for one in drawn)
 
 
 @pytest.mark.parametrize("name", ["tiny-bpr", "tiny-gerai"])
