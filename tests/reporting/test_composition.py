@@ -60,3 +60,15 @@ def test_what_has_no_finite_epsilon_is_said_beside_it(real: Results) -> None:
     assert "without a finite ε" in text
     assert "Seeds are public" in text
     assert composition.blocks(spending(real)) == []
+
+
+def test_who_could_draw_the_noise_again_is_said(real: Results) -> None:
+    secure = (Spent("base", 0, entry(1.0).model_copy(update={"noise": "secure"})),)
+    research = (Spent("base", 0, entry(1.0)),)
+    label = real.full_label(real.systems[1])
+    mixed = str(composition.blocks(spending(real, research, secure)))
+    assert "Seeds are public" in mixed
+    assert f"The noise of {label} is secure" in mixed
+    alone = str(composition.blocks(spending(real, secure)))
+    assert "Seeds are public" not in alone
+    assert "is secure" in alone

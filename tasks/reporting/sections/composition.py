@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import ledger
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, words
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, words
 from tasks.reporting.core.results import Results, Spent, System
 from tasks.reporting.core.section import Blocks, heading, paragraph
 
@@ -17,11 +17,17 @@ SHARED_NOISE = (
     "In these results, of version 0.1, all fits of one seed shared their noise: the difference of two releases shows "
     "the data without any. So no finite ε holds for several of them together."
 )
-SEEDS = (
+ALL = (
     "An ε of the ledger is of one setting and one seed. Published are all of them, over all settings, seeds and "
-    "splits; what they spend together stands here, under composition, for whoever sees them all. Seeds are public, "
-    "too, so that results can be regenerated: whoever runs the same again knows the noise. These are results of "
-    "research; a deployment draws noise that nobody can draw again."
+    "splits; what they spend together stands here, under composition, for whoever sees them all."
+)
+SEEDS = (
+    " Seeds are public: these are results of research, to be regenerated, and whoever runs the same again knows the "
+    "noise. Do not release a model drawn from a seed that anybody knows: “noise: secure” is for that."
+)
+SECURE = (
+    " The noise of {} is secure: it was drawn from the operating system, and nobody can draw it again. Their gaps say "
+    "what remains."
 )
 
 
@@ -89,6 +95,19 @@ def _composed(
     return Together(protects, neighbouring, observer, len(entries), largest, epsilon, delta)
 
 
+def _noise(results: Results) -> str:
+    """Who could draw the noise again."""
+    private = [spent.entry for system in results.systems for spent in system.spent
+               if spent.entry.accounted_epsilon is not None and spent.entry.events]  # fmt: skip
+    secure = [
+        results.full_label(system)
+        for system in results.systems
+        if any(spent.entry.noise == "secure" for spent in system.spent)
+    ]
+    research = SEEDS if any(entry.noise == "research" for entry in private) else ""
+    return research + (SECURE.format(joined(secure)) if secure else "")
+
+
 def blocks(results: Results) -> list[Blocks]:
     """A paragraph and a table; nothing where no release is private."""
     if not applies(results):
@@ -114,7 +133,7 @@ def blocks(results: Results) -> list[Blocks]:
     )
     return [
         heading("All releases together", anchor="together"),
-        paragraph("{}", SEEDS + (also if open_systems else "")),
+        paragraph("{}", ALL + _noise(results) + (also if open_systems else "")),
         *([] if results.own_noise else [paragraph("{}", SHARED_NOISE)]),
         Table("All private releases together", kinds, rows),
     ]
