@@ -98,9 +98,9 @@ def add(
     exact = np.asarray(value, np.float64)
     if not np.isfinite(exact).all():
         raise ValueError("values that noise is added to must be finite")
-    whole = np.clip(np.rint(exact / step), -_LARGEST, _LARGEST).astype(np.int64)
+    multiples = np.clip(np.rint(exact / step), -_LARGEST, _LARGEST).astype(np.int64)
     noise = rounded(rng, law, scale * (1 + GROWTH) / step, value.size).reshape(value.shape)
-    return np.float64(step) * (whole + noise), np.float64(step) * noise
+    return np.float64(step) * (multiples + noise), np.float64(step) * noise
 
 
 def grid(scale: float) -> float:
@@ -152,11 +152,11 @@ def _settled(
     """
     drawn = _DIGITS
 
-    def reached(whole: int) -> bool:
+    def reached(multiple: int) -> bool:
         nonlocal digits, drawn
         while True:
             with mpmath.workprec(drawn + 64):
-                at = (mpf(whole) - offset) / scale
+                at = (mpf(multiple) - offset) / scale
                 chance = mpmath.erfc(at / mpmath.sqrt(2)) if law == "gaussian" else mpmath.exp(-at)
                 least, most = (mpmath.ldexp(chance * (1 + way * mpf(2) ** -(drawn + 40)), drawn) for way in (-1, 1))
                 if digits + 1 <= least:

@@ -92,10 +92,10 @@ def test_secure_noise_is_what_research_noise_is(name: str) -> None:
     cls = system_class(name)
     research = cls(cls.Config.model_validate(case(name)[0]))
     secret = secured(name)
-    found, expected = drawn(secret), drawn(research)
+    actual, expected = drawn(secret), drawn(research)
     if name != "dpvae-rigorous":  # whose bound follows a noisy count
-        assert found == expected
-    assert [one[:2] for one in found] == [one[:2] for one in expected]
+        assert actual == expected
+    assert [draw[:2] for draw in actual] == [draw[:2] for draw in expected]
     assert secret.ledger() == research.ledger()
 
 

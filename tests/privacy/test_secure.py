@@ -146,9 +146,9 @@ def test_low_bits_show_nothing_of_the_value(law: secure.Law, scale: float) -> No
     rng, step = np.random.default_rng(0), secure.grid(scale)
     value, other = rng.normal(size=(2, 50, 4))
     for exact in (value, other, value.astype(np.float32)):
-        whole = add(law, exact, scale) / step
-        assert (whole == np.rint(whole)).all()
-        assert np.array_equal(whole, np.rint(exact / step) + add(law, np.zeros_like(exact), scale) / step)
+        multiples = add(law, exact, scale) / step
+        assert (multiples == np.rint(multiples)).all()
+        assert np.array_equal(multiples, np.rint(exact / step) + add(law, np.zeros_like(exact), scale) / step)
     on_grid = np.rint(value / step) * step
     assert np.array_equal(add(law, on_grid + 0.4 * step, scale), add(law, on_grid, scale))
     assert 2**secure.GRID_BITS <= scale / step < 2 ** (secure.GRID_BITS + 1)
@@ -247,8 +247,8 @@ def test_numbers_of_the_piecewise_mechanism_lie_on_a_grid_and_follow_its_law() -
     values, epsilon = np.full(N, 0.3), 1.5
     secret = piecewise.perturb(values, epsilon, noise.secure_generator())
     limit = piecewise.bound(epsilon)
-    whole = secret[np.abs(secret) < limit] * 2.0**noise.FINEST / 2.0 ** math.floor(math.log2(limit))
-    assert (whole == np.rint(whole)).all()
+    multiples = secret[np.abs(secret) < limit] * 2.0**noise.FINEST / 2.0 ** math.floor(math.log2(limit))
+    assert (multiples == np.rint(multiples)).all()
     assert not np.signbit(secret[secret == 0]).any()
     assert stats.ks_2samp(secret, piecewise.perturb(values, epsilon, np.random.default_rng(1))).pvalue > 1e-4
 

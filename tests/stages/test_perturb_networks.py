@@ -251,8 +251,8 @@ def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name
         entries = [entry for of in ledger(name).values() for entry in of if entry.events]
     assert {file.stem for file in files if first[file] != again[file]} == {file.stem for file in files} - {"vocabulary"}
     assert {entry.protects for entry in entries} == {"feature", "edge", "text"}
-    for found in entries:
-        assert (found.noise, gaps.SECURE in found.gaps, gaps.SEED_OF_RELEASE in found.gaps) == ("secure", True, False)
+    for line in entries:
+        assert (line.noise, gaps.SECURE in line.gaps, gaps.SEED_OF_RELEASE in line.gaps) == ("secure", True, False)
 
 
 def test_a_lone_network_lies_in_the_folder_of_its_seed() -> None:

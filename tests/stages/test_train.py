@@ -142,7 +142,7 @@ def test_secure_noise_is_in_the_ledger_and_in_no_seed(tmp_path, monkeypatch):
                    for record in records)  # fmt: skip
     drawn = [of.tolist() for group in counts.values() for of in group]
     assert len(drawn) == 6
-    assert all(drawn.count(one) == 1 for one in drawn)
+    assert all(drawn.count(noisy) == 1 for noisy in drawn)
 
 
 @pytest.mark.parametrize("name", ["tiny-bpr", "tiny-gerai"])

@@ -6,7 +6,7 @@ audit on the copy, and writes docs/planted.md.
 
 from __future__ import annotations
 
-from tests.privacy.planted import accounting, graphs, later, mechanisms, models, social, training
+from tests.privacy.planted import accounting, graphs, later, mechanisms, models, secure, social, training
 
 MUTATIONS = (
     *mechanisms.MUTATIONS,
@@ -16,4 +16,5 @@ MUTATIONS = (
     *social.MUTATIONS,
     *accounting.MUTATIONS,
     *later.MUTATIONS,
+    *secure.MUTATIONS,
 )
