@@ -203,7 +203,7 @@ MISTAKES: list[tuple[Change, str]] = [
     ),
     (
         put(*DEMO, "experiments", "demo-bpr", "noise", value="secure"),
-        "suites/demo/params.yaml: experiments.demo-bpr.noise: 'bpr' at base: it draws nothing that has a privacy",
+        "suites/demo/params.yaml: experiments.demo-bpr.noise: 'bpr' at base: it draws no noise, or none that",
     ),
     (
         put("suites", "dipsgnn", "experiments", "dipsgnn-dpsgd", "noise", value="secure"),

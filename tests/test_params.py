@@ -77,7 +77,7 @@ def test_an_experiment_and_the_features_that_it_reads_may_have_secure_noise(writ
         put(*DEMO, "experiments", "demo-dpae", "noise", value="secure")(params)
         put("suites", "dipsgnn", "experiments", "dipsgnn-dpsgd", "noise", value="secure")(params)
         put("perturbed", "dipsgnn-ml-100k", "noise", value="secure")(params)
-        put(*NETWORKS, "noise", value="secure")(params)
+        put("perturbed", "dpcrosue-weibo-twin", "noise", value="secure")(params)
 
     path = written(change)
     params = load(path)

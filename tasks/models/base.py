@@ -132,7 +132,7 @@ class Model(ABC):
 
     def insecure(self) -> str:
         """Why the model, as configured, cannot draw secure noise; empty where it can."""
-        return "it draws nothing that has a privacy guarantee"
+        return "it draws no noise, or none that is made to be secure"
 
     @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
