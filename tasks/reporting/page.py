@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from tasks.reporting.core import drawing
+from tasks.reporting.core.chart import sampled
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
@@ -69,8 +71,10 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["svg"] = drawing.svg
     return environment.get_template("index.html.j2").render(
         results=results,
+        sample=sampled(len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run),
         revisions=details.revisions(results),
         sections=[section for section in every if any(section.blocks)],
     )

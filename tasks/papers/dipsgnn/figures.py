@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tasks.reporting.core import comparison, published
 from tasks.reporting.core.chart import N_COLOURS, Chart, Panel, Point, Series
-from tasks.reporting.core.figures import axis, name_of, point_of, series_of, yardstick_levels
+from tasks.reporting.core.figures import logarithmic, name_of, point_of, series_of, yardstick_levels
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.sweeps import swept
@@ -30,17 +30,16 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
         and len(settings := swept(results, system).get(key, {})) > 1
     }
     values = sorted({value for _, settings in sweeps.values() for value in settings})
-    ticks, place = axis(key, values)
     series: list[Series] = []
     for name, (system, settings) in sweeps.items():
         points = [
-            point_of(results, system, utility.metric, k, place(value), setting, utility.digits)
+            point_of(results, system, utility.metric, k, value, setting, utility.digits)
             for value, setting in settings.items()
         ]
         series.append(replace(series_of(results, system, [point for point in points if point]), muted=False))
         style = series[-1].style + N_COLOURS  # the same colour, another marker
         printed_points = [
-            Point(place(value), share, f"{name}, paper, {key} = {value:g}: {number(share, utility.digits)}")
+            Point(value, share, f"{name}, paper, {key} = {value:g}: {number(share, utility.digits)}")
             for value in values
             if (share := _share(printed, figure, name, value, f"{utility.label.lower()}@{k}")) is not None
         ]
@@ -49,9 +48,9 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     series = [curve for curve in series if curve.points]
     shown = any(curve.name.endswith(PAPER) for curve in series)
     note = " The paper's points are those it prints, of which Table 2 has the one at its default." if shown else ""
-    panel = Panel(
-        f"{utility.at(k)}, {utility.spoken}", name_of(key), utility.at(k), series, yardstick_levels(results, k), ticks
-    )
+    title, levels = f"{utility.at(k)}, {utility.spoken}", yardstick_levels(results, k)
+    log = logarithmic(key, values)
+    panel = Panel(title, name_of(key), utility.at(k), series, levels, values, log=log)
     return Chart(
         f"chart-{figure.key}",
         f"{utility.at(k)} by {name_of(key)}",
@@ -64,13 +63,13 @@ def versions(results: Results, figure: published.Figure, k: int) -> Chart:
     """Versions of one method side by side, by recall and by MRR."""
     layout = results.layout
     systems = [(name, system) for name in figure.drawn if (system := results.named(layout.methods[name])) is not None]
-    ticks = [(float(place), name) for place, (name, _) in enumerate(systems)]
+    ticks = [name for name, _ in systems]
     panels = []
     for quality in layout.qualities:
         series = [
             Series(name, place, [point], line=False)
             for place, (name, system) in enumerate(systems)
-            if (point := point_of(results, system, quality.metric, k, float(place), digits=quality.digits))
+            if (point := point_of(results, system, quality.metric, k, name, digits=quality.digits))
         ]
         if series:
             panels.append(Panel(quality.at(k), "", quality.at(k), series, (), ticks))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tasks.papers.dpcrosue.published import BUDGETS, TYPES
 from tasks.reporting.core import comparison, findings, published
-from tasks.reporting.core.chart import SMALL, Chart, Level, Panel, Point, Series
-from tasks.reporting.core.figures import axis, point_of, series_of
+from tasks.reporting.core.chart import SMALL, WIDE, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.figures import logarithmic, point_of, series_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results
@@ -15,9 +13,6 @@ from tasks.reporting.core.sweeps import swept
 from tasks.reporting.sections import controls
 from tasks.reporting.sections.controls import RANDOM
 
-SPAN = 0.7
-"""Share of the room of a score over which the systems are spread."""
-WIDE = (620.0, 380.0)
 REFERENCE = "R-GCN"
 """The method that Figure 3 sets the others beside."""
 SEEN = ("interests", "gender", "occupation")
@@ -27,14 +22,13 @@ SEEN = ("interests", "gender", "occupation")
 def ratios(results: Results, table: published.Table, _: int) -> Chart:
     """Table 2: TMR of each type of data, ours in both senses of precision and the printed one."""
     entries = [entry for entry in comparison.entries(results) if entry.table == table]
-    ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(TYPES)), (len(TYPES) - 0.5, "")]
     panels = []
     for part in table.parts:
         of_part = [entry for entry in entries if entry.column in part.columns]
         series = []
         for style, column in enumerate(part.columns):
             points = [
-                Point(TYPES.index(entry.method.name) + 0.15 * style, ours.mean, f"{column.label}: {number(ours.mean)}",
+                Point(entry.method.name, ours.mean, f"{column.label}: {number(ours.mean)}",
                       y_interval=(ours.low, ours.high))
                 for entry in of_part
                 if entry.column == column and entry.method.name in TYPES and len(entry.ours)
@@ -42,14 +36,14 @@ def ratios(results: Results, table: published.Table, _: int) -> Chart:
             ]  # fmt: skip
             series.append(Series(f"ours, {column.label}", style, points, line=False))
         printed = [
-            Point(TYPES.index(entry.method.name) - 0.15, entry.printed, f"paper: {number(entry.printed)}")
+            Point(entry.method.name, entry.printed, f"paper: {number(entry.printed)}")
             for entry in of_part
             if entry.column == part.columns[0] and entry.printed is not None
         ]
         series.append(Series("paper", len(part.columns), printed, line=False))
         if any(curve.points for curve in series[:-1]):
             shown = [curve for curve in series if curve.points]
-            panels.append(Panel(f"TMR on {part.title}", "type of data", "TMR", shown, (), ticks))
+            panels.append(Panel(f"TMR on {part.title}", "type of data", "TMR", shown, (), list(TYPES)))
     return Chart(f"chart-{table.anchor}", "TMR by type of data", "Bars: 95 % intervals over seeds.", panels)
 
 
@@ -58,24 +52,23 @@ def scores(results: Results, table: published.Table, _: int) -> Chart:
     panels = []
     for network in _networks(results):
         series = []
-        for place, system in enumerate(results.compared):
-            shift = SPAN * ((place + 0.5) / len(results.compared) - 0.5)
+        for system in results.compared:
             points = [
-                point_of(results, system, interests(network.name, score), 0, x + shift)
-                for x, score in enumerate(SCORES)
+                point_of(results, system, interests(network.name, score), 0, name) for score, name in SCORES.items()
             ]
             series.append(series_of(results, system, [point for point in points if point], line=False))
         levels = [
-            Point(float(x), level, f"{EVERYTHING}: {number(level)}")
-            for x, score in enumerate(SCORES)
+            Point(name, level, f"{EVERYTHING}: {number(level)}")
+            for score, name in SCORES.items()
             if score != "precision-swapped"  # there it is 1 by definition
             and (level := controls.level(results, f"{network.name}/interests/{EVERYTHING}/{score}")) is not None
         ]
         series.append(Series("every interest for everybody", len(results.compared), levels, line=False, muted=True))
-        ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(SCORES.values())), (len(SCORES) - 0.5, "")]
         shown = [curve for curve in series if curve.points]
         if len(shown) > 1:
-            panels.append(Panel(f"Interests on {network.title}", "score", "score", shown, (), ticks, size=WIDE))
+            panels.append(
+                Panel(f"Interests on {network.title}", "score", "score", shown, (), list(SCORES.values()), size=WIDE)
+            )
     return Chart(f"chart-{table.anchor}", "Interests by score", "Bars: 95 % intervals over seeds.", panels)
 
 
@@ -148,12 +141,10 @@ def _by_budget(
         settings = {} if system is None else swept(results, system).get(key, {})
         if system is None or len(settings) < 2:
             continue
-        _, place = axis(key, list(settings))
-        points = [point_of(results, system, metric, 0, place(value), setting) for value, setting in settings.items()]
+        points = [point_of(results, system, metric, 0, value, setting) for value, setting in settings.items()]
         if drawn := [point for point in points if point]:
             series.append(Series(system.label, style, drawn))
             values |= set(settings)
-    ticks, _ = axis(key, sorted(values))
     levels = []
     reference = results.named(methods[REFERENCE])
     if reference is not None and len(known := results.values(reference, metric, 0)):
@@ -163,8 +154,8 @@ def _by_budget(
     if level is not None:
         label = "every interest for everybody" if control == EVERYTHING else "majority guess"
         levels.append(Level(label, level, "dotted"))
-    panel = Panel(f"{network.title}: {what}", name, "precision", series, levels, ticks)
-    return replace(panel, size=SMALL)
+    ticks, title = sorted(values), f"{network.title}: {what}"
+    return Panel(title, name, "precision", series, levels, ticks, size=SMALL, log=logarithmic(key, ticks))
 
 
 def _networks(results: Results) -> list[Network]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from tasks.papers.dpvae.published import DPVAE
@@ -12,8 +11,6 @@ from tasks.reporting.core.figures import curves, name_of, point_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results, unique
 
-SPAN = 0.6
-"""Share of the room of a method over which its versions and the printed numbers are spread."""
 PAPER = ", paper"
 """What the name of a printed line ends with."""
 BARS = "Higher is better. Bars: 95 % intervals over seeds."
@@ -32,12 +29,10 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
         of_column = [entry for entry in entries if entry.column == column and _method(entry) in names]
         points_of: dict[tuple[str, str], list[Point]] = {version: [] for version in order}
         for entry in of_column:
-            kind, system = _kind(entry), entry.method.system
-            middle = names.index(_method(entry))
+            kind, system, x = _kind(entry), entry.method.system, _method(entry)
             for source in ("", PAPER):
                 if (kind, source) not in points_of:
                     continue
-                x = middle + SPAN * ((order.index((kind, source)) + 0.5) / len(order) - 0.5)
                 if source and entry.printed is not None:
                     text = f"{entry.method.name}{PAPER}: {number(entry.printed, column.digits)}"
                     points_of[kind, source].append(Point(x, entry.printed, text))
@@ -49,9 +44,8 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
             for (kind, source), points in points_of.items()
             if points
         ]
-        ticks = [(-0.5, ""), *((float(place), name) for place, name in enumerate(names)), (len(names) - 0.5, "")]
         if any(points_of[kind, ""] for kind in kinds):
-            panels.append(Panel(column.label, "", column.label, series, _lists(results, column), ticks))
+            panels.append(Panel(column.label, "", column.label, series, _lists(results, column), names))
     return Chart(f"chart-{table.anchor}", f"{table.title}, side by side", BARS, panels)
 
 
@@ -66,12 +60,12 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
             if entry.column == column and entry.method.version is not None and _value(entry) > 0
         ]
         ours = [
-            point_of(results, system, column.metric, column.k, math.log10(value), entry.method.setting)
+            point_of(results, system, column.metric, column.k, value, entry.method.setting)
             for value, entry in swept
             if (system := entry.method.system) is not None
         ]
         printed_points = [
-            Point(math.log10(value), entry.printed, f"{entry.method.name}{PAPER}: {number(entry.printed)}")
+            Point(value, entry.printed, f"{entry.method.name}{PAPER}: {number(entry.printed)}")
             for value, entry in swept
             if entry.printed is not None
         ]
@@ -81,9 +75,9 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
         vae = results.named("vae")
         if vae is not None and len(values := results.values(vae, column.metric, column.k)):
             levels.append(Level(f"level of {vae.label}", float(values.mean()), "dashdot"))
-        ticks = [(math.log10(value), f"{value:g}") for value, _ in swept]
+        ticks = [value for value, _ in swept]
         if series[0].points:
-            panels.append(Panel(column.label, name_of(BUDGET), column.label, series, levels, ticks))
+            panels.append(Panel(column.label, name_of(BUDGET), column.label, series, levels, ticks, log=True))
     return Chart(f"chart-{table.anchor}", "Ranking by ε_max", f"ε_max on a log scale. {BARS}", panels)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tasks.reporting.core import published
-from tasks.reporting.core.chart import SMALL, Chart, Level, Panel
-from tasks.reporting.core.figures import axis, curves, name_of, point_of, series_of
+from tasks.reporting.core.chart import SMALL, WIDE, Chart, Level, Panel
+from tasks.reporting.core.figures import curves, logarithmic, name_of, point_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.sweeps import NAMES, swept
 
@@ -18,8 +18,6 @@ SHORT = {
     "gaussian_process": "Gauss. proc.",
 }
 """Names of attackers that fit below an axis."""
-SPAN = 0.7
-"""Share of the room of an attacker over which the systems are spread."""
 RIVAL = "rap"
 """The model whose ranking GERAI's Figure 2 is set beside."""
 
@@ -43,13 +41,13 @@ def ablation(results: Results, table: published.Table, _: int) -> Chart:
     """Every column of the table as a panel, the versions of the method side by side."""
     known = results.layout.methods
     systems = [system for name in table.methods if (system := results.named(known[name]))]
-    ticks = [(float(place), system.label) for place, system in enumerate(systems)]
+    ticks = [system.label for system in systems]
     panels = []
     for column in table.parts[0].columns:
         series = [
             replace(series_of(results, system, [point], line=False), muted=False)
-            for place, system in enumerate(systems)
-            if (point := point_of(results, system, column.metric, column.k, float(place)))
+            for system in systems
+            if (point := point_of(results, system, column.metric, column.k, system.label))
         ]
         levels = _levels(results, column.group) if column.better == "lower" else []
         if series:
@@ -66,19 +64,17 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
     """F1 of every attacker of the table, the systems side by side."""
     panels = []
     for part in table.parts:
-        ticks = [(float(place), SHORT[_attacker(column)]) for place, column in enumerate(part.columns)]
+        ticks = [SHORT[_attacker(column)] for column in part.columns]
         series = []
-        for index, system in enumerate(results.compared):
-            shift = SPAN * ((index + 0.5) / len(results.compared) - 0.5)
+        for system in results.compared:
             points = [
-                point_of(results, system, column.metric, column.k, place + shift)
-                for place, column in enumerate(part.columns)
+                point_of(results, system, column.metric, column.k, SHORT[_attacker(column)]) for column in part.columns
             ]
             series.append(series_of(results, system, [point for point in points if point], line=False))
         series = [curve for curve in series if curve.points]
         majority = _levels(results, part.columns[0].group)[:1]
         if series:
-            panels.append(Panel(part.title, "attacker", "F1", series, majority, ticks))
+            panels.append(Panel(part.title, "attacker", "F1", series, majority, ticks, size=WIDE))
     return Chart(
         f"chart-{table.anchor}", "F1 of other attackers", "Lower is safer. Bars: 95 % intervals over seeds.", panels
     )
@@ -120,12 +116,12 @@ def _swept_panels(
     measured: tuple[str, str, Sequence[Level]],
 ) -> list[Panel]:
     metric, title, levels = measured
-    ticks, place = axis(key, list(settings))
-    points = [point_of(results, system, metric, k, place(value), setting) for value, setting in settings.items()]
+    points = [point_of(results, system, metric, k, value, setting) for value, setting in settings.items()]
     line = series_of(results, system, [point for point in points if point])
     if not line.points:
         return []
-    return [Panel(title, name_of(key), title.partition(",")[0], [line], levels, ticks, size=SMALL)]
+    values, label = list(settings), title.partition(",")[0]
+    return [Panel(title, name_of(key), label, [line], levels, values, size=SMALL, log=logarithmic(key, values))]
 
 
 def _levels(results: Results, attribute: str) -> list[Level]:

@@ -15,8 +15,8 @@ from tasks.papers.privsr.published import (
     SMALLER,
 )
 from tasks.reporting.core import published
-from tasks.reporting.core.chart import Chart, Panel, Point, Series
-from tasks.reporting.core.figures import axis, point_of, yardstick_levels
+from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
+from tasks.reporting.core.figures import point_of, yardstick_levels
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.sweeps import along
 from tasks.reporting.sections.reconstruction import CONTROL, control_levels, metric
@@ -31,7 +31,6 @@ LINES: tuple[tuple[str, Mapping[str, float]], ...] = (
     ("SoReg", {}),
 )
 """Lines of Figures 3 and 4: method, and what it has beside x."""
-SIZE = (520.0, 360.0)
 X = "sensitive ratings, x (%)"
 
 
@@ -51,8 +50,7 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
     series = [curve for curve in series if curve.points]
     if attack and (control := _control(results)).points:
         series.append(control)
-    shares = sorted({point.x for curve in series for point in curve.points})
-    ticks = [(share, f"{100 * share:g}") for share in shares]
+    ticks = sorted({float(point.x) for curve in series for point in curve.points})
     levels = [] if attack else yardstick_levels(results, k)
     panel = Panel("MAE on sensitive ratings" if attack else "MAE on the test fold", X, "MAE", series, levels, ticks)
     direction = "Higher is safer, lower: the attacker succeeds" if attack else "Lower is better"
@@ -60,7 +58,7 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
         f"chart-{figure.key}",
         "The attacker's MAE by x" if attack else "MAE by x",
         f"{direction}. Bars: 95 % intervals over {run}s.",
-        [replace(panel, size=SIZE)] if any(not curve.muted for curve in series) else [],
+        [replace(panel, size=WIDE)] if any(not curve.muted for curve in series) else [],
     )
 
 
@@ -76,16 +74,16 @@ def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
         settings = {} if system is None else along(results, system, key, at)
         if system is None or len(settings) < 2:
             continue
-        ticks, place = axis("epsilon", list(settings))  # both on a log scale
-        placed = {place(value): setting for value, setting in settings.items()}
         for measured, data, levels in (
             (MAE, "test fold", yardstick_levels(results, k)),
             (ATTACK, "the attacker's, sensitive ratings", control_levels(results)),
         ):
             style = int(measured == ATTACK)
-            line = Series(("the attacker's MAE" if style else "MAE"), style, _points(results, system, measured, placed))
+            line = Series(
+                ("the attacker's MAE" if style else "MAE"), style, _points(results, system, measured, settings)
+            )
             if line.points:
-                panels.append(Panel(f"{title}: MAE, {data}", name, "MAE", [line], levels, ticks))
+                panels.append(Panel(f"{title}: MAE, {data}", name, "MAE", [line], levels, list(settings), log=True))
     return Chart(
         f"chart-{figure.key}",
         "MAE by ε and by β",

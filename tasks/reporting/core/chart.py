@@ -1,48 +1,45 @@
-"""Charts as plain geometry: data in, pixel positions out; `templates/chart.html.j2` draws them as inline SVG.
-
-Static SVG rather than a plotting library's script: the page stays small, works offline and in print, and needs no
-script at all, so that the page can forbid scripts altogether. Values show on hover through SVG titles.
-"""
+"""What a figure shows, as data: panels of points, estimates, cells or bins; `drawing` makes SVG of them by Vega-Lite."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
 
-WIDTH, HEIGHT = 400.0, 310.0
-LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 36.0, 46.0
+from tasks.reporting.core.layout import count, number
 
-MARKERS = (
-    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",  # circle
-    "M-4 -4h8v8h-8z",  # square
-    "M0 -5.2L5 3.8H-5z",  # triangle
-    "M0 -5.6L5.6 0L0 5.6L-5.6 0z",  # diamond
-    "M-1.7 -5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",  # plus
-    "M0 5.2L5 -3.8H-5z",  # triangle, point down
-    "M-4.6 -2.4L-2.4 -4.6L0 -2.2L2.4 -4.6L4.6 -2.4L2.2 0L4.6 2.4L2.4 4.6L0 2.2L-2.4 4.6L-4.6 2.4L-2.2 0z",  # cross
-)
-N_COLOURS = 7  # colours of style.css: .s0 to .s6
-LABELS = 90.0
-"""Room for names at the ends of lines, or more for longer ones."""
-AWAY = 14.0
-"""How far from the frame they begin."""
-LINE = 11.0
-"""Height of such a name."""
-LETTER = 5.8
-"""About how wide its letters are."""
-SMALL = (300.0, 240.0)
-"""Size of a panel that stands beside three others."""
+COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
+"""Of the systems that a figure is about; style.css has their counterparts on dark paper."""
+MUTED, ALARM = "#aab2b9", "#c8102e"
+"""Of all other systems, and of what refutes a claim."""
+N_COLOURS = len(COLOURS)
+SHAPES = {
+    "circle": "●",
+    "square": "■",
+    "triangle-up": "▲",
+    "diamond": "◆",
+    "cross": "✚",
+    "triangle-down": "▼",
+    "triangle-right": "▶",
+}
+"""Vega-Lite's name of a mark -> its sign in legends."""
+DASHES = {"dashed": ((7, 4), "╌╌"), "dotted": ((2, 3), "┈┈"), "dashdot": ((9, 3, 2, 3), "╌┈")}
+"""Kind of a level -> dash and gap in pixels, and its sign in legends."""
+SMALL, MEDIUM, WIDE = (220, 160), (320, 230), (470, 290)
+"""Width and height between a panel's axes, in pixels."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value with optional intervals in both directions."""
+    """A value with optional intervals in both directions. An x of infinity stands at the right end, as ∞."""
 
-    x: float
+    x: float | str
     y: float
     text: str
-    """What hovering shows."""
+    """What hovering shows and a screen reader says."""
     x_interval: tuple[float, float] | None = None
     y_interval: tuple[float, float] | None = None
 
@@ -58,261 +55,220 @@ class Series:
     markers: bool = True
     muted: bool = False
     """Drawn in grey, for a system that is not what the figure is about."""
+    alarm: bool = False
+    """Drawn in red, for a system that breaks its claim."""
 
     @property
     def colour(self) -> str:
-        """CSS class of the colour."""
-        return "muted" if self.muted else f"s{self.style % N_COLOURS}"
+        """As hexadecimal red, green and blue."""
+        return ALARM if self.alarm else MUTED if self.muted else COLOURS[self.style % N_COLOURS]
 
     @property
-    def marker(self) -> str:
-        """SVG path of the marker; differs from colour to colour and again after all colours are used."""
-        return MARKERS[(self.style + self.style // N_COLOURS) % len(MARKERS)]
+    def shape(self) -> str:
+        """A key of `SHAPES`; differs from colour to colour and again after all colours are used."""
+        return list(SHAPES)[(self.style + self.style // N_COLOURS) % len(SHAPES)]
+
+    @property
+    def sign(self) -> str:
+        """Its mark in a legend."""
+        return SHAPES[self.shape] if self.markers else "━"
 
 
 @dataclass(frozen=True)
 class Level:
-    """A horizontal line such as a chance level; `kind` is "dashed", "dotted" or "dashdot"."""
+    """A horizontal line such as a chance level; `kind` is a key of `DASHES`."""
 
     name: str
     y: float
     kind: str
 
+    @property
+    def sign(self) -> str:
+        """Its mark in a legend."""
+        return DASHES[self.kind][1]
+
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """Series over one pair of axes: curves by a key, a scatter, or categories side by side."""
 
     title: str
     x_label: str
     y_label: str
     series: Sequence[Series]
     levels: Sequence[Level] = ()
-    x_ticks: Sequence[tuple[float, str]] | None = None
-    """Positions and labels of the x axis where they are given rather than chosen."""
+    x_ticks: Sequence[float | str] | None = None
+    """Places on the x axis where they are given rather than chosen; of categories their order."""
     named: bool = False
     """Whether every series has its name beside it: at the end of its line, or at its point."""
-    size: tuple[float, float] = (WIDTH, HEIGHT)
+    size: tuple[int, int] = MEDIUM
+    log: bool = False
+    """Whether x is on a log scale."""
+    identity: bool = False
+    """Whether the line y = x is drawn."""
+
+    @property
+    def finding(self) -> str:
+        """Who has the highest and the lowest value; of a single series, its first and last one."""
+        ends = [(point.y, series.name) for series in self.series for point in series.points]
+        if not ends:
+            return ""
+        (low, last), (high, first) = min(ends), max(ends)
+        if len(self.series) > 1:
+            return f"{self.y_label} is highest for {first} ({number(high)}), lowest for {last} ({number(low)})"
+        points = self.series[0].points
+        if len(points) == 1:
+            return f"{self.y_label} of {first} is {number(high)}"
+        a, b = points[0], points[-1]
+        return f"{self.y_label} of {first} is {number(a.y)} at {_shown(a.x)} and {number(b.y)} at {_shown(b.x)}"
+
+    @property
+    def records(self) -> Iterator[dict[str, str]]:
+        """Its points and levels as rows of a table."""
+        for series in self.series:
+            for point in series.points:
+                record = {"series": series.name, "x": _shown(point.x), "y": _shown(point.y)}
+                for axis, interval in (("x", point.x_interval), ("y", point.y_interval)):
+                    record |= dict(zip((f"{axis}_low", f"{axis}_high"), map(_shown, interval or ()), strict=False))
+                yield record
+        for level in self.levels:
+            yield {"series": level.name, "y": _shown(level.y)}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A row of a forest plot."""
+
+    name: str
+    mean: float
+    low: float
+    high: float
+    text: str
+    decided: bool
+    """Whether the rule for such differences calls it a difference."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Differences with their intervals beside the line of no difference, one row each."""
+
+    title: str
+    x_label: str
+    rows: Sequence[Estimate]
+
+    @property
+    def finding(self) -> str:
+        """How many differ."""
+        above = sum(row.decided and row.mean > 0 for row in self.rows)
+        below = sum(row.decided and row.mean < 0 for row in self.rows)
+        return f"{above} above and {below} below, of {len(self.rows)}"
+
+    @property
+    def records(self) -> Iterator[dict[str, str]]:
+        """Its rows as those of a table."""
+        for row in self.rows:
+            yield {"series": row.name, "x": _shown(row.mean), "x_low": _shown(row.low), "x_high": _shown(row.high)}
+
+
+@dataclass(frozen=True)
+class Square:
+    """A cell of a heat map; `marked` cells are what the figure is about."""
+
+    row: str
+    column: str
+    value: float
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A heat map around zero, its values written into the cells."""
+
+    title: str
+    row_label: str
+    column_label: str
+    cells: Sequence[Square]
+
+    @property
+    def finding(self) -> str:
+        """How many cells are marked, and the largest."""
+        marked = [cell for cell in self.cells if cell.marked]
+        if not marked:
+            return f"none of {len(self.cells)} gains"
+        top = max(marked, key=lambda cell: cell.value)
+        return f"{len(marked)} of {len(self.cells)} gain, most {top.row}, {top.column} (+{number(top.value)})"
+
+    @property
+    def records(self) -> Iterator[dict[str, str]]:
+        """Its cells as rows of a table."""
+        for cell in self.cells:
+            yield {"series": cell.row, "x": cell.column, "y": _shown(cell.value), "marked": str(cell.marked).lower()}
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of one or more panels that share one legend."""
+    """A figure of panels that share one legend."""
 
     anchor: str
     title: str
     caption: str
-    panels: Sequence[Panel]
+    panels: Sequence[Panel | Forest | Heat]
     folded: bool = False
     """Shown only when asked for."""
+    finding: str = ""
+    """What its title says was found; empty for what the first panel has to say."""
+    sample: str = ""
+    """What it was measured on: how many systems and seeds."""
+
+    @property
+    def heading(self) -> str:
+        """Its title with its finding."""
+        said = self.finding or (self.panels[0].finding if self.panels else "")
+        return f"{self.title}: {said}" if self.title and said else self.title or said
+
+    @property
+    def _panels(self) -> list[Panel]:
+        return [panel for panel in self.panels if isinstance(panel, Panel)]
 
     @property
     def legend(self) -> list[Series]:
-        """Every series once, in order of style."""
-        named = {series.name: series for panel in self.panels for series in panel.series}
+        """Every series once, in order of style; none where every panel names its own."""
+        if all(panel.named for panel in self._panels):
+            return []
+        named = {series.name: series for panel in self._panels for series in panel.series}
         return sorted(named.values(), key=lambda series: series.style)
 
     @property
     def levels(self) -> list[Level]:
         """Every kind of horizontal line once."""
-        return list({level.name: level for panel in self.panels for level in panel.levels}.values())
+        return list({level.name: level for panel in self._panels for level in panel.levels}.values())
 
     @property
-    def kind(self) -> str:
-        """CSS class: small panels stand in fours, else an even number of panels in pairs."""
-        if all(panel.size == SMALL for panel in self.panels):
-            return "fours"
-        return "pairs" if len(self.panels) % 2 == 0 else ""
+    def csv(self) -> str:
+        """What is drawn, as a table."""
+        records = [{"panel": panel.title, **record} for panel in self.panels for record in panel.records]
+        columns = list(dict.fromkeys(key for record in records for key in record))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+        return text.getvalue()
 
     @property
-    def drawings(self) -> list[Drawing]:
-        """The panels in pixels."""
-        return [draw(panel) for panel in self.panels]
+    def csv_address(self) -> str:
+        """That table as an address which holds it."""
+        return f"data:text/csv;charset=utf-8,{quote(self.csv)}"
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A point in pixels; bars are SVG paths."""
-
-    x: float
-    y: float
-    text: str
-    bars: str
+def sampled(systems: int, seeds: Sequence[int], run: str) -> str:
+    """How much was measured: "14 systems, 5 seeds each"."""
+    low, high = min(seeds, default=0), max(seeds, default=0)
+    runs = count(low, run) if low == high else f"{low} to {high} {run}s"
+    return f"n = {count(systems, 'system')}, {runs} each"
 
 
-@dataclass(frozen=True)
-class Stroke:
-    """A series in pixels."""
-
-    series: Series
-    path: str
-    marks: list[Mark] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Name:
-    """The name of a series in pixels; `path` leads from its point to it."""
-
-    x: float
-    y: float
-    series: Series
-    anchor: str
-    path: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A panel in pixels."""
-
-    panel: Panel
-    strokes: list[Stroke]
-    levels: list[tuple[Level, float]]
-    x_ticks: list[tuple[float, str]]
-    y_ticks: list[tuple[float, str]]
-    names: list[Name]
-    right: float
-    bottom: float
-    left: float = LEFT
-    top: float = TOP
-
-    @property
-    def width(self) -> float:
-        """Of the whole panel."""
-        return self.panel.size[0]
-
-    @property
-    def height(self) -> float:
-        """Of the whole panel."""
-        return self.panel.size[1]
-
-
-def ticks(low: float, high: float, count: int = 6) -> list[float]:
-    """About `count` round numbers (1, 2 or 5 times a power of ten apart) that lie within [low, high].
-
-    Raises:
-        ValueError: a bound is not finite, or high < low.
-    """
-    if not (math.isfinite(low) and math.isfinite(high)) or high < low:
-        raise ValueError(f"an axis needs finite bounds in order, not {low} and {high}")
-    if high == low:
-        return [low]
-    raw = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    digits = max(0, -math.floor(math.log10(step)))
-    return [round(index * step, digits) for index in range(first, last + 1)]
-
-
-def draw(panel: Panel) -> Drawing:
-    """Place a panel's series, lines and ticks; axes span all values and their intervals with a small margin.
-
-    Raises:
-        ValueError: a value is not finite.
-    """
-    points = [point for series in panel.series for point in series.points]
-    xs = [x for point in points for x in (point.x, *(point.x_interval or ()))]
-    ys = [y for point in points for y in (point.y, *(point.y_interval or ()))] + [level.y for level in panel.levels]
-    if panel.x_ticks is not None:
-        xs += [position for position, _ in panel.x_ticks]
-    x_low, x_high = _span(xs)
-    y_low, y_high = _span(ys)
-    lines = any(series.line for series in panel.series)
-    longest = max((len(series.name) for series in panel.series), default=0)
-    right = panel.size[0] - (max(LABELS, AWAY + LETTER * longest) if panel.named and lines else RIGHT)
-    bottom = panel.size[1] - BOTTOM
-
-    def to_x(x: float) -> float:
-        return round(LEFT + (x - x_low) / (x_high - x_low) * (right - LEFT), 2)
-
-    def to_y(y: float) -> float:
-        return round(bottom - (y - y_low) / (y_high - y_low) * (bottom - TOP), 2)
-
-    def bars(point: Point) -> str:
-        x, y = to_x(point.x), to_y(point.y)
-        paths = []
-        if point.y_interval:
-            low, high = (to_y(value) for value in point.y_interval)
-            paths.append(f"M{x} {low}V{high}M{x - 3:.2f} {low}h6M{x - 3:.2f} {high}h6")
-        if point.x_interval:
-            low, high = (to_x(value) for value in point.x_interval)
-            paths.append(f"M{low} {y}H{high}M{low} {y - 3:.2f}v6M{high} {y - 3:.2f}v6")
-        return "".join(paths)
-
-    strokes = []
-    for series in sorted(panel.series, key=lambda line: not line.muted):  # what is grey lies below
-        path = " ".join(
-            f"{'M' if index == 0 else 'L'}{to_x(point.x)} {to_y(point.y)}" for index, point in enumerate(series.points)
-        )
-        marks = [Mark(to_x(point.x), to_y(point.y), point.text, bars(point)) for point in series.points]
-        strokes.append(Stroke(series, path if series.line else "", marks))
-    chosen = panel.x_ticks
-    if chosen is None:
-        whole = all(float(x).is_integer() for x in xs)  # epochs: no tick between them
-        chosen = [(tick, f"{tick:g}") for tick in ticks(x_low, x_high) if not whole or float(tick).is_integer()]
-    return Drawing(
-        panel=panel,
-        strokes=strokes,
-        levels=[(level, to_y(level.y)) for level in panel.levels],
-        x_ticks=[(to_x(position), label) for position, label in chosen],
-        y_ticks=[(to_y(tick), f"{tick:g}") for tick in ticks(y_low, y_high)],
-        names=(_ends(strokes, right, bottom) if lines else _at_points(strokes, right)) if panel.named else [],
-        right=right,
-        bottom=bottom,
-    )
-
-
-def _ends(strokes: list[Stroke], right: float, bottom: float) -> list[Name]:
-    """Names to the right of the frame, each as near to the end of its line as the others allow."""
-    ends = sorted(((stroke.marks[-1], stroke.series) for stroke in strokes if stroke.marks), key=lambda end: end[0].y)
-    places = _apart([mark.y for mark, _ in ends], TOP, bottom)
-    return [
-        Name(
-            right + AWAY, round(y + 4, 2), series, "start", f"M{mark.x} {mark.y}L{right} {mark.y}L{right + 11} {y:.2f}"
-        )
-        for y, (mark, series) in zip(places, ends, strict=True)
-    ]
-
-
-def _apart(wanted: list[float], low: float, high: float) -> list[float]:
-    """Places `LINE` apart within [low, high], as near to the wanted ones (ascending) as least squares allows."""
-    groups: list[tuple[float, int]] = []  # mean of wanted place minus place in line, how many
-    for index, y in enumerate(wanted):
-        offset, size = y - index * LINE, 1
-        while groups and groups[-1][0] > offset:
-            before, count = groups.pop()
-            offset, size = (before * count + offset * size) / (count + size), count + size
-        groups.append((offset, size))
-    offsets = [offset for offset, size in groups for _ in range(size)]
-    return [
-        min(max(offset, low), high - (len(wanted) - 1) * LINE) + index * LINE for index, offset in enumerate(offsets)
-    ]
-
-
-def _at_points(strokes: list[Stroke], right: float) -> list[Name]:
-    """Names at points, moved up or down where they would cover one another."""
-    taken: list[tuple[float, float, float]] = []
-    names = []
-    for stroke in sorted(
-        (line for line in strokes if line.marks), key=lambda line: (line.marks[-1].y, line.series.name)
-    ):
-        mark, length = stroke.marks[-1], LETTER * len(stroke.series.name)
-        before = mark.x + 8 + length > right
-        start = mark.x - 8 - length if before else mark.x + 8
-        y = mark.y
-        while any(abs(y - other) < LINE and start < end and begin < start + length for begin, end, other in taken):
-            y += 1
-        taken.append((start, start + length, y))
-        x = round(start + length if before else start, 2)
-        names.append(Name(x, round(y + 4, 2), stroke.series, "end" if before else "start", ""))
-    return names
-
-
-def _span(values: list[float]) -> tuple[float, float]:
-    if not values:
-        return 0.0, 1.0
-    if not all(math.isfinite(value) for value in values):
-        raise ValueError("a figure needs finite values")
-    low, high = min(values), max(values)
-    margin = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
-    return low - margin, high + margin
+def _shown(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "∞" if math.isinf(value) else f"{value:.6g}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import findings, ledger, published
-from tasks.reporting.core.chart import N_COLOURS, SMALL, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.chart import N_COLOURS, SMALL, WIDE, Chart, Level, Panel, Point, Series
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
+
+LEAST = 1e-3
+"""An accounted ε below this stands there."""
 
 
 def charts(results: Results, k: int) -> list[Chart]:
@@ -62,18 +65,16 @@ def sweeps(results: Results, k: int) -> Chart:
     systems = [system for system in results.compared if system not in drawn]
     for key in unique([key for system in systems for key in swept(results, system)]):
         values = unique(sorted(value for system in systems for value in swept(results, system).get(key, {})))
-        ticks, place = axis(key, values)
         for metric, title in measured:
             series = []
             for system in systems:
                 settings = swept(results, system).get(key, {})
-                points = [
-                    point_of(results, system, metric, k, place(value), setting) for value, setting in settings.items()
-                ]
+                points = [point_of(results, system, metric, k, value, setting) for value, setting in settings.items()]
                 series.append(series_of(results, system, [point for point in points if point]))
             series = [line for line in series if line.points]
             if series:
-                panels.append(Panel(title, name_of(key), title.partition(",")[0], series, (), ticks, size=SMALL))
+                label, log = title.partition(",")[0], logarithmic(key, values)
+                panels.append(Panel(title, name_of(key), label, series, (), values, size=SMALL, log=log))
     return Chart(
         "sweeps", "Other sweeps", "One key of the configuration varies, all others stay as in the setting base.", panels
     )
@@ -126,8 +127,8 @@ def curves(results: Results, metric: str, title: str, label: str, levels: Sequen
     for system in results.compared:
         points: list[Point | None] = [point_of(results, system, metric, k, float(k)) for k in cutoffs]
         lines.append(series_of(results, system, [point for point in points if point]))
-    ticks = [(float(k), str(k)) for k in cutoffs]
-    return Panel(title, "K", label, [line for line in lines if line.points], levels, ticks, named=True)
+    shown = [line for line in lines if line.points]
+    return Panel(title, "K", label, shown, levels, [float(k) for k in cutoffs], named=True)
 
 
 def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:
@@ -163,10 +164,9 @@ def crossing_levels(results: Results, k: int) -> list[Level]:
     ]
 
 
-def axis(key: str, values: list[float]) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
-    """Ticks of the x axis at the values of a swept key, and where a value stands: budgets on a log scale."""
-    place = math.log10 if key.endswith(("epsilon", "epsilon_max")) and all(value > 0 for value in values) else float
-    return [(place(value), f"{value:g}") for value in values], place
+def logarithmic(key: str, values: Sequence[float]) -> bool:
+    """Whether the values of a swept key stand on a log scale: budgets do."""
+    return key.endswith(("epsilon", "epsilon_max")) and all(value > 0 for value in values)
 
 
 def name_of(key: str) -> str:
@@ -175,7 +175,7 @@ def name_of(key: str) -> str:
 
 
 def point_of(
-    results: Results, system: System, metric: str, k: int, x: float, setting: str = BASE, digits: int = 3
+    results: Results, system: System, metric: str, k: int, x: float | str, setting: str = BASE, digits: int = 3
 ) -> Point | None:
     """Mean over seeds with its interval; None where it was not measured."""
     values = results.values(system, metric, k, setting)
@@ -202,9 +202,6 @@ def _crossed(results: Results, system: System, attribute: str, k: int) -> Point 
 def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
     """Ranking by the largest accounted epsilon; systems without a finite one stand at the right end."""
     budgets = {system.experiment: ledger.total_epsilon(results, system) for system in results.compared}
-    places = {name: math.log10(max(epsilon, 1e-3)) for name, epsilon in budgets.items() if epsilon is not None}
-    decades = sorted({math.floor(place) for place in places.values()} | {math.ceil(place) for place in places.values()})
-    end = max([*places.values(), 0.0]) + 1.0
     utility = results.layout.utility
     series = []
     for system in results.compared:
@@ -213,13 +210,12 @@ def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
             continue
         y, epsilon = findings.interval(results, ys), budgets[system.experiment]
         text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {utility.at(k)} {number(y.mean, utility.digits)}"
-        x = places.get(system.experiment, end)
+        x = math.inf if epsilon is None else max(epsilon, LEAST)
         series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
     if not series:
         return []
-    x_ticks = [(float(decade), f"{10.0**decade:g}") for decade in decades if decade < end] + [(end, "∞")]
     title, label = "Accounted budget", "largest accounted ε of one run"
-    return [Panel(title, label, f"{utility.at(k)}, {utility.spoken}", series, levels, x_ticks, named=True)]
+    return [Panel(title, label, utility.at(k), series, levels, named=True, size=WIDE, log=True)]
 
 
 def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:

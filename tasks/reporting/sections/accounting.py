@@ -59,11 +59,10 @@ def chart(results: Results, k: int) -> Chart:
     """The utility of every mode beside the popularity lists."""
     utility = results.layout.utility
     modes = _run(results)
-    ticks = [(float(place), mode.name) for place, (mode, _) in enumerate(modes)]
     series = [
         Series(mode.name, place, [point], line=False)
         for place, (mode, system) in enumerate(modes)
-        if (point := point_of(results, system, utility.metric, k, float(place), mode.setting, utility.digits))
+        if (point := point_of(results, system, utility.metric, k, mode.name, mode.setting, utility.digits))
     ]
     panel = Panel(
         f"{utility.at(k)}, {utility.spoken}",
@@ -71,7 +70,7 @@ def chart(results: Results, k: int) -> Chart:
         utility.at(k),
         series,
         yardstick_levels(results, k),
-        [(place, "") for place, _ in ticks],
+        [mode.name for mode, _ in modes],
     )
     return Chart(
         "chart-accounting",

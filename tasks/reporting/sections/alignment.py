@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.reporting.core.chart import Chart, Level, Panel, Point, Series
+from tasks.reporting.core.chart import WIDE, Chart, Level, Panel, Point, Series
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, joined, missing, number
 from tasks.reporting.core.results import Aligned, Results
 from tasks.reporting.core.section import Section, bullets, optional, paragraph, subsection
@@ -34,9 +34,6 @@ NAMES = "attributes"
 CUTOFFS = (1, 10)
 CHANCE = "alignment/chance"
 AT_CHANCE = 0.001
-WIDTH = 0.6
-"""Share of the room of a way over which entries and seeds are spread."""
-SIZE = (620.0, 360.0)
 
 
 @dataclass(frozen=True)
@@ -215,24 +212,21 @@ def chart(results: Results) -> Chart:
     """Precision@1 of every way: one mark for each seed, so that seeds that fail are seen."""
     every = ways(results)
     names = sorted({way.name for way in every}, key=_place)
-    series, n = [], max(len(results.aligned), 1)
+    series = []
     for style, entry in enumerate(results.aligned):
         points = []
         for way in every:
             if way.entry == entry:
-                values = sorted(way.precision.get(1, {}).items())
-                for place, (seed, value) in enumerate(values):
-                    shift = WIDTH * ((style + (place + 0.5) / len(values)) / n - 0.5)
+                for seed, value in sorted(way.precision.get(1, {}).items()):
                     text = f"{entry.name}, {way.title}, seed {seed}: {number(value)}"
-                    points.append(Point(names.index(way.name) + shift, value, text))
+                    points.append(Point(_tick(way.name), value, text))
         if points:
             series.append(Series(entry.name, style, points, line=False))
-    labels = [TICKS.get(name, name.removeprefix("anchors-")) for name in names]
-    ticks = [(-0.5, ""), *((float(x), text) for x, text in enumerate(labels)), (len(names) - 0.5, "")]
+    ticks = [_tick(name) for name in names]
     chance = [way.chance[1] for way in every if 1 in way.chance]
     levels = [Level("chance", float(np.mean(chance)), "dashed")] if chance else []
     panel = Panel(
-        "Accounts matched at first guess", "way; %: anchors known", "precision@1", series, levels, ticks, size=SIZE
+        "Accounts matched at first guess", "way; %: anchors known", "precision@1", series, levels, ticks, size=WIDE
     )
     return Chart(
         "chart-alignment",
@@ -248,6 +242,10 @@ def _seeds(results: Results, way: Way, metric: str) -> dict[int, float]:
 
 def _title(entry: Aligned) -> str:
     return f"{entry.name} ({entry.sees})" if entry.sees else entry.name
+
+
+def _tick(name: str) -> str:
+    return TICKS.get(name, name.removeprefix("anchors-"))
 
 
 def _place(name: str) -> tuple[int, str]:

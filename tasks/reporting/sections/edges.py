@@ -133,9 +133,7 @@ def chart(results: Results) -> Chart:
     """Advantage against the budget, a panel per thing seen and other world; no noise stands at the right end."""
     rows = _rows(results)
     budgets = sorted({row["epsilon"] for row in rows if row["epsilon"] is not None})
-    places = {epsilon: math.log10(epsilon) for epsilon in budgets if epsilon > 0}
-    end = max(places.values(), default=0.0) + 0.3
-    ticks = [(place, f"{epsilon:g}") for epsilon, place in places.items()] + [(end, "∞")]
+    ticks = [epsilon for epsilon in budgets if epsilon > 0] + [math.inf]
     names = unique([(row["system"], row["setting"]) for row in rows])
     panels = []
     for target in SEEN:
@@ -145,21 +143,19 @@ def chart(results: Results) -> Chart:
             for style, (system, setting) in enumerate(names):
                 name = system if setting == BASE else f"{system}, {setting}"
                 mine = [row for row in here if (row["system"], row["setting"]) == (system, setting)]
-                points = [_point(name, row, places, end) for row in mine]
-                series.append(
-                    Series(name, style, sorted((point for point in points if point), key=lambda point: point.x))
-                )
+                points = [_point(name, row) for row in mine if row["epsilon"] in (None, *ticks)]
+                series.append(Series(name, style, sorted(points, key=lambda point: point.x)))
                 predicted = [
-                    Point(places[row["epsilon"]], row["theory"], f"{name}, theory: {number(row['theory'])}")
+                    Point(row["epsilon"], row["theory"], f"{name}, theory: {number(row['theory'])}")
                     for row in mine
-                    if row["theory"] is not None and row["epsilon"] in places
+                    if row["theory"] is not None and row["epsilon"] in ticks
                 ]
                 predicted.sort(key=lambda point: point.x)
                 series.append(Series(f"{name}, theory", len(names) + style, predicted, muted=True))
             series = [line for line in series if line.points]
             if series:
                 title = f"{SEEN[target].capitalize()}; {WORLDS[world]}"
-                panels.append(Panel(title, "ε", "advantage", series, [Level("chance", 0.0, "dashed")], ticks))
+                panels.append(Panel(title, "ε", "advantage", series, [Level("chance", 0.0, "dashed")], ticks, log=True))
     return Chart(
         "chart-edges",
         "Can one interaction be told?",
@@ -209,10 +205,8 @@ def _advantage(row: dict) -> Cell:
     )
 
 
-def _point(name: str, row: dict, places: dict[float, float], end: float) -> Point | None:
-    x = end if row["epsilon"] is None else places.get(row["epsilon"])
-    if x is None:
-        return None
+def _point(name: str, row: dict) -> Point:
+    x = math.inf if row["epsilon"] is None else row["epsilon"]
     budget = "no noise" if row["epsilon"] is None else f"ε = {row['epsilon']:g}"
     text = f"{name}, {budget}: {number(row['advantage'])} (95 % {number(row['low'])} to {number(row['high'])})"
     return Point(x, row["advantage"], text, y_interval=(row["low"], row["high"]))

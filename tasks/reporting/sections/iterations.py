@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from tasks.reporting.core.chart import Chart, Panel, Point, Series
@@ -11,8 +10,6 @@ from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.sweeps import base_value, parsed
 
 METRIC = "iterations"
-STEPS = (1, 2, 5)
-"""Ticks of a decade."""
 
 
 def chart(results: Results, k: int) -> Chart:
@@ -30,9 +27,8 @@ def chart(results: Results, k: int) -> Chart:
             if len(points) > 1
         ]
         if series:
-            ticks = _ticks([point.x for line in series for point in line.points])
             levels = crossing_levels(results, k)
-            panels.append(Panel(mode.name, "iterations", utility.at(k), series, levels, ticks))
+            panels.append(Panel(mode.name, "iterations", utility.at(k), series, levels, log=True))
     names = unique(sorted((line.name for panel in panels for line in panel.series), key=lambda name: float(name[4:])))
     same = [
         replace(panel, series=[replace(line, style=names.index(line.name)) for line in panel.series])
@@ -59,18 +55,9 @@ def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]
         done = results.values(system, METRIC, 0, setting)
         if epsilon is None or not len(done) or done.mean() <= 0:
             continue
-        x = math.log10(float(done.mean()))
+        x = float(done.mean())
         point = point_of(results, system, utility.metric, utility.cutoff(k), x, setting, utility.digits)
         if point:
             text = f"{point.text}; {done.mean():g} iterations"
             points_by_epsilon.setdefault(epsilon, {}).setdefault(x, replace(point, text=text))
     return {epsilon: [points[x] for x in sorted(points)] for epsilon, points in points_by_epsilon.items()}
-
-
-def _ticks(places: list[float]) -> list[tuple[float, str]]:
-    """1, 2, 5, 10, … from just below the first place to just above the last one."""
-    decades = range(math.floor(min(places)) - 1, math.ceil(max(places)) + 1)
-    marks = [step * 10**decade for decade in decades if decade >= 0 for step in STEPS]
-    first = max([mark for mark in marks if math.log10(mark) <= min(places) + 1e-9], default=marks[0])
-    last = min([mark for mark in marks if math.log10(mark) >= max(places) - 1e-9], default=marks[-1])
-    return [(math.log10(mark), f"{mark:,g}") for mark in marks if first <= mark <= last]

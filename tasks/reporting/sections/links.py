@@ -7,7 +7,7 @@ false positive rate of 1 %. Controls see no friendships, or only how many somebo
 
 from __future__ import annotations
 
-from tasks.reporting.core.chart import Chart, Level, Panel
+from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number
 from tasks.reporting.core.results import Network, Results, System
@@ -19,9 +19,6 @@ SCORERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "hadamard, lear
 CONTROLS = ("attributes", "degree", RANDOM)
 """Labels of the systems that are its controls."""
 CHANCE = {"auc": 0.5, "tpr": 0.01}
-WIDTH = 0.7
-"""Share of the room of a scorer over which the systems are spread."""
-SIZE = (620.0, 380.0)
 
 
 def section(results: Results) -> Section:
@@ -99,15 +96,14 @@ def chart(results: Results) -> Chart:
     """AUC of every system by scorer, one panel per network."""
     panels = []
     for network in attacked(results):
-        ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(SCORERS.values())), (len(SCORERS) - 0.5, "")]
+        ticks = list(SCORERS.values())
         series = []
-        for place, system in enumerate(results.compared):
-            shift = WIDTH * ((place + 0.5) / len(results.compared) - 0.5)
-            points = [point_of(results, system, metric(network, name), 0, x + shift) for x, name in enumerate(SCORERS)]
+        for system in results.compared:
+            points = [point_of(results, system, metric(network, name), 0, title) for name, title in SCORERS.items()]
             series.append(series_of(results, system, [point for point in points if point], line=False))
         series = [line for line in series if line.points]
         level = [Level("chance", CHANCE["auc"], "dashed")]
-        panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=SIZE))
+        panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=WIDE))
     return Chart(
         "chart-links",
         "Friendships told from vectors",

@@ -11,7 +11,7 @@ import polars as pl
 
 from tasks.evaluation.gains import Gain
 from tasks.reporting.core import findings
-from tasks.reporting.core.chart import Chart, Level, Panel
+from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed, with_interval
 from tasks.reporting.core.results import BASE, Results, System
@@ -30,9 +30,6 @@ ALONE = "tuned"
 """Knows the released item vectors, and no message."""
 LISTENING = ("averaged", "weighted", "friend")
 """Know what it does, and messages."""
-WIDTH = 0.7
-"""Share of the room of an attacker over which the systems are spread."""
-SIZE = (560.0, 360.0)
 COLUMNS = ("experiment", "setting", "attacker", "seeds", "mae", "control", "difference", "low", "high")
 
 
@@ -149,12 +146,10 @@ def chart(results: Results) -> Chart:
     systems, run = attacked(results), results.layout.words.run
     names = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     series = []
-    for place, system in enumerate(systems):
-        shift = WIDTH * ((place + 0.5) / len(systems) - 0.5)
-        points = [point_of(results, system, metric(name), 0, x + shift) for x, name in enumerate(names)]
+    for system in systems:
+        points = [point_of(results, system, metric(name), 0, name) for name in names]
         series.append(series_of(results, system, [point for point in points if point], line=False))
-    ticks = [(-0.5, ""), *((float(x), name) for x, name in enumerate(names)), (len(names) - 0.5, "")]
-    panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), ticks, size=SIZE)
+    panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), names, size=WIDE)
     return Chart(
         "chart-reconstruction",
         "Attackers beside the control",

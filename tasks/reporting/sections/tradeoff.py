@@ -10,14 +10,12 @@ from dataclasses import replace
 
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import ledger
-from tasks.reporting.core.chart import Chart, Panel
-from tasks.reporting.core.figures import axis, crossing_levels, point_of, series_of
+from tasks.reporting.core.chart import WIDE, Chart, Panel
+from tasks.reporting.core.figures import crossing_levels, point_of, series_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.core.sweeps import along
-
-SIZE = (560.0, 360.0)
 
 
 def section(results: Results, k: int) -> Section:
@@ -39,12 +37,11 @@ def chart(results: Results, k: int) -> Chart:
     utility, run = results.layout.utility, results.layout.words.run
     runs = _run(results)
     values = sorted({value for _, settings in runs for value in settings})
-    ticks, place = axis("epsilon", values)
     series, notes = [], []
     for system, settings in runs:
         points = []
         for value, setting in settings.items():
-            point = point_of(results, system, utility.metric, k, place(value), setting, utility.digits)
+            point = point_of(results, system, utility.metric, k, value, setting, utility.digits)
             if point:
                 accounted = _accounted(results, system, setting)
                 points.append(replace(point, text=f"{point.text}; ε = {value:g}, accounted: {accounted}"))
@@ -56,9 +53,8 @@ def chart(results: Results, k: int) -> Chart:
                 spent = unique([_accounted(results, system, setting) for setting in settings.values()])
                 notes.append(f"{system.label}'s ε is claimed; accounted: {joined(spent)}")
     note = f" {'; '.join(notes)}. The ε of the others is accounted." if notes else ""
-    panel = Panel(
-        f"{utility.at(k)}, {utility.spoken}", "ε", utility.at(k), series, crossing_levels(results, k), ticks, True, SIZE
-    )
+    title, levels = f"{utility.at(k)}, {utility.spoken}", crossing_levels(results, k)
+    panel = Panel(title, "ε", utility.at(k), series, levels, values, named=True, size=WIDE, log=True)
     return Chart(
         "chart-ladder",
         f"{utility.at(k)} by ε",

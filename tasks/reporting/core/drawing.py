@@ -1,0 +1,340 @@
+"""The kinds of charts, each drawn in one place: Altair describes them, vl-convert makes static SVG of the description.
+
+No script runs in the page, no font and no data are fetched, and the same panel always gives the same bytes. Colours are
+those of light paper, so that a picture can stand alone; style.css exchanges them on dark paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup
+
+from tasks.reporting.core.chart import ALARM, COLOURS, DASHES, MUTED, Forest, Heat, Panel
+
+INK, SOFT, LINE, PAPER = "#1c2024", "#565f68", "#cfd5da", "#ffffff"
+FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
+CONFIG = {
+    "background": None,
+    "font": FONT,
+    "padding": 4,
+    "view": {"stroke": LINE},
+    "title": {"anchor": "start", "fontSize": 13, "color": INK, "offset": 8},
+    "axis": {"gridColor": LINE, "gridOpacity": 0.6, "domainColor": LINE, "tickColor": LINE, "labelColor": INK,
+             "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+             "labelOverlap": "greedy", "labelLimit": 220},
+}  # fmt: skip
+LETTER, ROW = 6.4, 14.0
+"""About how wide a letter of a label is, and how high, in pixels."""
+LABEL = 11
+"""Size of labels in pixels."""
+
+
+@singledispatch
+def specification(panel: object) -> alt.TopLevelMixin:
+    """What Vega-Lite draws of a panel.
+
+    Raises:
+        ValueError: a value is not finite.
+    """
+    raise TypeError(f"{type(panel).__name__} is no kind of panel")
+
+
+def svg(panel: Panel | Forest | Heat) -> Markup:
+    """A panel as an SVG element, its texts escaped."""
+    drawn = vl_convert.vegalite_to_svg(
+        specification(panel).to_dict(validate=False), config=CONFIG, allowed_base_urls=[]
+    )
+    label = f"{panel.title}: {panel.finding}"
+    named = Markup(' role="img" aria-label="{}" ').format(label)
+    return Markup(drawn.replace(" ", named, 1))
+
+
+@specification.register
+def _series(panel: Panel) -> alt.TopLevelMixin:
+    """Curves, scatters and categories."""
+    width, height = panel.size
+    if any(isinstance(point.x, str) for series in panel.series for point in series.points):
+        return _categories(panel)
+    far = _far(panel)
+    xs = [_place(x, far) for x in _all_x(panel)]
+    x_low, x_high = _span(xs, log=panel.log)
+    y_low, y_high = _span(_all_y(panel))
+    if panel.identity:
+        x_low, x_high = y_low, y_high = min(x_low, y_low), max(x_high, y_high)
+    scale = alt.Scale(type="log" if panel.log else "linear", domain=[x_low, x_high], nice=False, zero=False)
+    ticks = [_place(tick, far) for tick in panel.x_ticks or () if not isinstance(tick, str)]
+    ticks = ticks or (_decades(x_low, x_high, far) if panel.log else [])
+    axis = _axis(ticks or None, whole=all(float(x).is_integer() for x in xs), far=far)
+    x = alt.X("x:Q", title=panel.x_label, scale=scale, axis=axis)
+    y = alt.Y("y:Q", title=panel.y_label, scale=alt.Scale(domain=[y_low, y_high], nice=False, zero=False))
+    rows = _rows(panel, far)
+    layers = [*_levels(panel), *([_identity(x, y, y_low, y_high)] if panel.identity else [])]
+    layers += _marks(rows, x, y)
+    if panel.named:
+        spots = _ends if any(series.line for series in panel.series) else _at_points
+        layers += spots(rows, (x_low, x_high), (y_low, y_high), panel)
+    return alt.layer(*layers).properties(width=width, height=height, title=panel.title)
+
+
+def _categories(panel: Panel) -> alt.TopLevelMixin:
+    """Categories along the axis, the series of each side by side."""
+    width, height = panel.size
+    names = [str(x) for x in panel.x_ticks or dict.fromkeys(str(x) for x in _all_x(panel))]
+    rows = _rows(panel, 0.0)
+    y_low, y_high = _span(_all_y(panel))
+    angle = -35 if LETTER * sum(len(name) + 2 for name in names) > width else 0
+    axis = alt.Axis(labelAngle=angle, labelOverlap=False, grid=False)
+    x = alt.X("x:N", title=panel.x_label or None, sort=names, scale=alt.Scale(domain=names, padding=0.2), axis=axis)
+    y = alt.Y("y:Q", title=panel.y_label, scale=alt.Scale(domain=[y_low, y_high], nice=False, zero=False))
+    places = [(row["x"], row["series"]) for row in rows]
+    dodged = len({place for place, _ in places}) < len(set(places))
+    order = list(dict.fromkeys(series.name for series in panel.series))
+    offset = {"xOffset": alt.XOffset("series:N", sort=order, scale=alt.Scale(domain=order, paddingOuter=0.3))}
+    layers = [*_levels(panel), *_marks(rows, x, y, offset if dodged else {})]
+    return alt.layer(*layers).properties(width=width, height=height, title=panel.title)
+
+
+@specification.register
+def _forest(panel: Forest) -> alt.TopLevelMixin:
+    names = [row.name for row in panel.rows]
+    rows = [
+        {"name": row.name, "x": row.mean, "low": row.low, "high": row.high, "text": row.text,
+         "colour": COLOURS[0] if row.decided else MUTED}
+        for row in panel.rows
+    ]  # fmt: skip
+    low, high = _span([0.0, *(value for row in panel.rows for value in (row.low, row.high))])
+    scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+    x, colour = alt.X("x:Q", title=panel.x_label, scale=scale), alt.Color("colour:N", scale=None)
+    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelOverlap=False, grid=False))
+    base = _chart(rows)
+    zero = _chart([{"x": 0.0}]).mark_rule(color=INK, strokeDash=[4, 3], aria=False).encode(x=x)
+    bars = base.mark_rule(aria=False, strokeWidth=2).encode(
+        x=alt.X("low:Q", scale=scale, title=panel.x_label), x2="high:Q", y=y, color=colour
+    )
+    marks = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, color=colour, description="text:N")
+    return alt.layer(zero, bars, marks).properties(width=360, height=alt.Step(20), title=panel.title)
+
+
+@specification.register
+def _heat(panel: Heat) -> alt.TopLevelMixin:
+    top = max((abs(cell.value) for cell in panel.cells), default=0.0) or 1.0
+    rows = [
+        {"row": cell.row, "column": cell.column, "value": cell.value, "text": cell.text,
+         "shown": f"{cell.value:+.2f}".replace("-", "−"), "ink": PAPER if cell.value > 0.62 * top else INK,
+         "weight": "bold" if cell.marked else "normal"}
+        for cell in panel.cells
+    ]  # fmt: skip
+    columns = list(dict.fromkeys(cell.column for cell in panel.cells))
+    angle = -35 if max(map(len, columns), default=0) * LETTER > 50 else 0
+    x = alt.X("column:N", sort=columns, title=panel.column_label or None, axis=alt.Axis(orient="top", labelAngle=angle))
+    y = alt.Y("row:N", sort=list(dict.fromkeys(cell.row for cell in panel.cells)), title=panel.row_label or None)
+    scale = alt.Scale(domain=[-top, 0, top], range=["#9ecae1", "#f7f4f0", ALARM])
+    base = _chart(rows).encode(x=x, y=y)
+    squares = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), description="text:N")
+    both = []
+    for weight in ("normal", "bold"):
+        written = base.transform_filter(alt.datum.weight == weight).mark_text(
+            aria=False, fontWeight=weight, fontSize=LABEL
+        )
+        both.append(written.encode(text="shown:N", color=alt.Color("ink:N", scale=None)))
+    layers = alt.layer(squares, *both).resolve_scale(color="independent")
+    return layers.properties(width=alt.Step(56), height=alt.Step(22), title=panel.title)
+
+
+def _chart(rows: Sequence[dict[str, Any]]) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _rows(panel: Panel, far: float) -> list[dict[str, Any]]:
+    """Every point as Vega-Lite reads it; what is grey comes first and lies below."""
+    rows = []
+    for series in sorted(panel.series, key=lambda line: (line.alarm, not line.muted)):
+        for point in series.points:
+            x: float | str = point.x if isinstance(point.x, str) else _place(point.x, far)
+            row = {"series": series.name, "x": x, "y": point.y, "text": point.text}
+            row |= {"colour": series.colour, "shape": series.shape, "line": series.line, "mark": series.markers}
+            for axis, interval in (("x", point.x_interval), ("y", point.y_interval)):
+                if interval:
+                    row |= {f"{axis}_low": interval[0], f"{axis}_high": interval[1]}
+            rows.append(row)
+    return rows
+
+
+def _marks(rows: list[dict[str, Any]], x: alt.X, y: alt.Y, offset: dict[str, Any] | None = None) -> list[alt.Chart]:
+    """Lines, intervals and markers, in this order."""
+    colour, layers = alt.Color("colour:N", scale=None), []
+    offset = offset or {}
+    if joined := [row for row in rows if row["line"]]:
+        lines = _chart(joined).mark_line(aria=False, strokeWidth=1.8)
+        layers.append(lines.encode(x=x, y=y, color=colour, detail="series:N", order="x:Q"))
+    for axis in ("x", "y"):
+        if held := [row for row in rows if f"{axis}_low" in row and row["mark"]]:
+            bars = _chart(held).mark_rule(aria=False, strokeWidth=1.1, opacity=0.75)
+            between = {axis: type(x if axis == "x" else y)(f"{axis}_low:Q"), f"{axis}2": f"{axis}_high:Q"}
+            layers.append(bars.encode(**({"x": x, "y": y} | between | offset), color=colour))
+    if marked := [row for row in rows if row["mark"]]:
+        shape = alt.Shape("shape:N", scale=None)
+        marks = _chart(marked).mark_point(filled=True, size=60, opacity=1)
+        layers.append(marks.encode(x=x, y=y, color=colour, shape=shape, description="text:N", **offset))
+    return layers
+
+
+def _levels(panel: Panel) -> list[alt.Chart]:
+    return [
+        _chart([{"y": level.y, "text": f"{level.name}: {level.y:.3f}"}])
+        .mark_rule(color=INK, strokeWidth=1.4, strokeDash=list(DASHES[level.kind][0]))
+        .encode(y="y:Q", description="text:N")
+        for level in panel.levels
+    ]
+
+
+def _identity(x: alt.X, y: alt.Y, low: float, high: float) -> alt.Chart:
+    line = _chart([{"x": low, "y": low}, {"x": high, "y": high}])
+    return line.mark_line(color=SOFT, strokeDash=[4, 3], aria=False).encode(x=x, y=y)
+
+
+def _ends(
+    rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float], panel: Panel
+) -> list[alt.Chart]:
+    """Names to the right of the frame, each as near to the end of its line as the others allow."""
+    height = panel.size[1]
+    last = {row["series"]: row for row in rows}
+    ends = sorted(last.values(), key=lambda row: -row["y"])
+    low, high = y_span
+    wanted = [(high - row["y"]) / (high - low) * height for row in ends]
+    places = [high - place / height * (high - low) for place in apart(wanted, 0.0, float(height))]
+    named = [row | {"at": place, "right": x_span[1]} for row, place in zip(ends, places, strict=True)]
+    colour = alt.Color("colour:N", scale=None)
+    leads = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6)
+    texts = _chart(named).mark_text(align="left", dx=16, fontSize=LABEL, aria=False)
+    return [
+        leads.encode(x="x:Q", x2="right:Q", y="y:Q", color=colour),
+        leads.encode(x="right:Q", y="y:Q", y2="at:Q", color=colour),
+        texts.encode(x="right:Q", y="at:Q", text="series:N", color=_readable()),
+    ]
+
+
+def _at_points(
+    rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float], panel: Panel
+) -> list[alt.Chart]:
+    """Names at points, each at the nearest place where it covers neither another name nor a mark."""
+    width, height = panel.size
+
+    def pixel(row: dict[str, Any]) -> tuple[float, float]:
+        values = (math.log10(value) if panel.log else value for value in (row["x"], *x_span))
+        x, low, high = values
+        return (x - low) / (high - low) * width, (y_span[1] - row["y"]) / (y_span[1] - y_span[0]) * height
+
+    last = {row["series"]: row for row in rows}
+    ends = sorted(last.values(), key=lambda row: (-row["y"], row["series"]))
+    (left, right), (low, high) = x_span, y_span
+    named = []
+    for row, (across, down) in zip(ends, labels([(*pixel(row), row["series"]) for row in ends], width), strict=True):
+        share = across / width
+        place = left * (right / left) ** share if panel.log else left + share * (right - left)
+        named.append(row | {"across": place, "at": high - down / height * (high - low)})
+    texts = _chart(named).mark_text(fontSize=LABEL, aria=False)
+    return [texts.encode(x="across:Q", y="at:Q", text="series:N", color=_readable())]
+
+
+def labels(points: Sequence[tuple[float, float, str]], width: float) -> list[tuple[float, float]]:
+    """Middles of the names of points, chosen so that none covers another one or a mark.
+
+    points: x and y in pixels, and the name. Names of crowded points move up or down until they fit.
+    """
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y, _ in points]
+    chosen = []
+    for x, y, name in points:
+        long = LETTER * len(name)
+        sides = [x + 9, x - 9 - long] if x + 9 + long < width else [x - 9 - long, x + 9]
+        places = [(side, y + shift) for step in range(60) for shift in {step * 4.0, -step * 4.0} for side in sides]
+        places.sort(key=lambda place: (abs(place[1] - y) + 8 * sides.index(place[0]), place[1]))
+        left, middle = next(
+            (
+                (left, middle)
+                for left, middle in places
+                if not any(
+                    left < right and begin < left + long and middle - ROW / 2 < bottom and top < middle + ROW / 2
+                    for begin, top, right, bottom in taken
+                )
+            ),
+            places[-1],
+        )
+        taken.append((left, middle - ROW / 2, left + long, middle + ROW / 2))
+        chosen.append((left + long / 2, middle))
+    return chosen
+
+
+def apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+    """Places `ROW` apart from `low` on, as near to the wanted ones (ascending) as least squares allows."""
+    groups: list[tuple[float, int]] = []  # mean of wanted place minus place in line, how many
+    for index, y in enumerate(wanted):
+        offset, size = y - index * ROW, 1
+        while groups and groups[-1][0] > offset:
+            before, n = groups.pop()
+            offset, size = (before * n + offset * size) / (n + size), n + size
+        groups.append((offset, size))
+    offsets = [offset for offset, size in groups for _ in range(size)]
+    most = max(low, high - (len(wanted) - 1) * ROW)
+    return [min(max(offset, low), most) + index * ROW for index, offset in enumerate(offsets)]
+
+
+def _readable() -> alt.Color:
+    """The colour of a name: its system's, where that is not too pale to be read."""
+    return alt.condition(alt.datum.colour == MUTED, alt.value(SOFT), alt.Color("colour:N", scale=None))
+
+
+def _axis(ticks: list[float] | None, *, whole: bool, far: float) -> alt.Axis:
+    """Ticks at given places; none between whole numbers; ∞ at the place of what has no bound."""
+    number = "format(datum.value, '~g')" if ticks else "datum.label"
+    options: dict[str, Any] = {"values": ticks} if ticks else {"tickMinStep": 1} if whole else {}
+    if far:
+        return alt.Axis(labelExpr=f"datum.value >= {far!r} * 0.999 ? '∞' : {number}", **options)
+    return alt.Axis(labelExpr=number, **options) if ticks else alt.Axis(**options)
+
+
+def _all_x(panel: Panel) -> list[Any]:
+    points = [point for series in panel.series for point in series.points]
+    return [x for point in points for x in (point.x, *(point.x_interval or ()))] + list(panel.x_ticks or ())
+
+
+def _all_y(panel: Panel) -> list[float]:
+    points = [point for series in panel.series for point in series.points]
+    return [y for point in points for y in (point.y, *(point.y_interval or ()))] + [level.y for level in panel.levels]
+
+
+def _far(panel: Panel) -> float:
+    """Where ∞ stands; 0 where nothing does."""
+    xs = [x for x in _all_x(panel) if not isinstance(x, str)]
+    known = [x for x in xs if math.isfinite(x) and x > 0]
+    return 10.0 * max(known, default=0.1) if any(math.isinf(x) for x in xs) else 0.0
+
+
+def _decades(low: float, high: float, far: float) -> list[float]:
+    """Powers of ten within bounds, and where ∞ stands."""
+    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    return [10.0**power for power in powers if not far or 10.0**power < far / 3] + [far] * bool(far)
+
+
+def _place(x: float, far: float) -> float:
+    return far if math.isinf(x) and far else float(x)
+
+
+def _span(values: Sequence[float], *, log: bool = False) -> tuple[float, float]:
+    """Bounds of an axis: all values and a margin."""
+    if not values:
+        return (0.1, 1.0) if log else (0.0, 1.0)
+    if not all(math.isfinite(value) and (value > 0 or not log) for value in values):
+        raise ValueError("a figure needs finite values, on a log scale above zero")
+    if log:
+        low, high = _span([math.log10(value) for value in values])
+        return 10.0**low, 10.0**high
+    low, high = min(values), max(values)
+    margin = 0.06 * (high - low) or 0.05 * abs(high) or 0.5
+    return low - margin, high + margin
