@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tasks.reporting.core import drawing
+from tasks.reporting.core import drawing, figures
 from tasks.reporting.core.chart import sampled
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
-from tasks.reporting.core.section import Section
+from tasks.reporting.core.section import Section, optional
 from tasks.reporting.sections import (
     accounting,
     alignment,
@@ -27,15 +27,16 @@ from tasks.reporting.sections import (
     tables,
     tradeoff,
     validation,
+    verdicts,
 )
 
 
 def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, k: int, docs: str) -> list[Section]:
     """Every section in its order; one to which these results have nothing to say has no blocks."""
     return [
-        summary.section(results, claims, k),
-        data_statistics.limits_section(results),
         tables.section(results, k),
+        data_statistics.limits_section(results),
+        _comparisons(results, k),
         controls.interests_section(results),
         controls.attacks_section(results),
         links.section(results),
@@ -48,6 +49,7 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
         *(section(results, k) for section in report.sections),
         published.section(results, report, claims, k),
         validation.section(results, k),
+        summary.section(results, claims, k),
         details.ledger_section(results),
         details.quality_section(results, docs),
         details.provenance_section(results),
@@ -63,7 +65,8 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
         published_claims: what the suite's paper says, judged; empty where it is set beside none.
         docs: where the data docs lie, as a relative address seen from the page.
     """
-    every = sections(results, report, published_claims, k=headline_cutoff(results), docs=docs)
+    k = headline_cutoff(results)
+    every = sections(results, report, published_claims, k=k, docs=docs)
     environment = Environment(
         loader=PackageLoader("tasks.reporting", "templates"),
         autoescape=True,
@@ -74,10 +77,20 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
     environment.filters["svg"] = drawing.svg
     return environment.get_template("index.html.j2").render(
         results=results,
-        sample=sampled(len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run),
+        sample=sampled(
+            len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run
+        ),
+        frontier=figures.frontier(results, k),
+        verdicts=verdicts.verdicts(results, published_claims, k),
         revisions=details.revisions(results),
         sections=[section for section in every if any(section.blocks)],
     )
+
+
+def _comparisons(results: Results, k: int) -> Section:
+    """Every system beside the yardsticks."""
+    drawn = optional(figures.comparisons(results, k))
+    return Section("comparisons", "Beside the yardsticks", drawn, link="Comparisons")
 
 
 def headline_cutoff(results: Results) -> int:

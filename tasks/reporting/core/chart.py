@@ -1,4 +1,4 @@
-"""What a figure shows, as data: panels of points, estimates, cells or bins; `drawing` makes SVG of them by Vega-Lite."""
+"""What a figure shows, as data: panels of points, estimates or cells; `drawing` makes SVG of them by Vega-Lite."""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.evaluation.statistics import ordering_agreement
 from tasks.reporting.core import published
 from tasks.reporting.core.results import BASE, Results, System, unique
 
@@ -24,6 +26,8 @@ COLUMNS = (
     "seeds",
     "protocol",
 )
+NEAR = 0.1
+"""Relative distance up to which a number counts as reproduced."""
 STATISTICS = "statistics"
 """`method` of printed statistics of a data set."""
 
@@ -114,6 +118,27 @@ def entries(results: Results) -> list[Entry]:
         for method in methods(results, table)
         for column in part.columns
     ]
+
+
+def near(entry: Entry) -> bool:
+    """Whether our mean is within 10 % of the printed number; False where either is missing."""
+    if entry.printed is None or not len(entry.ours):
+        return False
+    return abs(float(entry.ours.mean()) - entry.printed) <= NEAR * abs(entry.printed)
+
+
+def agreeing(entries: Sequence[Entry]) -> tuple[float, int]:
+    """Share of pairs of methods that our means order as the paper does, and how many pairs that is of."""
+    shares, pairs = [], 0
+    known = [entry for entry in entries if entry.printed is not None and len(entry.ours)]
+    for column in unique([(entry.table, entry.column) for entry in known]):
+        mine = [entry for entry in known if (entry.table, entry.column) == column]
+        share = ordering_agreement([entry.printed or 0.0 for entry in mine], [float(e.ours.mean()) for e in mine])
+        n = len(mine) * (len(mine) - 1) // 2
+        if share is not None:
+            shares.append(share * n)
+            pairs += n
+    return (sum(shares) / pairs if pairs else 0.0), pairs
 
 
 def measured(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:

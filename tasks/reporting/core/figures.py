@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting.core import findings, ledger, published
-from tasks.reporting.core.chart import N_COLOURS, SMALL, WIDE, Chart, Level, Panel, Point, Series
-from tasks.reporting.core.layout import number
+from tasks.reporting.core import comparison, findings, ledger, published
+from tasks.reporting.core.chart import N_COLOURS, SMALL, WIDE, Chart, Estimate, Forest, Level, Panel, Point, Series
+from tasks.reporting.core.layout import number, with_interval
+from tasks.reporting.core.refutations import refutations
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
 
@@ -24,7 +26,7 @@ def charts(results: Results, k: int) -> list[Chart]:
 
 
 def tradeoff(results: Results, k: int) -> Chart:
-    """Ranking quality against what one attacker gains, per attribute, and against the accounted budget."""
+    """Ranking quality against what one attacker gains, per attribute."""
     utility = results.layout.utility
     levels = yardstick_levels(results, k)
     panels = []
@@ -37,18 +39,107 @@ def tradeoff(results: Results, k: int) -> Chart:
         label = f"gain of the {results.shown_attacker} attacker at K = {k}"
         title = f"{utility.at(k)}, {utility.spoken}"
         panels.append(Panel(f"Attribute: {attribute}", label, title, series, levels, named=True))
-    panels += _budget_panel(results, k, levels)
     gain = (
         "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and seeds; "
         "that of ranking is over seeds."
     )
     words = results.layout.words
-    over_seeds = f"Bars: 95 % intervals over {words.run}s."
     return Chart(
         "tradeoff",
-        "Privacy and utility",
-        f"{words.direction}; left is safer. {gain if results.attributes() else over_seeds} {words.verdict}",
+        "Utility and what attacks gain",
+        f"{words.direction}; left is safer. {gain} {words.verdict}",
         panels,
+        sample=f"n = {results.n_targets} attacked users" if results.n_targets else "",
+    )
+
+
+def frontier(results: Results, k: int) -> Chart:
+    """Utility by the largest accounted ε of one run; systems without a finite one stand at ∞, refuted ones in red."""
+    utility = results.layout.utility
+    k = utility.cutoff(k)
+    refuted = {name: claim for claim in reversed(refutations(results)) for name in claim.experiments}
+    series, reached = [], []
+    for system in results.compared:
+        values, epsilon = results.values(system, utility.metric, k), ledger.total_epsilon(results, system)
+        if not len(values):
+            continue
+        y, claim = findings.interval(results, values), refuted.get(system.experiment)
+        said = f"; {claim.text}" if claim else ""
+        text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {number(y.mean, utility.digits)}{said}"
+        point = Point(math.inf if epsilon is None else max(epsilon, LEAST), y.mean, text, y_interval=(y.low, y.high))
+        line = series_of(results, system, [point], line=False)
+        series.append(replace(line, alarm=claim is not None, name=f"{line.name} ✗" if claim else line.name))
+        if epsilon is not None:
+            reached.append((utility.sign * y.mean, system.label, epsilon))
+    finding = f"no system has a finite ε of the {len(series)} that were run"
+    if reached:
+        level, label, epsilon = max(reached)
+        best = f"{label} at ε = {ledger.shown(epsilon)} ({number(abs(level), utility.digits)})"
+        finding = f"best with a finite ε is {best}"
+    title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken}"
+    least = f"; below {LEAST:g} at {LEAST:g}" if any(e < LEAST for _, _, e in reached) else ""
+    label = f"largest accounted ε of one run (∞: none{least})"
+    panel = Panel(title, label, utility.at(k), series, yardstick_levels(results, k), named=True, size=WIDE, log=True)
+    return Chart(
+        "frontier",
+        f"{utility.at(k)} by accounted ε",
+        f"{results.layout.words.direction}, left is safer. Red ✗: an audit refutes the claimed ε. "
+        f"Bars: 95 % intervals over {results.layout.words.run}s.",
+        [panel] if series else [],
+        finding=finding,
+    )
+
+
+def comparisons(results: Results, k: int) -> Chart:
+    """Every system minus each yardstick as a forest plot, a panel per yardstick."""
+    utility = results.layout.utility
+    cutoff, run = utility.cutoff(k), results.layout.words.run
+    differences = findings.yardstick_differences(results, utility.metric, cutoff, lower=utility.lower)
+    panels = []
+    for yardstick in unique([difference.other for difference in differences]):
+        mine = [difference for difference in differences if difference.other == yardstick]
+        rows = [
+            Estimate(difference.system.label, difference.mean, difference.low, difference.high,
+                     f"{difference.system.label} minus {yardstick}: "
+                     + with_interval(difference.mean, difference.low, difference.high, utility.digits),
+                     difference.significant)
+            for difference in sorted(mine, key=lambda difference: -utility.sign * difference.mean)
+        ]  # fmt: skip
+        panels.append(Forest(f"minus {yardstick}", f"difference in {utility.at(cutoff)}", rows))
+    better = "Left" if utility.lower else "Right"
+    return Chart(
+        "chart-comparisons",
+        f"{utility.at(cutoff)} beside the yardsticks",
+        f"{better} is better. Bars: 95 % intervals over {run}s. Blue: the paired test over {run}s is significant at "
+        "5 % after Holm's correction; grey: it does not decide.",
+        panels,
+    )
+
+
+def agreement(results: Results) -> Chart:
+    """Every printed number against ours, beside the line where both are the same: a panel per table."""
+    panels = []
+    known = [entry for entry in comparison.entries(results) if entry.printed is not None and len(entry.ours)]
+    for table in unique([entry.table for entry in known]):
+        points: dict[bool, list[Point]] = {True: [], False: []}
+        for entry in known:
+            if entry.table == table and entry.printed is not None:
+                ours = float(entry.ours.mean())
+                text = (
+                    f"{entry.method.name}, {entry.column.label}: printed {number(entry.printed)}, ours {number(ours)}"
+                )
+                points[comparison.near(entry)].append(Point(entry.printed, ours, text))
+        names = {True: "within 10 %", False: "further off"}
+        series = [Series(names[near], int(not near), points[near], line=False) for near in names if points[near]]
+        panels.append(Panel(table.name, "printed", "ours", series, size=SMALL, identity=True))
+    near = sum(map(comparison.near, known))
+    return Chart(
+        "chart-agreement",
+        "Published against ours",
+        "One mark for each number that the paper prints and we measured. On the dashed line both are the same.",
+        panels,
+        finding=f"{near} of {len(known)} numbers within 10 %",
+        sample=f"n = {len(known)} published numbers",
     )
 
 
@@ -197,25 +288,6 @@ def _crossed(results: Results, system: System, attribute: str, k: int) -> Point 
     y = summary(ys)
     text = f"{system.label}: gain {number(gain.mean)}, {utility.at(k)} {number(y.mean)}"
     return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high))
-
-
-def _budget_panel(results: Results, k: int, levels: list[Level]) -> list[Panel]:
-    """Ranking by the largest accounted epsilon; systems without a finite one stand at the right end."""
-    budgets = {system.experiment: ledger.total_epsilon(results, system) for system in results.compared}
-    utility = results.layout.utility
-    series = []
-    for system in results.compared:
-        ys = results.values(system, utility.metric, k)
-        if not len(ys):
-            continue
-        y, epsilon = findings.interval(results, ys), budgets[system.experiment]
-        text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {utility.at(k)} {number(y.mean, utility.digits)}"
-        x = math.inf if epsilon is None else max(epsilon, LEAST)
-        series.append(series_of(results, system, [Point(x, y.mean, text, y_interval=(y.low, y.high))], line=False))
-    if not series:
-        return []
-    title, label = "Accounted budget", "largest accounted ε of one run"
-    return [Panel(title, label, utility.at(k), series, levels, named=True, size=WIDE, log=True)]
 
 
 def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:

@@ -63,6 +63,20 @@ def sentences(results: Results) -> list[str]:
     return parts
 
 
+def strongest(results: Results) -> str:
+    """The best attack on friendships over all networks, as a sentence; empty where none was made."""
+    found = [
+        (*top, system.label, network.title)
+        for network in attacked(results)
+        for system in results.compared
+        if system.label not in CONTROLS and (top := _best(results, system, network))
+    ]
+    if not found:
+        return ""
+    auc, scorer, label, network = max(found)
+    return f"Friendships on {network} are inferred with AUC up to {number(auc, 2)} ({label}, {scorer}; chance: 0.5)."
+
+
 def table(results: Results) -> list[Table]:
     """Per network: AUC and true positive rate of every scorer on every system, beside chance and the controls."""
     shown = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from tasks.reporting.core import comparison
+from tasks.reporting.core import comparison, figures
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import numbered
@@ -50,6 +50,7 @@ def section(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
     """
     blocks = [
         *_introduction(results, claims),
+        optional(figures.agreement(results)),
         *_preparation(results, report, claims),
         *_tables(results, report, claims, k),
     ]

@@ -1,0 +1,134 @@
+"""The first screen of a report: three to five lines in plain words, each with a link to its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tasks.reporting.core import comparison, findings, ledger
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.claims import counted
+from tasks.reporting.core.layout import count, joined, number
+from tasks.reporting.core.refutations import refutations
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.sections import alignment, links, reconstruction
+
+NAMED = 4
+"""Up to so many systems are named, more are counted."""
+MOST = 5
+"""Lines on the first screen."""
+ONE_SIDED = 0.025
+"""Share of attacks whose 95 % interval lies above zero although nothing is gained."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A verdict: what it is about, what it says, where its evidence is, and whether it is an alarm."""
+
+    topic: str
+    text: str
+    href: str
+    alarm: bool = False
+
+
+def verdicts(results: Results, claims: Sequence[Claim], k: int) -> list[Line]:
+    """What a reader may conclude, the most important first.
+
+    claims: what the suite's paper says, tested.
+    """
+    lines = [_privacy(results), _utility(results, k), *_attacks(results, k), _reproduction(results, claims)]
+    return [line for line in lines if line is not None][:MOST]
+
+
+def _privacy(results: Results) -> Line:
+    """Which claimed budgets an audit refutes."""
+    if results.audit is None:
+        return Line("Privacy", "No audit was recorded with these results.", "#ledger")
+    refuted, n = refutations(results), count(len(results.audit), "audited claim")
+    if not refuted:
+        return Line("Privacy", f"No audit refutes a claim ({n}). That is no proof of privacy.", "#ledger")
+    return Line("Privacy claim refuted", f"{refuted[0].text}. Refuted: {len(refuted)} of {n}.", "#ledger", alarm=True)
+
+
+def _utility(results: Results, k: int) -> Line | None:
+    """Which private systems do better than the private yardstick, and which of them have a finite ε."""
+    layout = results.layout
+    private = [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
+    finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
+    yardstick = results.named(layout.private_yardstick)
+    if not private:
+        return None
+    if yardstick is None:
+        text = f"{len(finite)} of {count(len(private), 'private system')} have a finite accounted ε"
+        return Line("Guarantee", f"{text}{_named(finite)}.", "#headline")
+    metric, cutoff = layout.utility.metric, layout.utility.cutoff(k)
+    better = [
+        difference.system
+        for difference in findings.yardstick_differences(results, metric, cutoff, lower=layout.utility.lower)
+        if difference.other == yardstick.label and difference.better and difference.system in private
+    ]
+    both = [system for system in better if system in finite]
+    first = f"{len(better)} of {count(len(private), 'private system')} do better than {yardstick.label}"
+    return Line("Utility", f"{first}; {len(both)} of them with a finite accounted ε{_named(both)}.", "#comparisons")
+
+
+def _attacks(results: Results, k: int) -> Iterator[Line]:
+    """What the attacks show, one line per kind."""
+    tried = [
+        difference
+        for attribute in results.attributes()
+        for attacker in results.attackers(attribute)
+        for difference in findings.above_ratings(results, attribute, attacker, k)
+    ]
+    if tried:
+        won, chance = sum(difference.significant for difference in tried), round(ONE_SIDED * len(tried))
+        text = f"The top {k} leak beyond the ratings in {won} of {len(tried)} attribute attacks; chance gives about"
+        yield Line("Attacks", f"{text} {chance}.", "#attacks", alarm=won > 2 * chance)
+    if results.edges is not None and results.edges.height:
+        rows = results.edges.filter(results.edges["epsilon"].is_not_null())
+        seen = rows.filter(rows["low"] > 0).height
+        top = rows.sort("advantage").tail(1).to_dicts()
+        most = f" (advantage up to {number(top[0]['advantage'], 2)})" if top else ""
+        text = f"{seen} of {rows.height} attacks detect a single interaction{most}."
+        yield Line("Attacks", text, "#edges", alarm=seen > 0)
+    if systems := reconstruction.attacked(results):
+        yield _reconstructed(results, systems)
+    if linked := links.strongest(results):
+        yield Line("Link stealing", linked, "#links")
+    if results.networks and (matched := alignment.lead(results)):
+        yield Line("Re-identification", matched.partition(". ")[0].removesuffix(".") + ".", "#alignment")
+
+
+def _reconstructed(results: Results, systems: Sequence[System]) -> Line:
+    """Of how many systems some attacker reconstructs sensitive ratings."""
+    lost = [
+        system
+        for system in systems
+        if system.label != results.layout.unprotected
+        and any(
+            (gain := reconstruction.gain(results, system, name)) is not None and reconstruction.beats(gain)
+            for name in reconstruction.ATTACKERS
+        )
+    ]
+    n = sum(system.label != results.layout.unprotected for system in systems)
+    text = f"Sensitive ratings of {len(lost)} of {count(n, 'system')} are reconstructed better than public ones allow"
+    return Line("Attacks", f"{text}{_named(lost)}.", "#reconstruction", alarm=bool(lost))
+
+
+def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
+    """How many published numbers and claims hold here."""
+    if results.reproduced is None:
+        return None
+    known = [entry for entry in comparison.entries(results) if entry.printed is not None and len(entry.ours)]
+    parts = []
+    if known:
+        share, pairs = comparison.agreeing(known)
+        order = f"; methods are ordered alike in {100 * share:.0f} % of {count(pairs, 'pair')}" if pairs else ""
+        parts.append(f"{sum(map(comparison.near, known))} of {len(known)} published numbers within 10 %{order}.")
+    if claims:
+        parts.append(f"{count(len(claims), 'claim')}: {counted(claims)}.")
+    return Line("Reproduction", " ".join(parts), "#published") if parts else None
+
+
+def _named(systems: Sequence[System]) -> str:
+    return f" ({joined([system.label for system in systems])})" if 0 < len(systems) <= NAMED else ""
