@@ -28,10 +28,11 @@ CONFIG = {
     "view": {"stroke": LINE},
     "title": {"anchor": "start", "fontSize": 13, "color": INK, "offset": 8},
     "axis": {"gridColor": LINE, "gridOpacity": 0.6, "domainColor": LINE, "tickColor": LINE, "labelColor": INK,
-             "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 9,
+             "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+             "titlePadding": 9,
              "labelOverlap": "greedy", "labelLimit": 220},
 }  # fmt: skip
-LETTER, ROW = 6.4, 14.0
+LETTER, ROW = 5.9, 14.0
 """About how wide a letter of a label is, and how high, in pixels."""
 LABEL = 11
 """Size of labels in pixels."""
