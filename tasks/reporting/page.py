@@ -1,10 +1,19 @@
-"""The report as one self-contained HTML page: no script, no network, everything that is shown escaped."""
+"""The report as one self-contained HTML page: no network, everything escaped, and all of it there without script.
+
+One script lets readers sort, filter and export tables. The page's content-security policy names its digest and allows
+no other.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+from collections import Counter
 from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from tasks.reporting.core import drawing, figures
 from tasks.reporting.core.chart import sampled
@@ -67,16 +76,10 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
     """
     k = headline_cutoff(results)
     every = sections(results, report, published_claims, k=k, docs=docs)
-    environment = Environment(
-        loader=PackageLoader("tasks.reporting", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["svg"] = drawing.svg
-    return environment.get_template("index.html.j2").render(
+    templates = environment()
+    return templates.get_template("index.html.j2").render(
         results=results,
+        **script(templates),
         sample=sampled(
             len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run
         ),
@@ -85,6 +88,35 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
         revisions=details.revisions(results),
         sections=[section for section in every if any(section.blocks)],
     )
+
+
+def environment() -> Environment:
+    """What draws templates, everything escaped; ids that it gives out are unique among those of one environment."""
+    made = Environment(
+        loader=PackageLoader("tasks.reporting", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    used: Counter[str] = Counter()
+
+    def anchor(text: str) -> str:
+        name = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
+        used[name] += 1
+        return name if used[name] == 1 else anchor(f"{name}-{used[name]}")
+
+    made.filters["svg"] = drawing.svg
+    made.globals["anchor"] = anchor
+    return made
+
+
+def script(templates: Environment) -> dict[str, Markup]:
+    """The text of the pages' script, and the digest by which their policy allows it."""
+    assert templates.loader is not None
+    text = templates.loader.get_source(templates, "page.js")[0]
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return {"script": Markup(text), "digest": Markup(digest)}
 
 
 def _comparisons(results: Results, k: int) -> Section:

@@ -258,7 +258,7 @@ class Chart:
     @property
     def csv_address(self) -> str:
         """That table as an address which holds it."""
-        return f"data:text/csv;charset=utf-8,{quote(self.csv, safe=",()=;:/+@")}"
+        return "data:text/csv;charset=utf-8," + quote(self.csv, safe=",()=;:/+@")
 
 
 def sampled(systems: int, seeds: Sequence[int], run: str) -> str:

@@ -36,7 +36,10 @@ NOTHING = (
 ABSENT = "<strong>Not for these data:</strong> the paper prints it for others."
 DRAWN = "The paper draws this figure for {} without printing its numbers.{}"
 CLAIMS = '<h4>What the paper says, and what our numbers say</h4>\n<ul class="claims">\n{}</ul>\n'
-CLAIM = '<li><span class="verdict {0.kind}">{1}</span>: {0.claim}. <span class="evidence">{0.evidence}</span></li>\n'
+CLAIM = (
+    '<li id="claim-{0.artefact}-{2}"><span class="verdict {0.kind}">{1}</span>: {0.claim}. <span class="evidence">'
+    '{0.evidence} <a class="row-link" href="#claim-{0.artefact}-{2}" aria-label="Link to this claim">#</a></span></li>\n'
+)
 
 
 def section(results: Results, report: PaperReport, claims: Sequence[Claim], k: int) -> Section:
@@ -160,5 +163,6 @@ def _unable(lacking: dict[str, list[str]], key: str) -> Markup | None:
 
 def _said(claims: Sequence[Claim], artefact: str) -> Markup:
     """What the paper says of a table or figure, judged; empty where it says nothing."""
-    judged = [Markup(CLAIM).format(claim, claim.verdict.capitalize()) for claim in claims if claim.artefact == artefact]
+    mine = [claim for claim in claims if claim.artefact == artefact]
+    judged = [Markup(CLAIM).format(claim, claim.verdict.capitalize(), place) for place, claim in enumerate(mine, 1)]
     return Markup(CLAIMS).format(Markup().join(judged)) if judged else Markup()
