@@ -167,6 +167,20 @@ def report(
         typer.launch(path.resolve().as_uri())
 
 
+@app.command()
+def site(
+    out: Annotated[Path, typer.Option("--out", help="Folder to write; what lies there is replaced.")] = Path("site"),
+) -> None:
+    """Draw the pages of all suites and those over them: index, leaderboards, privacy cards, coverage, findings, docs.
+
+    Nothing is computed: what is shown are the results in data/results/, on a fresh clone the committed ones.
+    """
+    from tasks.stages.site import write
+
+    write(out, os.cpu_count() or 1)
+    print(out / "index.html")
+
+
 @app.command("audit-mechanisms")
 def audit_mechanisms(
     names: Annotated[list[str] | None, typer.Argument(help="These audits alone.", show_default=False)] = None,

@@ -65,7 +65,9 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
     ]
 
 
-def render(results: Results, report: PaperReport, published_claims: Sequence[Claim], *, docs: str) -> str:
+def render(
+    results: Results, report: PaperReport, published_claims: Sequence[Claim], *, docs: str, home: str = ""
+) -> str:
     """The page of a suite; the same results always give the same bytes.
 
     Args:
@@ -73,12 +75,14 @@ def render(results: Results, report: PaperReport, published_claims: Sequence[Cla
         report: what its paper's reports show.
         published_claims: what the suite's paper says, judged; empty where it is set beside none.
         docs: where the data docs lie, as a relative address seen from the page.
+        home: the address of the index over all suites; empty where the page stands alone.
     """
     k = headline_cutoff(results)
     every = sections(results, report, published_claims, k=k, docs=docs)
     templates = environment()
     return templates.get_template("index.html.j2").render(
         results=results,
+        home=home,
         **script(templates),
         sample=sampled(
             len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run

@@ -1,109 +1,191 @@
-"""Geometry of figures."""
+"""Figures: what Vega-Lite draws of panels, names that do not cover one another, titles and tables of what is drawn."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from itertools import combinations, pairwise
+import re
+import subprocess
+import sys
+from itertools import combinations
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.core.chart import LETTER, LINE, Chart, Drawing, Level, Panel, Point, Series, draw, ticks
+from tasks.reporting.core.chart import (
+    COLOURS,
+    MUTED,
+    SMALL,
+    Chart,
+    Estimate,
+    Forest,
+    Heat,
+    Level,
+    Panel,
+    Point,
+    Series,
+    Square,
+    sampled,
+)
+from tasks.reporting.core.drawing import LETTER, ROW, apart, labels, svg
 
+HOSTILE = "</svg><script>alert(1)</script>\"' datum.x"
 values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
 
-def drawing(points: list[Point], levels: tuple[Level, ...] = ()) -> Drawing:
-    return draw(Panel("title", "x", "y", [Series("one", 0, points)], levels))
+def curve(name: str, style: int, *ys: float, **options: bool) -> Series:
+    points = [Point(float(x), y, f"{name} {x}: {y}", y_interval=(y - 0.01, y + 0.01)) for x, y in enumerate(ys, 1)]
+    return Series(name, style, points, **options)
 
 
-@given(values, values)
-def test_ticks_lie_within_the_axis_evenly_spaced(first: float, other: float) -> None:
-    low, high = sorted((first, other))
-    actual = ticks(low, high)
-    margin = 1e-6 * max(1.0, abs(low), abs(high))
-    assert all(low - margin <= tick <= high + margin for tick in actual)
-    if high > low:
-        assert 2 <= len(actual) <= 13
-        steps = [second - first for first, second in pairwise(actual)]
-        assert max(steps) - min(steps) <= margin
+PANELS: dict[str, Panel | Forest | Heat] = {
+    "curves": Panel("curves", "K", "NDCG", [curve("a", 0, 0.1, 0.2), curve("b", 8, 0.3, 0.1)], named=True),
+    "log": Panel("log", "ε", "NDCG", [Series("a", 0, [Point(0.5, 0.1, "a"), Point(math.inf, 0.3, "b")])], log=True),
+    "scatter": Panel("scatter", "ε", "y", [Series(HOSTILE, 0, [Point(1.0, 2.0, HOSTILE)], line=False)], named=True),
+    "identity": Panel("identity", "printed", "ours", [curve("a", 0, 1.0, 2.0, line=False)], identity=True),
+    "categories": Panel(
+        "categories",
+        "attacker",
+        "F1",
+        [Series(name, style, [Point(HOSTILE, 0.1, ""), Point("kNN", 0.2, "")], line=False) for style, name in
+         enumerate("ab")],
+        [Level("chance", 0.1, "dashed")],
+    ),
+    "forest": Forest("forest", "difference", [Estimate(HOSTILE, 0.1, 0.0, 0.2, HOSTILE, True)]),
+    "heat": Heat("heat", "", "", [Square("a", HOSTILE, 0.2, HOSTILE, True), Square("b", HOSTILE, -0.1, "", False)]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, math.inf), (math.nan, 1.0), (1.0, 0.0)])
-def test_an_axis_without_finite_ordered_bounds_is_refused(low: float, high: float) -> None:
-    with pytest.raises(ValueError, match="finite bounds"):
-        ticks(low, high)
+@pytest.mark.parametrize("kind", PANELS)
+def test_every_kind_is_one_labelled_picture_that_loads_and_runs_nothing(kind: str) -> None:
+    drawn = svg(PANELS[kind])
+    tree = ElementTree.fromstring(drawn)
+    assert tree.get("role") == "img"
+    assert str(tree.get("aria-label")).startswith(f"{kind}: ")
+    tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    assert tags <= {"svg", "g", "path", "line", "text", "rect", "tspan"}
+    names = {name for element in tree.iter() for name in element.attrib}
+    assert not {name for name in names if name.startswith("on") or name in {"id", "href"}}
+    assert "url(" not in drawn
 
 
-@given(st.lists(st.tuples(values, values, st.floats(0, 100)), min_size=1, max_size=8), values)
-def test_everything_is_drawn_within_the_frame(points: list[tuple[float, float, float]], level: float) -> None:
-    actual = drawing(
-        [Point(x, y, "", (x - bar, x + bar), (y - bar, y + bar)) for x, y, bar in points],
-        (Level("level", level, "dashed"),),
+def test_drawing_gives_the_same_bytes_in_every_process_and_order() -> None:
+    code = (
+        "from tests.reporting.test_chart import PANELS; from tasks.reporting.core.drawing import svg; import hashlib;"
+        "print(hashlib.sha256(''.join({name: svg(PANELS[name]) for name in ORDER}[name] for name in PANELS)"
+        ".encode()).hexdigest())"
     )
-    for mark in actual.strokes[0].marks:
-        assert actual.left <= mark.x <= actual.right
-        assert actual.top <= mark.y <= actual.bottom
-    assert all(actual.top <= y <= actual.bottom for _, y in actual.levels)
+    orders = (list(PANELS), list(reversed(PANELS)))
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code.replace("ORDER", repr(order))], capture_output=True, text=True, check=True
+        ).stdout
+        for order in orders
+    }
+    assert len(digests) == 1
 
 
 def test_larger_values_stand_further_up_and_right() -> None:
-    first, second = drawing([Point(1, 1, ""), Point(2, 3, "")]).strokes[0].marks
-    assert second.x > first.x
-    assert second.y < first.y  # SVG counts downwards
+    drawn = svg(Panel("", "x", "y", [Series("a", 0, [Point(1.0, 1.0, "first"), Point(2.0, 3.0, "last")], line=False)]))
+    places = {}
+    for element in ElementTree.fromstring(drawn).iter():
+        if element.get("aria-label") in {"first", "last"}:
+            x, y = re.findall(r"[-\d.]+", str(element.get("transform")))
+            places[element.get("aria-label")] = (float(x), float(y))
+    assert places["last"][0] > places["first"][0]
+    assert places["last"][1] < places["first"][1]  # SVG counts downwards
 
 
-def test_equal_values_still_have_an_axis() -> None:
-    actual = drawing([Point(5, 0.7, ""), Point(10, 0.7, "")])
-    assert actual.y_ticks
+def test_what_has_no_bound_stands_at_the_right_end_as_infinity() -> None:
+    texts = [element.text for element in ElementTree.fromstring(svg(PANELS["log"])).iter() if element.text]
+    assert "∞" in texts
+    assert "5" not in texts, "its place is no number"
 
 
-def test_values_that_are_not_finite_are_refused() -> None:
+@pytest.mark.parametrize("panel", [
+    Panel("", "x", "y", [Series("a", 0, [Point(1.0, math.nan, "")])]),
+    Panel("", "x", "y", [Series("a", 0, [Point(0.0, 1.0, "")])], log=True),
+])  # fmt: skip
+def test_values_that_have_no_place_are_refused(panel: Panel) -> None:
     with pytest.raises(ValueError, match="finite"):
-        drawing([Point(1, math.nan, "")])
+        svg(panel)
 
 
 def test_whole_numbers_get_whole_ticks() -> None:
-    assert all("." not in label for _, label in drawing([Point(x, x, "") for x in (1, 2, 3)]).x_ticks)
+    drawn = svg(Panel("", "epoch", "y", [Series("a", 0, [Point(x, x, "") for x in (1.0, 2.0, 3.0)])], size=SMALL))
+    places = [element.text or "" for element in ElementTree.fromstring(drawn).iter() if element.tag.endswith("text")]
+    across = places[: places.index("epoch")]
+    assert "2" in across
+    assert not any("." in text for text in across[: across.index("3") + 1])
 
 
-def test_fourteen_systems_differ_in_colour_or_marker() -> None:
-    looks = {(series.colour, series.marker) for series in (Series("", style, []) for style in range(14))}
+def test_fourteen_systems_differ_in_colour_or_shape_and_have_at_most_seven_colours() -> None:
+    looks = {(series.colour, series.shape) for series in (Series("", style, []) for style in range(14))}
     assert len(looks) == 14
+    assert len({colour for colour, _ in looks}) == len(COLOURS) == 7
+    assert Series("", 3, [], muted=True).colour == MUTED
 
 
-@given(st.lists(st.tuples(values, values), min_size=1, max_size=13), st.booleans())
-def test_names_of_series_do_not_cover_one_another(ends: list[tuple[float, float]], line: bool) -> None:
-    series = [Series(f"system {place}", place, [Point(*end, "")], line=line) for place, end in enumerate(ends)]
-    actual = draw(Panel("title", "x", "y", series, named=True))
-    assert len(actual.names) == len(ends)
-    for combination, other in combinations(actual.names, 2):
-        if line:
-            assert abs(combination.y - other.y) >= LINE - 0.05
-            assert actual.top - 6 <= combination.y - 4 <= actual.bottom + 6
-        else:
-            here, there = (
-                (name.x, name.x + width) if name.anchor == "start" else (name.x - width, name.x)
-                for name in (combination, other)
-                for width in (LETTER * len(name.series.name),)
-            )
-            apart = here[1] <= there[0] + 0.05 or there[1] <= here[0] + 0.05
-            assert apart or abs(combination.y - other.y) >= LINE - 0.05
+@given(st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=21), st.lists(st.floats(0, 200)))
+def test_names_at_points_cover_neither_one_another_nor_a_mark_nor_a_line(
+    points: list[tuple[float, float]], lines: list[float]
+) -> None:
+    named = [(x, y, f"system {place}") for place, (x, y) in enumerate(points)]
+    half = [LETTER * len(name) / 2 for _, _, name in named]
+    boxes = [
+        (x - wide, y - ROW / 2, x + wide, y + ROW / 2)
+        for (x, y), wide in zip(labels(named, 300.0, lines[:2]), half, strict=True)
+    ]
+    marks = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
+    marks += [(-1e9, y, 1e9, y) for y in lines[:2]]
+    for one, other in [*combinations(boxes, 2), *((box, mark) for box in boxes for mark in marks)]:
+        assert (
+            one[2] <= other[0] + 0.01
+            or other[2] <= one[0] + 0.01
+            or one[3] <= other[1] + 0.01
+            or other[3] <= one[1] + 0.01
+        )
 
 
-def test_a_single_name_stands_at_the_end_of_its_line() -> None:
-    actual = draw(Panel("", "x", "y", [Series("one", 0, [Point(0, 0, ""), Point(1, 1, "")])], named=True))
-    assert actual.names[0].y - 4 == pytest.approx(actual.strokes[0].marks[-1].y)
-    assert actual.names[0].x > actual.right
+@given(st.lists(values, min_size=1, max_size=13).map(sorted))
+def test_names_at_ends_of_lines_keep_apart(wanted: list[float]) -> None:
+    places = apart(wanted, 0.0, 230.0)
+    assert all(second - first >= ROW - 1e-6 for first, second in zip(places, places[1:], strict=False))
+    assert min(places) >= 0
+    assert max(places) <= 230 + 1e-6
+    assert apart([50.0], 0.0, 230.0) == [50.0]
 
 
-def test_grey_series_lie_below() -> None:
-    series = [Series("front", 0, [Point(0, 0, "")]), Series("back", 1, [Point(0, 0, "")], muted=True)]
-    assert [stroke.series.name for stroke in draw(Panel("", "x", "y", series)).strokes] == ["back", "front"]
-    assert series[1].colour == "muted"
-
-
-def test_a_legend_names_every_series_once() -> None:
+def test_a_legend_names_every_series_once_and_not_what_panels_name() -> None:
     panels = [Panel(title, "x", "y", [Series("b", 1, []), Series("a", 0, [])]) for title in ("one", "two")]
     assert [series.name for series in Chart("id", "", "", panels).legend] == ["a", "b"]
+    assert not Chart("id", "", "", [Panel("", "x", "y", [Series("a", 0, [])], named=True)]).legend
+
+
+def test_a_title_says_what_was_measured() -> None:
+    chart = Chart("id", "Ranking", "", [PANELS["curves"]])
+    assert chart.heading == "Ranking: NDCG is highest for b (0.300), lowest for b (0.100)"
+    one = Panel("", "ε", "Hit", [curve("a", 0, 0.1, 0.2)])
+    assert one.finding == "Hit of a is 0.100 at 1 and 0.200 at 2"
+    assert PANELS["forest"].finding == "1 above and 0 below, of 1"
+    assert PANELS["heat"].finding.startswith("1 of 2 gain, most a, ")
+    assert Chart("id", "Ranking", "", [], finding="said").heading == "Ranking: said"
+    assert sampled(14, [5, 5], "seed") == "n = 14 systems, 5 seeds each"
+    assert sampled(2, [1, 5], "fold") == "n = 2 systems, 1 to 5 folds each"
+
+
+def test_a_figure_carries_its_data() -> None:
+    chart = Chart("id", "", "", list(PANELS.values()))
+    head, _, text = chart.csv_address.partition(",")
+    assert head == "data:text/csv;charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(unquote(text))))
+    assert {row["panel"] for row in rows} == set(PANELS)
+    (point,) = [row for row in rows if row["panel"] == "log" and row["x"] == "∞"]
+    assert point["y"] == "0.3"
+    (level,) = [row for row in rows if row["series"] == "chance"]
+    assert level["y"] == "0.1"
+    assert any(row["series"] == HOSTILE for row in rows)

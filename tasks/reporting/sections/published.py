@@ -38,7 +38,8 @@ DRAWN = "The paper draws this figure for {} without printing its numbers.{}"
 CLAIMS = '<h4>What the paper says, and what our numbers say</h4>\n<ul class="claims">\n{}</ul>\n'
 CLAIM = (
     '<li id="claim-{0.artefact}-{2}"><span class="verdict {0.kind}">{1}</span>: {0.claim}. <span class="evidence">'
-    '{0.evidence} <a class="row-link" href="#claim-{0.artefact}-{2}" aria-label="Link to this claim">#</a></span></li>\n'
+    '{0.evidence} <a class="row-link" href="#claim-{0.artefact}-{2}" aria-label="Link to this claim">#</a></span>'
+    "</li>\n"
 )
 
 

@@ -110,7 +110,7 @@ function tools(table) {
   }
 }
 
-document.querySelectorAll("table").forEach(tools);
+document.querySelectorAll("table:not(.plain)").forEach(tools);
 
 // A link to something that is folded opens it.
 function reveal() {

@@ -1,0 +1,386 @@
+"""Pages over all suites: an index, leaderboards, privacy cards, coverage of the papers, findings and documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from pydantic import BaseModel
+
+from tasks.reporting.core import comparison, figures, ledger
+from tasks.reporting.core.chart import Chart
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.core.refutations import refutations
+from tasks.reporting.core.results import Results, System, unique
+from tasks.reporting.core.section import Blocks, Section, heading, paragraph
+from tasks.reporting.page import environment, headline_cutoff, render, script
+from tasks.reporting.sections.verdicts import verdicts
+
+PAGES = {
+    "index.html": "Suites",
+    "leaderboards.html": "Leaderboards",
+    "cards.html": "Privacy cards",
+    "coverage.html": "Coverage of the papers",
+    "findings.html": "Findings",
+    "docs.html": "Documentation",
+}
+"""File -> its name in every page."""
+ABOUT = {
+    "index.html": "Differentially private recommenders, reproduced from their papers, attacked and audited. A row is a "
+    "suite: the systems of a paper on one data set.",
+    "leaderboards.html": "Systems of one data set and one measure, by the ε that follows from what they ran. Compare "
+    "within a table: protocols differ between suites.",
+    "cards.html": "What each private system protects, from whom, and what its guarantee is worth.",
+    "coverage.html": "How many of the numbers that the papers print were measured here, and how near they are.",
+    "findings.html": "What the numbers say about each paper, and why.",
+    "docs.html": "Every page of the documentation, and a search over its sections.",
+}
+BANDS = (1.0, 10.0)
+"""Upper ends of the bands of ε that leaderboards are sorted by."""
+FINDINGS = "What the numbers say about"
+"""How the headings of findings begin, in docs/choices.md."""
+
+
+class Verdict(BaseModel):
+    """A line of a report's first screen."""
+
+    topic: str
+    text: str
+    alarm: bool
+
+
+class ClaimRecord(BaseModel):
+    """What a paper says, tested."""
+
+    artefact: str
+    claim: str
+    verdict: str
+    evidence: str
+
+
+class SystemRecord(BaseModel):
+    """A system at its base setting."""
+
+    name: str
+    utility: float | None
+    """Mean over seeds."""
+    protects: list[str]
+    claimed: list[str]
+    accounted_epsilon: float | None
+    """Largest of one run; null: no finite one."""
+    refuted: bool
+
+
+class Report(BaseModel):
+    """report.json: what a suite's report says, for programs."""
+
+    suite: str
+    title: str
+    paper: str | None
+    dataset: str
+    synthetic: bool
+    utility: str
+    systems: list[SystemRecord]
+    verdicts: list[Verdict]
+    claims: list[ClaimRecord]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What the pages over all suites need of one, and its own page."""
+
+    page: str
+    report: Report
+    reference: str
+    licence: str
+    origin: str
+    frontier: Chart
+    cards: list[Blocks]
+    near: int
+    """Published numbers that our means are within 10 % of."""
+    known: int
+    """Published numbers that we measured."""
+
+
+def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
+    """Everything that is shown of one suite."""
+    k = headline_cutoff(results)
+    known = [entry for entry in comparison.entries(results) if entry.printed is not None and len(entry.ours)]
+    frontier = figures.frontier(results, k)
+    return Suite(
+        render(results, report, claims, docs="../../quality", home="../../index.html"),
+        record(results, claims, k),
+        results.layout.reference,
+        results.licence or "",
+        results.origin,
+        replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.title}: {frontier.title}"),
+        [block for system in results.compared for block in _card(results, system, k)],
+        sum(map(comparison.near, known)),
+        len(known),
+    )
+
+
+def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
+    """What report.json of a suite holds."""
+    utility = results.layout.utility
+    broken = {name for claim in refutations(results) for name in claim.experiments}
+    systems = []
+    for system in results.compared:
+        values, lines = results.values(system, utility.metric, utility.cutoff(k)), ledger.base_lines(results, system)
+        systems.append(
+            SystemRecord(
+                name=system.label,
+                utility=float(values.mean()) if len(values) else None,
+                protects=unique([f"{line.protects} ({line.entry.neighbouring})" for line in lines]),
+                claimed=unique(
+                    [ledger.claimed(line.entry) for line in lines if line.entry.claimed_epsilon is not None]
+                ),
+                accounted_epsilon=ledger.total_epsilon(results, system),
+                refuted=system.experiment in broken,
+            )
+        )
+    return Report(
+        suite=results.suite,
+        title=results.title,
+        paper=results.paper,
+        dataset=results.dataset,
+        synthetic=results.synthetic,
+        utility=f"{utility.at(utility.cutoff(k))}, {utility.spoken}",
+        systems=systems,
+        verdicts=[Verdict(topic=line.topic, text=line.text, alarm=line.alarm) for line in verdicts(results, claims, k)],
+        claims=[
+            ClaimRecord(artefact=c.artefact, claim=c.claim, verdict=c.verdict, evidence=c.evidence) for c in claims
+        ],
+    )
+
+
+def pages(
+    suites: Sequence[Suite], printed: pl.DataFrame, documents: Mapping[str, str], changes: Table | None = None
+) -> dict[str, str]:
+    """File -> the page, of all that is not one suite's.
+
+    Args:
+        suites: what is shown of each.
+        printed: paper_tables.csv.
+        documents: name without suffix -> Markdown.
+        changes: what changed since a revision; None where none was asked for.
+    """
+    articles = [part for part in _parts("choices", documents.get("choices", "")) if part.title.startswith(FINDINGS)]
+    content: dict[str, list[Section]] = {
+        "index.html": [*_changed(changes), Section("suites", "All suites", [_index(suites)])],
+        "leaderboards.html": _leaderboards(suites),
+        "cards.html": [Section(f"cards-{s.report.suite}", s.report.title, s.cards) for s in suites if s.cards],
+        "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
+        "findings.html": [
+            Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], [article.html])
+            for place, article in enumerate(articles)
+        ],
+        "docs.html": [Section("sections", "Sections", [_search(documents)])],
+    }
+    made = {file: _page(PAGES[file], ABOUT[file], sections) for file, sections in content.items()}
+    for name, text in documents.items():
+        made[f"docs/{name}.html"] = _page(name, "", [_document(text)], up="../")
+    return made
+
+
+def _page(title: str, about: str, sections: Sequence[Section], up: str = "") -> str:
+    templates = environment()
+    return templates.get_template("site.html.j2").render(
+        **script(templates),
+        title=title,
+        about=about,
+        sections=sections,
+        sample="",
+        revisions=[],
+        pages=[(f"{up}{file}", name) for file, name in PAGES.items()],
+    )
+
+
+def _index(suites: Sequence[Suite]) -> Table:
+    rows = []
+    for entry in suites:
+        report, verdict = entry.report, [claim.verdict for claim in entry.report.claims]
+        alarm = next((line for line in report.verdicts if line.alarm), report.verdicts[0])
+        rows.append(
+            Row(
+                report.title,
+                [
+                    Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
+                    Cell("synthetic" if report.synthetic else "real", (report.dataset,), ""),
+                    Cell(str(len(report.systems))),
+                    Cell(f"{entry.near} of {entry.known}") if entry.known else missing(),
+                    Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing(),
+                    Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
+                ],
+            )
+        )
+    headings = ["Suite", "report", "data", "systems", "numbers within 10 %", "claims supported", "headline"]
+    return Table(
+        "All suites",
+        [Heading(text, "number" if 2 < place < 6 else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def _leaderboards(suites: Sequence[Suite]) -> list[Section]:
+    """Per data set the frontier of every suite on it, and its systems by band of ε."""
+    made = []
+    for origin in unique([entry.origin for entry in suites]):
+        blocks: list[Blocks] = []
+        for entry in suites:
+            if entry.origin != origin:
+                continue
+            blocks += [[entry.frontier] if entry.frontier.panels else [], _board(entry)]
+            blocks += [paragraph("Data: {}", entry.licence, kind="soft")] if entry.licence else []
+        kind = " (synthetic)" if all(e.report.synthetic for e in suites if e.origin == origin) else ""
+        made.append(Section(f"data-{origin}", f"{origin}{kind}", blocks))
+    return made
+
+
+def _board(entry: Suite) -> Table:
+    sign = -1.0 if "MAE" in entry.report.utility else 1.0
+    rows = []
+    for system in sorted(entry.report.systems, key=lambda s: (_band(s.accounted_epsilon), -sign * (s.utility or 0.0))):
+        epsilon = system.accounted_epsilon
+        rows.append(
+            Row(
+                f"{system.name} ✗" if system.refuted else system.name,
+                [
+                    Cell(_band(epsilon)[1], kind=""),
+                    missing("not run") if system.utility is None else Cell(number(system.utility)),
+                    Cell(ledger.shown(epsilon)),
+                    Cell(joined(system.claimed) or ledger.UNCLAIMED),
+                    Cell("", tuple(system.protects), "reasons"),
+                ],
+            )
+        )
+    headings = ["System", "band", entry.report.utility, "accounted ε", "claimed ε", "unit of protection"]
+    return Table(
+        f"{entry.report.title}: systems by ε (✗: claim refuted by an audit)",
+        [Heading(text, "number" if 1 < place < 5 else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def _band(epsilon: float | None) -> tuple[int, str]:
+    if epsilon is None:
+        return len(BANDS) + 1, "no finite ε"
+    place = sum(epsilon > end for end in BANDS)
+    return place, f"ε ≤ {BANDS[place]:g}" if place < len(BANDS) else f"ε > {BANDS[-1]:g}"
+
+
+def _card(results: Results, system: System, k: int) -> list[Blocks]:
+    """A privacy card; nothing for a system that spends no budget."""
+    lines = [line for line in ledger.base_lines(results, system) if line.entry.mechanism != ledger.NO_MECHANISM]
+    if not lines:
+        return []
+    utility, run = results.layout.utility, results.run("train", system.experiment)
+    values = results.values(system, utility.metric, utility.cutoff(k))
+    rows = []
+    for line in lines:
+        entry = line.entry
+        audited = f"≥ {line.audit['audited_epsilon']:.3g}, {line.audit['verdict']}" if line.audit else "not audited"
+        rows.append(
+            Row(
+                line.protects,
+                [
+                    Cell(entry.observer or "anyone who sees the release", kind=""),
+                    Cell(entry.neighbouring, kind="wide"),
+                    Cell(ledger.claimed(entry)),
+                    Cell(ledger.shown(entry.accounted_epsilon, entry.accounted_delta)),
+                    Cell(audited),
+                    Cell("", tuple(entry.gaps), "reasons") if entry.gaps else missing("none known"),
+                ],
+            )
+        )
+    headings = ["Protects", "from", "neighbouring inputs", "claimed ε", "accounted ε", "audited ε", "known gaps"]
+    reached = f"{utility.at(utility.cutoff(k))} {number(float(values.mean()))}" if len(values) else "not measured"
+    seconds = None if run is None else run.training_seconds
+    cost = "" if seconds is None else f"; {seconds:.0f} s of training"
+    return [
+        heading("{}", system.label, anchor=f"card-{system.experiment}"),
+        paragraph("Utility: {}{}.", reached, cost),
+        Table(
+            f"Privacy card of {system.label} ({results.suite}): ε of one run",
+            [Heading(text, "") for text in headings],
+            rows,
+        ),
+    ]
+
+
+def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
+    """Per paper: printed numbers, those measured in any suite, and those within 10 %."""
+    rows, totals = [], [0, 0, 0]
+    for paper, n in printed.group_by("paper", maintain_order=True).len().iter_rows():
+        mine = [entry for entry in suites if entry.report.paper == paper]
+        known, near = sum(entry.known for entry in mine), sum(entry.near for entry in mine)
+        totals = [total + more for total, more in zip(totals, (n, known, near), strict=True)]
+        reference = unique([entry.reference for entry in mine])
+        cells = [Cell(f"{value:,}") for value in (n, known, near)]
+        rows.append(Row(paper, [Cell(joined(reference), kind="reasons"), *cells]))
+    rows.append(Row("all papers", [Cell(""), *(Cell(f"{total:,}") for total in totals)], "foot"))
+    headings = ["Paper", "reference", "printed numbers", "measured here", "within 10 %"]
+    return Table(
+        "Coverage of the papers", [Heading(text, "number" if n > 1 else "") for n, text in enumerate(headings)], rows
+    )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of a document."""
+
+    document: str
+    title: str
+    html: Markup
+    text: str
+
+
+def _parts(name: str, text: str) -> list[Part]:
+    """A document by its headings of the second level; what stands before them is its first part."""
+    first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
+    title, _, body = first.removeprefix("# ").partition("\n")
+    pairs = [(title, body), *((other.partition("\n")[0], other.partition("\n")[2]) for other in others)]
+    return [Part(name, title, _html(body), body) for title, body in pairs]
+
+
+def _html(text: str) -> Markup:
+    """Markdown as HTML; HTML within it stays text, and links to other documents lead to their pages."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    linked = re.sub(r"\]\((?:docs/)?([a-z-]+)\.md(#[^)]*)?\)", r"](\1.html)", text)
+    html = markdown.render(linked).replace("<table>", '<div class="scroll" tabindex="0"><table class="plain">')
+    return Markup(re.sub(r"<img[^>]*>", "", html.replace("</table>", "</table></div>")))
+
+
+def _document(text: str) -> Section:
+    first, *others = _parts("", text)
+    blocks: list[Blocks] = [first.html]
+    for place, part in enumerate(others):
+        blocks += [heading("{}", part.title, anchor=f"section-{place}"), part.html]
+    return Section("document", first.title, blocks)
+
+
+def _search(documents: Mapping[str, str]) -> Table:
+    """Every section with its text: the filter of the table searches them."""
+    rows = []
+    for name, text in documents.items():
+        for place, part in enumerate(_parts(name, text)):
+            at = f"docs/{name}.html" + (f"#section-{place - 1}" if place else "")
+            words = " ".join(re.sub(r"[#*`|]|---", " ", part.text).split())
+            rows.append(Row(name, [Cell(part.title, href=at, kind="wide"), Cell(words, kind="clipped")]))
+    return Table("Sections of the documentation", [Heading(text, "") for text in ("Document", "section", "text")], rows)
+
+
+def _changed(changes: Table | None) -> list[Section]:
+    return [] if changes is None else [Section("changes", "What changed", [changes])]
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of report.json."""
+    return Report.model_json_schema()

@@ -1,0 +1,47 @@
+"""All suites as one site, from data/results/ and the published figures alone: the pages behind `dprec site`."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import polars as pl
+
+from tasks.errors import DataError
+from tasks.reporting import site
+from tasks.stages.common import REFERENCE, RESULTS, atomic_write
+from tasks.stages.report import read
+
+DOCS = Path("docs")
+
+
+def write(out: Path, jobs: int) -> int:
+    """Replace the folder `out` by the site; returns the number of suites in it.
+
+    Raises:
+        DataError: there are no results, or a file is not what was written.
+    """
+    names = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
+    if not names:
+        raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        suites = list(pool.map(_suite, names))
+    printed = pl.read_csv(REFERENCE / "paper_tables.csv", infer_schema=False)
+    documents = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+    pages = site.pages(suites, printed, documents)
+    with atomic_write(out) as place:
+        for entry in suites:
+            folder = f"suites/{entry.report.suite}"
+            pages |= {f"{folder}/index.html": entry.page}
+            pages |= {f"{folder}/report.json": entry.report.model_dump_json(indent=1) + "\n"}
+        pages["report.schema.json"] = json.dumps(site.schema(), indent=1) + "\n"
+        for file, text in pages.items():
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
+            (place / file).write_text(text, encoding="utf-8")
+    return len(suites)
+
+
+def _suite(name: str) -> site.Suite:
+    return site.suite(*read(name))
