@@ -8,7 +8,7 @@ import math
 import re
 import subprocess
 import sys
-from itertools import combinations
+from itertools import combinations, pairwise
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -154,7 +154,7 @@ def test_names_at_points_cover_neither_one_another_nor_a_mark_nor_a_line(
 @given(st.lists(values, min_size=1, max_size=13).map(sorted))
 def test_names_at_ends_of_lines_keep_apart(wanted: list[float]) -> None:
     places = apart(wanted, 0.0, 230.0)
-    assert all(second - first >= ROW - 1e-6 for first, second in zip(places, places[1:], strict=False))
+    assert all(second - first >= ROW - 1e-6 for first, second in pairwise(places))
     assert min(places) >= 0
     assert max(places) <= 230 + 1e-6
     assert apart([50.0], 0.0, 230.0) == [50.0]
@@ -168,7 +168,7 @@ def test_a_legend_names_every_series_once_and_not_what_panels_name() -> None:
 
 def test_a_title_says_what_was_measured() -> None:
     chart = Chart("id", "Ranking", "", [PANELS["curves"]])
-    assert chart.heading == "Ranking: NDCG is highest for b (0.300), lowest for b (0.100)"
+    assert chart.heading == "Ranking: NDCG is highest for b (0.300), lowest for a (0.100)"
     one = Panel("", "ε", "Hit", [curve("a", 0, 0.1, 0.2)])
     assert one.finding == "Hit of a is 0.100 at 1 and 0.200 at 2"
     assert PANELS["forest"].finding == "1 above and 0 below, of 1"
