@@ -74,7 +74,7 @@ def render(
         results: what the suite's runs produced.
         report: what its paper's reports show.
         published_claims: what the suite's paper says, judged; empty where it is set beside none.
-        docs: where the data docs lie, as a relative address seen from the page.
+        docs: where the data docs lie, as a relative address seen from the page; empty where they are not published.
         home: the address of the index over all suites; empty where the page stands alone.
     """
     k = headline_cutoff(results)

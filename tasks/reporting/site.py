@@ -115,7 +115,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
     known = [entry for entry in comparison.entries(results) if entry.printed is not None and len(entry.ours)]
     frontier = figures.frontier(results, k)
     return Suite(
-        render(results, report, claims, docs="../../quality", home="../../index.html"),
+        render(results, report, claims, docs="", home="../../index.html"),
         record(results, claims, k),
         results.layout.reference,
         results.licence or "",
@@ -172,7 +172,7 @@ def pages(
         documents: name without suffix -> Markdown.
         changes: what changed since a revision; None where none was asked for.
     """
-    articles = [part for part in _parts("choices", documents.get("choices", "")) if part.title.startswith(FINDINGS)]
+    articles = [part for part in _parts(documents.get("choices", ""), "docs/") if part.title.startswith(FINDINGS)]
     content: dict[str, list[Section]] = {
         "index.html": [*_changed(changes), Section("suites", "All suites", [_index(suites)])],
         "leaderboards.html": _leaderboards(suites),
@@ -336,30 +336,32 @@ def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
 class Part:
     """A section of a document."""
 
-    document: str
     title: str
     html: Markup
     text: str
 
 
-def _parts(name: str, text: str) -> list[Part]:
-    """A document by its headings of the second level; what stands before them is its first part."""
+def _parts(text: str, folder: str = "") -> list[Part]:
+    """A document by its headings of the second level; what stands before them is its first part.
+
+    folder: where other documents lie, seen from the page that shows it.
+    """
     first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
     title, _, body = first.removeprefix("# ").partition("\n")
     pairs = [(title, body), *((other.partition("\n")[0], other.partition("\n")[2]) for other in others)]
-    return [Part(name, title, _html(body), body) for title, body in pairs]
+    return [Part(title, _html(body, folder), body) for title, body in pairs]
 
 
-def _html(text: str) -> Markup:
-    """Markdown as HTML; HTML within it stays text, and links to other documents lead to their pages."""
+def _html(text: str, folder: str) -> Markup:
+    """Markdown as HTML; HTML within it stays text, and links to other documents lead to their pages in a folder."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    linked = re.sub(r"\]\((?:docs/)?([a-z-]+)\.md(#[^)]*)?\)", r"](\1.html)", text)
+    linked = re.sub(r"\]\((?:docs/)?([a-z-]+)\.md(#[^)]*)?\)", rf"]({folder}\1.html)", text)
     html = markdown.render(linked).replace("<table>", '<div class="scroll" tabindex="0"><table class="plain">')
     return Markup(re.sub(r"<img[^>]*>", "", html.replace("</table>", "</table></div>")))
 
 
 def _document(text: str) -> Section:
-    first, *others = _parts("", text)
+    first, *others = _parts(text)
     blocks: list[Blocks] = [first.html]
     for place, part in enumerate(others):
         blocks += [heading("{}", part.title, anchor=f"section-{place}"), part.html]
@@ -370,7 +372,7 @@ def _search(documents: Mapping[str, str]) -> Table:
     """Every section with its text: the filter of the table searches them."""
     rows = []
     for name, text in documents.items():
-        for place, part in enumerate(_parts(name, text)):
+        for place, part in enumerate(_parts(text)):
             at = f"docs/{name}.html" + (f"#section-{place - 1}" if place else "")
             words = " ".join(re.sub(r"[#*`|]|---", " ", part.text).split())
             rows.append(Row(name, [Cell(part.title, href=at, kind="wide"), Cell(words, kind="clipped")]))

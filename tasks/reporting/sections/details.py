@@ -184,7 +184,7 @@ def audit_table(results: Results) -> Table | None:
 def quality_table(results: Results, docs: str) -> Table | None:
     """Every check that the runs of this suite passed; None where it was not recorded.
 
-    docs: where the data docs lie, seen from the page.
+    docs: where the data docs lie, seen from the page; empty where they are not published with it.
     """
     if results.checks is None:
         return None
@@ -200,7 +200,7 @@ def quality_table(results: Results, docs: str) -> Table | None:
                     Cell("passed" if check["success"] else "failed", kind="" if check["success"] else "bad"),
                     Cell(str(check["evaluated"])),
                     Cell(str(check["failed"])),
-                    Cell("data docs", kind="", href=link),
+                    Cell("data docs", kind="", href=link if docs else ""),
                 ],
             )
         )

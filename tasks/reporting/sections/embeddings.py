@@ -15,6 +15,9 @@ CALLED = {
     "hashed": "hashed: random numbers fixed by the word",
 }
 
+LEAST = 10
+"""Groups of fewer users are no aggregate: pages do not show how many they are."""
+
 
 def sentences(results: Results) -> list[str]:
     """One sentence per set of embeddings."""
@@ -33,7 +36,7 @@ def table(results: Results) -> Table | None:
                     f"{vectors['name']}: {CALLED.get(how, how)}",
                     [
                         Cell(str(counted["words"])),
-                        Cell(f"{counted['users']:,} of {vectors['n_users']:,}"),
+                        Cell(f"{_aggregate(counted['users'])} of {vectors['n_users']:,}"),
                         Cell("", lines, ""),
                     ],
                 )
@@ -42,6 +45,11 @@ def table(results: Results) -> Table | None:
         return None
     headings = [("Vectors", ""), ("words", "number"), ("users with such a word", "number"), ("which", "")]
     return Table("Words of users' metadata", [Heading(*heading) for heading in headings], rows)
+
+
+def _aggregate(users: int) -> str:
+    """A number of users; of few, only that they are few."""
+    return f"fewer than {LEAST}" if 0 < users < LEAST else f"{users:,}"
 
 
 def _sentence(vectors: dict[str, Any]) -> str:
