@@ -93,6 +93,10 @@ architecture: env  ## imports point one way
 bench: env  ## measure speed; nothing passes or fails by it
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; python -m tests.benchmarks.$$(basename $$file .py) || exit 1; done
 
+.PHONY: site
+site: env  ## the pages of all suites and those over them, in site/, from the committed results
+	@dprec site --out site
+
 .PHONY: planted
 planted: env  ## put mistakes into copies of the private code: tests and audits must notice each; writes docs/planted.md
 	@python -m tests.privacy.planted
@@ -128,7 +132,7 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 
 # Cheap: what `dprec report` and DVC's cache give back at once, and what tools keep for themselves. Dear: hours of training,
 # downloads, and what cannot be made again, such as the record of runs. Nothing ever removes data/placed or data/results.
-CHEAP := data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+CHEAP := site data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	build dist dprec.egg-info $(VENV)-lock requirements.lock.partial
 DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/embedded data/embeddings \
 	data/aligned data/targets data/runs data/checkpoints data/provenance

@@ -208,9 +208,9 @@ def test_tables_rows_and_claims_have_links_that_open_what_is_folded(page: Any) -
 
 
 def test_pointing_at_a_mark_shows_its_value(page: Any) -> None:
-    mark = page.locator("#frontier svg path[aria-label]").first
+    mark = page.locator("#frontier svg path[data-text]").first
     mark.hover(force=True)
-    assert page.locator(".tip").inner_text() == mark.get_attribute("aria-label")
+    assert page.locator(".tip").inner_text() == mark.get_attribute("data-text")
 
 
 def test_without_script_all_content_is_there(browser: Any, address: str) -> None:
@@ -251,7 +251,7 @@ def test_nothing_that_data_are_named_gets_through(browser: Any, every: Results, 
     address = written(tmp_path, shown.page(hostile, []))
     for tab in opened(browser, address):
         assert tab.title() == " ".join(CORPUS)
-        tab.locator("#frontier svg path[aria-label]").first.hover(force=True)
+        tab.locator("#frontier svg path[data-text]").first.hover(force=True)
         assert "broken" not in tab.evaluate("Object.keys(window).join()").split(",")
         assert tab.locator("script").count() == 1
         assert tab.locator("img, iframe, base, link, animate, meta[http-equiv=refresh]").count() == 0

@@ -93,9 +93,9 @@ def test_larger_values_stand_further_up_and_right() -> None:
     drawn = svg(Panel("", "x", "y", [Series("a", 0, [Point(1.0, 1.0, "first"), Point(2.0, 3.0, "last")], line=False)]))
     places = {}
     for element in ElementTree.fromstring(drawn).iter():
-        if element.get("aria-label") in {"first", "last"}:
+        if element.get("data-text") in {"first", "last"}:
             x, y = re.findall(r"[-\d.]+", str(element.get("transform")))
-            places[element.get("aria-label")] = (float(x), float(y))
+            places[element.get("data-text")] = (float(x), float(y))
     assert places["last"][0] > places["first"][0]
     assert places["last"][1] < places["first"][1]  # SVG counts downwards
 

@@ -125,8 +125,7 @@ reveal();
 const tip = made("div", "", {className: "tip", hidden: true});
 document.body.append(tip);
 document.addEventListener("pointerover", event => {
-  const mark = event.target.closest?.("svg [aria-label]");
-  const text = mark?.tagName === "path" || mark?.tagName === "line" ? mark.getAttribute("aria-label") : "";
+  const text = event.target.closest?.("svg [data-text]")?.dataset.text ?? "";
   tip.hidden = !text;
   tip.textContent = text;
   tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)}px`;
