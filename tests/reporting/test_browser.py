@@ -131,10 +131,10 @@ def test_the_body_never_scrolls_sideways_and_labels_do_not_cover_one_another(
         assert len(pictures) > 20
         for texts in pictures:
             straight = [text for text in texts if not text[5]]  # the box of turned text is larger than its letters
-            for one, other in combinations(straight, 2):
-                across = min(one[3], other[3]) - max(one[1], other[1])
-                down = min(one[4], other[4]) - max(one[2], other[2])
-                assert across <= 1.5 or down <= 3.5, (one, other)  # letters are lower than their line
+            for first, other in combinations(straight, 2):
+                across = min(first[3], other[3]) - max(first[1], other[1])
+                down = min(first[4], other[4]) - max(first[2], other[2])
+                assert across <= 1.5 or down <= 3.5, (first, other)  # letters are lower than their line
 
 
 def test_tables_sort_by_number_and_keep_their_references(page: Any) -> None:
@@ -145,8 +145,8 @@ def test_tables_sort_by_number_and_keep_their_references(page: Any) -> None:
     for order, turned in (("ascending", False), ("descending", True)):
         heading.get_by_role("button").click()
         assert heading.get_attribute("aria-sort") == order
-        found = [float(text.split()[0]) for text in table.locator(column).all_inner_texts()]
-        assert found == sorted(found, reverse=turned)
+        numbers = [float(text.split()[0]) for text in table.locator(column).all_inner_texts()]
+        assert numbers == sorted(numbers, reverse=turned)
     assert names(table)[:2] == before[:2]
     assert sorted(names(table)) == sorted(before)
     table.locator("thead tr:last-child th").first.get_by_role("button").press("Enter")
@@ -235,7 +235,7 @@ def test_dark_paper_changes_the_colours_of_pictures_and_print_hides_tools(page: 
 
 
 def test_nothing_that_data_are_named_gets_through(browser: Any, every: Results, tmp_path: Path) -> None:
-    systems = [replace(one, label=text) for one, text in zip(every.systems, CORPUS, strict=False)]
+    systems = [replace(system, label=text) for system, text in zip(every.systems, CORPUS, strict=False)]
     rest = iter(CORPUS[len(systems) :])
     hostile = replace(
         every,

@@ -142,12 +142,12 @@ def test_names_at_points_cover_neither_one_another_nor_a_mark_nor_a_line(
     ]
     marks = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
     marks += [(-1e9, y, 1e9, y) for y in lines[:2]]
-    for one, other in [*combinations(boxes, 2), *((box, mark) for box in boxes for mark in marks)]:
+    for box, other in [*combinations(boxes, 2), *((label, mark) for label in boxes for mark in marks)]:
         assert (
-            one[2] <= other[0] + 0.01
-            or other[2] <= one[0] + 0.01
-            or one[3] <= other[1] + 0.01
-            or other[3] <= one[1] + 0.01
+            box[2] <= other[0] + 0.01
+            or other[2] <= box[0] + 0.01
+            or box[3] <= other[1] + 0.01
+            or other[3] <= box[1] + 0.01
         )
 
 
@@ -169,8 +169,8 @@ def test_a_legend_names_every_series_once_and_not_what_panels_name() -> None:
 def test_a_title_says_what_was_measured() -> None:
     chart = Chart("id", "Ranking", "", [PANELS["curves"]])
     assert chart.heading == "Ranking: NDCG is highest for b (0.300), lowest for a (0.100)"
-    one = Panel("", "ε", "Hit", [curve("a", 0, 0.1, 0.2)])
-    assert one.finding == "Hit of a is 0.100 at 1 and 0.200 at 2"
+    single = Panel("", "ε", "Hit", [curve("a", 0, 0.1, 0.2)])
+    assert single.finding == "Hit of a is 0.100 at 1 and 0.200 at 2"
     assert PANELS["forest"].finding == "1 above and 0 below, of 1"
     assert PANELS["heat"].finding.startswith("1 of 2 gain, most a, ")
     assert Chart("id", "Ranking", "", [], finding="said").heading == "Ranking: said"

@@ -47,7 +47,7 @@ def printed() -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def pages(suites: list[site.Suite], printed: pl.DataFrame) -> dict[str, str]:
     made = site.pages(suites, printed, DOCUMENTS)
-    return made | {f"suites/{one.report.suite}/index.html": one.page for one in suites}
+    return made | {f"suites/{suite.report.suite}/index.html": suite.page for suite in suites}
 
 
 def test_every_link_leads_to_a_page_or_a_place_of_the_site(pages: Mapping[str, str]) -> None:
@@ -75,8 +75,8 @@ def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[
     assert [row.cells[0].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]
     assert [row.cells[1].text for row in table.rows] == ["real", "synthetic"]
     assert table.rows[1].cells[3].kind == "missing number", "synthetic data are set beside no paper"
-    for row, one in zip(table.rows, suites, strict=True):
-        assert row.cells[5].text.partition(": ")[2] in {line.text for line in one.report.verdicts}
+    for row, suite in zip(table.rows, suites, strict=True):
+        assert row.cells[5].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
 
 
 def test_coverage_counts_every_printed_number_once(suites: list[site.Suite], printed: pl.DataFrame) -> None:
@@ -108,8 +108,8 @@ def test_private_systems_have_cards_and_others_none(suites: list[site.Suite]) ->
 
 def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
     schema = site.schema()
-    for one in suites:
-        record = json.loads(one.report.model_dump_json())
+    for suite in suites:
+        record = json.loads(suite.report.model_dump_json())
         jsonschema.validate(record, schema)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(record | {"systems": "none"}, schema)
@@ -136,8 +136,8 @@ def test_the_command_writes_the_site_from_committed_results_alone(
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "site"
     assert stage.write(out, 1) == 1
-    found = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
-    assert {*site.PAGES, "report.schema.json", "suites/dpcrosue-ione/report.json"} <= found
+    files = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
+    assert {*site.PAGES, "report.schema.json", "suites/dpcrosue-ione/report.json"} <= files
 
 
 def _lists(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -29,8 +29,7 @@ CONFIG = {
     "title": {"anchor": "start", "fontSize": 13, "color": INK, "offset": 8},
     "axis": {"gridColor": LINE, "gridOpacity": 0.6, "domainColor": LINE, "tickColor": LINE, "labelColor": INK,
              "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
-             "titlePadding": 9,
-             "labelOverlap": "greedy", "labelLimit": 220},
+             "titlePadding": 9, "labelOverlap": "greedy", "labelLimit": 220},
 }  # fmt: skip
 LETTER, ROW = 5.9, 14.0
 """About how wide a letter of a label is, and how high, in pixels."""
@@ -39,7 +38,8 @@ LABEL = 11
 
 HIDDEN = re.compile(
     r'<path class="(?:background|foreground)"[^>]*(?:d="M0,0h0v0h0Z"|display="none")[^>]*/>'
-    r'|(?<=role-axis") data-text="[^"]*"|(?<=-text") data-text="[^"]*"| pointer-events="none"| aria-hidden="true"| aria-roledescription="[^"]*"| role="graphics-[a-z]*"| fill-opacity="1"| opacity="1"'
+    r'|(?<=role-axis") data-text="[^"]*"|(?<=-text") data-text="[^"]*"| pointer-events="none"| aria-hidden="true"'
+    r'| aria-roledescription="[^"]*"| role="graphics-[a-z]*"| fill-opacity="1"| opacity="1"'
 )
 """Of SVG as it is made: paths of no extent, and attributes that say nothing in a page."""
 PLACES, DECIMALS = re.compile(r' (?:transform|d|[xy]2?)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
@@ -91,7 +91,7 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     scale = alt.Scale(type="log" if panel.log else "linear", domain=[x_low, x_high], nice=False, zero=False)
     ticks = [_place(tick, far) for tick in panel.x_ticks or () if not isinstance(tick, str)]
     ticks = ticks or (_decades(x_low, x_high, far) if panel.log else [])
-    axis = _axis(ticks or None, whole=all(float(x).is_integer() for x in xs), far=far)
+    axis = _axis(ticks or None, integers=all(float(x).is_integer() for x in xs), far=far)
     x = alt.X("x:Q", title=panel.x_label, scale=scale, axis=axis)
     y = alt.Y("y:Q", title=panel.y_label, scale=alt.Scale(domain=[y_low, y_high], nice=False, zero=False))
     rows = _rows(panel, far)
@@ -322,10 +322,10 @@ def _readable() -> alt.Color:
     return alt.condition(alt.datum.colour == MUTED, alt.value(SOFT), alt.Color("colour:N", scale=None))
 
 
-def _axis(ticks: list[float] | None, *, whole: bool, far: float) -> alt.Axis:
+def _axis(ticks: list[float] | None, *, integers: bool, far: float) -> alt.Axis:
     """Ticks at given places; none between whole numbers; ∞ at the place of what has no bound."""
     number = "format(datum.value, '~g')" if ticks else "datum.label"
-    options: dict[str, Any] = {"values": ticks} if ticks else {"tickMinStep": 1} if whole else {}
+    options: dict[str, Any] = {"values": ticks} if ticks else {"tickMinStep": 1} if integers else {}
     if far:
         return alt.Axis(labelExpr=f"datum.value >= {far!r} * 0.999 ? '∞' : {number}", **options)
     return alt.Axis(labelExpr=number, **options) if ticks else alt.Axis(**options)

@@ -65,15 +65,15 @@ def sentences(results: Results) -> list[str]:
 
 def strongest(results: Results) -> str:
     """The best attack on friendships over all networks, as a sentence; empty where none was made."""
-    found = [
+    best = [
         (*top, system.label, network.title)
         for network in attacked(results)
         for system in results.compared
         if system.label not in CONTROLS and (top := _best(results, system, network))
     ]
-    if not found:
+    if not best:
         return ""
-    auc, scorer, label, network = max(found)
+    auc, scorer, label, network = max(best)
     return f"Friendships on {network} are inferred with AUC up to {number(auc, 2)} ({label}, {scorer}; chance: 0.5)."
 
 
