@@ -133,7 +133,7 @@ def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
     broken = {name for claim in refutations(results) for name in claim.experiments}
     systems = []
     for system in results.compared:
-        values, lines = results.values(system, utility.metric, utility.cutoff(k)), ledger.base_lines(results, system)
+        values, lines = results.values(system, utility.metric, utility.cutoff(k)), ledger.lines_at(results, system)
         systems.append(
             SystemRecord(
                 name=system.label,
@@ -278,7 +278,7 @@ def _band(epsilon: float | None) -> tuple[int, str]:
 
 def _card(results: Results, system: System, k: int) -> list[Blocks]:
     """A privacy card; nothing for a system that spends no budget."""
-    lines = [line for line in ledger.base_lines(results, system) if line.entry.mechanism != ledger.NO_MECHANISM]
+    lines = [line for line in ledger.lines_at(results, system) if line.entry.mechanism != ledger.NO_MECHANISM]
     if not lines:
         return []
     utility, run = results.layout.utility, results.run("train", system.experiment)
