@@ -12,12 +12,11 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from pydantic import BaseModel
 
-from tasks.reporting.core import comparison, figures, ledger
+from tasks.reporting.core import comparison, figures, headline, ledger
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.refutations import refutations
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Section, heading, paragraph
 from tasks.reporting.page import environment, headline_cutoff, render, script
@@ -88,6 +87,7 @@ class Report(BaseModel):
     synthetic: bool
     utility: str
     systems: list[SystemRecord]
+    """Best utility first."""
     verdicts: list[Verdict]
     claims: list[ClaimRecord]
 
@@ -112,7 +112,7 @@ class Suite:
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
     """Everything that is shown of one suite."""
     k = headline_cutoff(results)
-    known = [entry for entry in comparison.entries(results) if entry.printed is not None and len(entry.ours)]
+    numbers = headline.reproduced(comparison.frame(results))
     frontier = figures.frontier(results, k)
     return Suite(
         render(results, report, claims, docs="", home="../../index.html"),
@@ -122,28 +122,27 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         results.origin,
         replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.title}: {frontier.title}"),
         [block for system in results.compared for block in _card(results, system, k)],
-        sum(map(comparison.near, known)),
-        len(known),
+        numbers["within_10_percent"],
+        numbers["run"],
     )
 
 
 def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
     """What report.json of a suite holds."""
     utility = results.layout.utility
-    broken = {name for claim in refutations(results) for name in claim.experiments}
     systems = []
-    for system in results.compared:
-        values, lines = results.values(system, utility.metric, utility.cutoff(k)), ledger.lines_at(results, system)
+    for standing in headline.standings(results, k):
+        lines = ledger.lines_at(results, standing.system)
         systems.append(
             SystemRecord(
-                name=system.label,
-                utility=float(values.mean()) if len(values) else None,
+                name=standing.system.label,
+                utility=standing.utility,
                 protects=unique([f"{line.protects} ({line.entry.neighbouring})" for line in lines]),
                 claimed=unique(
                     [ledger.claimed(line.entry) for line in lines if line.entry.claimed_epsilon is not None]
                 ),
-                accounted_epsilon=ledger.total_epsilon(results, system),
-                refuted=system.experiment in broken,
+                accounted_epsilon=standing.accounted,
+                refuted=standing.refuted,
             )
         )
     return Report(
@@ -245,9 +244,8 @@ def _leaderboards(suites: Sequence[Suite]) -> list[Section]:
 
 
 def _board(entry: Suite) -> Table:
-    sign = -1.0 if "MAE" in entry.report.utility else 1.0
     rows = []
-    for system in sorted(entry.report.systems, key=lambda s: (_band(s.accounted_epsilon), -sign * (s.utility or 0.0))):
+    for system in sorted(entry.report.systems, key=lambda system: _band(system.accounted_epsilon)[0]):
         epsilon = system.accounted_epsilon
         rows.append(
             Row(

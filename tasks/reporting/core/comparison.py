@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.evaluation.statistics import ordering_agreement
 from tasks.reporting.core import published
 from tasks.reporting.core.results import BASE, Results, System, unique
 
@@ -125,20 +123,6 @@ def near(entry: Entry) -> bool:
     if entry.printed is None or not len(entry.ours):
         return False
     return abs(float(entry.ours.mean()) - entry.printed) <= NEAR * abs(entry.printed)
-
-
-def agreeing(entries: Sequence[Entry]) -> tuple[float, int]:
-    """Share of pairs of methods that our means order as the paper does, and how many pairs that is of."""
-    shares, pairs = [], 0
-    known = [entry for entry in entries if entry.printed is not None and len(entry.ours)]
-    for column in unique([(entry.table, entry.column) for entry in known]):
-        mine = [entry for entry in known if (entry.table, entry.column) == column]
-        share = ordering_agreement([entry.printed or 0.0 for entry in mine], [float(e.ours.mean()) for e in mine])
-        n = len(mine) * (len(mine) - 1) // 2
-        if share is not None:
-            shares.append(share * n)
-            pairs += n
-    return (sum(shares) / pairs if pairs else 0.0), pairs
 
 
 def measured(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:

@@ -15,8 +15,6 @@ from tasks.reporting.core.results import Results, System
 
 LINES = 10
 """Systems that a terminal shows."""
-NEAR = 0.1
-"""Relative distance up to which a number counts as reproduced."""
 REFUTED = "refuted"
 
 
@@ -134,7 +132,7 @@ def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]
             "refuted": sum(line.audit is not None and line.audit["verdict"] == REFUTED for line in lines),
         },
         "claims": {verdict.replace(" ", "_"): verdicts.count(verdict) for verdict in get_args(Verdict)},
-        "published": _reproduced(comparison.frame(results)),
+        "published": reproduced(comparison.frame(results)),
     }
 
 
@@ -148,13 +146,16 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def _reproduced(table: pl.DataFrame) -> dict[str, Any]:
-    """How many printed numbers were run, how many of these are near, and the share of pairs in the same order."""
+def reproduced(table: pl.DataFrame) -> dict[str, Any]:
+    """How many printed numbers were run, how many of these are near, and the share of pairs in the same order.
+
+    table: `comparison.csv`.
+    """
     printed = table.with_columns(pl.col("published", "ours_mean").replace("", None).cast(pl.Float64)).drop_nulls(
         "published"
     )
     run = printed.drop_nulls("ours_mean")
-    near = (run["ours_mean"] - run["published"]).abs() <= NEAR * run["published"].abs()
+    near = (run["ours_mean"] - run["published"]).abs() <= comparison.NEAR * run["published"].abs()
     shares = [
         share
         for _, column in run.group_by("artefact", "dataset", "setting", "metric", maintain_order=True)

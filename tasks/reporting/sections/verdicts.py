@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.reporting.core import comparison, findings, ledger
+from tasks.reporting.core import comparison, findings, headline, ledger
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import counted
 from tasks.reporting.core.layout import count, joined, number
@@ -68,6 +68,9 @@ def _utility(results: Results, k: int) -> Line | None:
         if difference.other == yardstick.label and difference.better and difference.system in private
     ]
     both = [system for system in better if system in finite]
+    if not better:
+        text = f"None of {count(len(private), 'private system')} does better than {yardstick.label}"
+        return Line("Utility", f"{text}, {layout.words.yardstick}.", "#comparisons", alarm=True)
     first = f"{len(better)} of {count(len(private), 'private system')} do better than {yardstick.label}"
     return Line("Utility", f"{first}; {len(both)} of them with a finite accounted ε{_named(both)}.", "#comparisons")
 
@@ -119,12 +122,11 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
     """How many published numbers and claims hold here."""
     if results.reproduced is None:
         return None
-    known = [entry for entry in comparison.entries(results) if entry.printed is not None and len(entry.ours)]
-    parts = []
-    if known:
-        share, pairs = comparison.agreeing(known)
-        order = f"; methods are ordered alike in {100 * share:.0f} % of {count(pairs, 'pair')}" if pairs else ""
-        parts.append(f"{sum(map(comparison.near, known))} of {len(known)} published numbers within 10 %{order}.")
+    numbers, parts = headline.reproduced(comparison.frame(results)), []
+    if numbers["run"]:
+        share = numbers["ordering_agreement"]
+        order = "" if share is None else f"; {100 * share:.0f} % of pairs of methods are ordered alike"
+        parts.append(f"{numbers['within_10_percent']} of {numbers['run']} published numbers within 10 %{order}.")
     if claims:
         parts.append(f"{count(len(claims), 'claim')}: {counted(claims)}.")
     return Line("Reproduction", " ".join(parts), "#published") if parts else None
