@@ -58,7 +58,7 @@ def frontier(results: Results, k: int) -> Chart:
     utility = results.layout.utility
     k = utility.cutoff(k)
     refuted = {name: claim for claim in reversed(refutations(results)) for name in claim.experiments}
-    series, reached = [], []
+    series, reached, clamped = [], [], False
     for system in results.compared:
         values, epsilon = results.values(system, utility.metric, k), ledger.total_epsilon(results, system)
         if not len(values):
@@ -66,18 +66,19 @@ def frontier(results: Results, k: int) -> Chart:
         y, claim = findings.interval(results, values), refuted.get(system.experiment)
         said = f"; {claim.text}" if claim else ""
         text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {number(y.mean, utility.digits)}{said}"
+        clamped |= epsilon is not None and epsilon < LEAST
         point = Point(math.inf if epsilon is None else max(epsilon, LEAST), y.mean, text, y_interval=(y.low, y.high))
         line = series_of(results, system, [point], line=False)
         series.append(replace(line, alarm=claim is not None, name=f"{line.name} ✗" if claim else line.name))
-        if epsilon is not None:
+        if epsilon and not system.is_yardstick:
             reached.append((utility.sign * y.mean, system.label, epsilon))
-    finding = f"no system has a finite ε of the {len(series)} that were run"
+    finding = f"none of {len(series)} systems has a finite ε above 0, but for yardsticks"
     if reached:
         level, label, epsilon = max(reached)
         best = f"{label} at ε = {ledger.shown(epsilon)} ({number(abs(level), utility.digits)})"
         finding = f"best with a finite ε is {best}"
     title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken}"
-    least = f"; below {LEAST:g} at {LEAST:g}" if any(e < LEAST for _, _, e in reached) else ""
+    least = f"; below {LEAST:g} at {LEAST:g}" if clamped else ""
     label = f"largest accounted ε of one run (∞: none{least})"
     panel = Panel(title, label, utility.at(k), series, yardstick_levels(results, k), named=True, size=WIDE, log=True)
     return Chart(

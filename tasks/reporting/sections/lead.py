@@ -69,7 +69,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
             texts.append(f"on {attribute} against {models} of {len(results.compared)} ({_gained(most)} the most)")
     by_chance = round(ONE_SIDED * len(tried))
     sentences = [
-        f"The top {k} recommendations tell an attacker more than the ratings alone {joined(texts)}: {len(gaining)} of "
+        f"The top {k} recommendations leak beyond the ratings alone {joined(texts)}: {len(gaining)} of "
         f"{count(len(tried), 'attack')}, where chance would give about {by_chance}."
     ]
     resisting = [

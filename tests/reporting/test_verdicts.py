@@ -1,0 +1,77 @@
+"""The first screen: what is refuted, which systems have a guarantee, and how much was reproduced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tasks.reporting.core import comparison, figures, headline
+from tasks.reporting.core.chart import ALARM
+from tasks.reporting.core.refutations import refutations
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections.verdicts import verdicts
+from tests.reporting import shown
+
+K = 10
+
+
+def refuted(results: Results, proved: float, **changes: Any) -> Results:
+    """Results in which an audit proves more of noisy popularity than it claims."""
+    (record,) = [audit for audit in results.audit or () if "counts" in audit["mechanism"]]
+    more = record | {"audited_epsilon": proved, "verdict": "refuted"} | changes
+    return replace(results, audit=(*(audit for audit in results.audit or () if audit is not record), more))
+
+
+def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:
+    assert refutations(real) == []
+    assert verdicts(real, [], K)[0].text.startswith("No audit refutes a claim")
+    broken = refuted(real, 3.0)
+    unnamed = broken.audit[0] | {"mechanism": "a mechanism of nobody", "epsilon_claimed": 2.0, "audited_epsilon": 9.0,
+                                 "verdict": "refuted"}  # fmt: skip
+    first, second = refutations(replace(broken, audit=(*broken.audit, unnamed)))
+    assert (first.label, first.experiments, first.proved) == ("“a mechanism of nobody”", (), 9.0)
+    assert (second.label, second.experiments, second.claimed) == ("dp-popularity", ("gerai-dp-popularity",), 1.0)
+    line = verdicts(broken, [], K)[0]
+    assert line.alarm
+    assert line.text.startswith("dp-popularity claims ε = 1, but ε ≥ 3 is proved. Refuted: 1 of ")
+
+
+def test_refuted_systems_are_red_and_those_without_a_finite_guarantee_stand_at_infinity(real: Results) -> None:
+    (panel,) = figures.frontier(refuted(real, 3.0), K).panels
+    by_name = {series.name: series for series in panel.series}
+    assert by_name["dp-popularity ✗"].colour == ALARM
+    assert by_name["dp-popularity ✗"].points[0].x == 1.0
+    assert "3 is proved" in by_name["dp-popularity ✗"].points[0].text
+    assert by_name["bpr"].points[0].x == math.inf
+    assert not any(series.alarm for series in figures.frontier(real, K).panels[0].series)
+
+
+def test_every_comparison_has_its_row_and_every_printed_number_its_mark(real: Results, demo: Results) -> None:
+    forest = figures.comparisons(real, K)
+    assert [panel.title for panel in forest.panels] == ["minus popularity", "minus dp-popularity"]
+    for panel in forest.panels:
+        assert {row.name for row in panel.rows} == {one.label for one in real.compared if not one.is_yardstick}
+        means = [row.mean for row in panel.rows]
+        assert means == sorted(means, reverse=True)
+    numbers = headline.reproduced(comparison.frame(real))
+    drawn = figures.agreement(real)
+    assert sum(len(series.points) for panel in drawn.panels for series in panel.series) == numbers["run"] > 100
+    assert drawn.finding == f"{numbers['within_10_percent']} of {numbers['run']} numbers within 10 %"
+    assert figures.agreement(demo).panels == []
+
+
+def test_synthetic_data_reproduce_nothing(real: Results, demo: Results) -> None:
+    topics = [line.topic for line in verdicts(real, shown.claims(real, K), K)]
+    assert topics == ["Privacy", "Utility", "Attacks", "Reproduction"]
+    assert "Reproduction" not in [line.topic for line in verdicts(demo, [], K)]
+
+
+@pytest.mark.parametrize("name", ["real", "demo", "every"])
+def test_verdicts_are_few_short_and_lead_to_their_evidence(name: str, request: pytest.FixtureRequest) -> None:
+    results: Results = request.getfixturevalue(name)
+    lines = verdicts(results, shown.claims(results, K), K)
+    assert 3 <= len(lines) <= 5
+    assert all(len(sentence.split()) <= 30 for line in lines for sentence in line.text.split(". "))
