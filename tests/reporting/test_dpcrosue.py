@@ -279,7 +279,7 @@ def test_attacks_are_listed_whole_with_their_controls(replica: Results) -> None:
 
 def test_networks_have_budgets_of_their_own(replica: Results) -> None:
     rigorous = system(replica, "dp-rgcn-rigorous")
-    lines = [line for line in ledger.base_lines(replica, rigorous) if line.entry.protects != "text"]
+    lines = [line for line in ledger.lines_at(replica, rigorous) if line.entry.protects != "text"]
     assert [line.protects for line in lines] == [
         "foursquare: edge", "foursquare: feature", "twitter: edge", "twitter: feature"
     ]  # fmt: skip
@@ -297,7 +297,7 @@ def test_networks_have_budgets_of_their_own(replica: Results) -> None:
 
 def test_the_claimed_relation_is_told_and_the_ledger_has_all(replica: Results) -> None:
     private = system(replica, "dp-rgcn")
-    budgets = [budget for budget in ledger.budgets(ledger.base_lines(replica, private)) if budget.what.endswith("text")]
+    budgets = [budget for budget in ledger.budgets(ledger.lines_at(replica, private)) if budget.what.endswith("text")]
     assert [(budget.what, budget.claimed, budget.accounted) for budget in budgets] == [
         ("foursquare: text", "7.5", "∞"), ("twitter: text", "7.5", "∞")
     ]  # fmt: skip
