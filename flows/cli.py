@@ -12,6 +12,7 @@ import typer
 
 from flows import settings
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
+from tasks.stages.common import private
 
 if TYPE_CHECKING:
     from flows.plan import Plan
@@ -42,8 +43,6 @@ def common(
     if debug:
         os.environ["DPREC_DEBUG"] = "1"
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
-    from tasks.stages.common import private
-
     root = settings.project(Path.cwd())
     os.chdir(root)
     settings.apply(root)
@@ -114,10 +113,8 @@ def run(
     from tasks.config import params
 
     _known(suite, params.load())
-    with (
-        interruptible(f"interrupted; `dprec run {suite}` goes on where this run stopped"),
-        exclusive(f"suite {suite}", wait=wait),
-    ):
+    interrupted = f"interrupted; `dprec run {suite}` goes on where this run stopped"
+    with interruptible(interrupted), exclusive(f"suite {suite}", wait=wait):
         with current(suite) as project:
             todo = plan.read(f"report@{suite}", project)
         if todo.pending or force:

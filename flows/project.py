@@ -24,6 +24,7 @@ from typing import Any
 from flows import locks, storage
 from flows.execution import say
 from flows.locks import Busy
+from tasks.disk import rename
 from tasks.errors import ConfigurationError
 from tasks.stages.common import atomic_write, remove
 
@@ -268,7 +269,7 @@ def _read(repo: Any, files: list[Path], *, patient: bool) -> Project:
 def _recover(lock: Path) -> None:
     """Set a damaged dvc.lock aside and take the committed one; what it does not know comes from DVC's cache."""
     aside = lock.with_name(f"{lock.name}.damaged")
-    lock.replace(aside)
+    rename(lock, aside)
     committed = subprocess.run(["git", "show", f"HEAD:./{lock.as_posix()}"], capture_output=True, check=False)
     if known := committed.returncode == 0:
         with atomic_write(lock) as place:
