@@ -1,172 +1,204 @@
 """Audits of the models that private SGD trains: `dpae`, `dpvae-rigorous`, `dpvae-compact` and `dpsgd`.
 
-One user has a row, or nobody has: then the user's clipped gradient g is all that a step may add to its noise, and it is
-as long as the clipping bound. The auditor sees what every step of a real `fit` releases, knows the weights before it,
-and so g, and adds up log(1 - q + q exp((⟨x, g⟩ - ‖g‖²/2)/σ²)), the log-likelihood ratio of a step that the user is in
-with probability q.
+Every user has items of their own, so that the users' gradients hardly meet, and one fit has a sample for every user: a
+random half of the users have their rows, the others have none. The auditor sees what every step of a real `fit`
+releases and knows the weights before it, and so all gradients g, which are as long as the clipping bound C. With G the
+gradients of all users and K = G Gᵀ, the released x becomes z = K^(-1/2) G x: a number for each user, whose noise is
+independent of all others', and in which a user who is there moves the own number by the diagonal of K^(1/2), nearly C.
+What the others move it by is known and taken off (Nasr et al., "Tight auditing of differentially private machine
+learning", USENIX Security 2023, for one user by ⟨x, g⟩). The statistic adds up over the steps
+log(1 - q + q exp((z m - m²/2)/(σC)²)), the log-likelihood ratio of a step that the user is in with probability q.
+
+Samples are independent as far as the noise on different coordinates is, which is what the mechanism says of it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.audits import Samples
+from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
-from tasks.models.vae.userwise import UserModel
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.mechanisms.user_sgd import QUANTILE_RATE, Rigorous
+from tasks.privacy.mechanisms import ghost
+from tasks.privacy.mechanisms.user_sgd import Rigorous
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
 DELTA = 0.1
 """So large that events of probabilities which few runs can estimate decide."""
-USERS, ITEMS = 2, 6
+USERS, OWN = 128, 3
+"""In one fit, and items of each."""
 STEPS = {"epochs": 2, "batch_size": USERS, "delta": DELTA, "learning_rate": 0.01}
 """Two steps, each with all users."""
-ROWS = {"optimiser": "sgd", "values": "binary", "dimension": 1, "hidden": 1, "beta": 0.01, "prior": "standard"}
+ROWS = {"optimiser": "sgd", "values": "binary", "dimension": 4, "hidden": 16, "beta": 0.01, "prior": "standard"}
 PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
+TINY = 1e-12
+Present = NDArray[np.bool_]
 
 
-def autoencoder(seed: int, n_samples: int = 1_500, epsilon: float = 2.0) -> Samples:
+def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpae`, every user in every step."""
     return _autoencoder(STEPS, seed, n_samples, epsilon)
 
 
-def autoencoder_sampled(seed: int, n_samples: int = 3_000, epsilon: float = 2.0) -> Samples:
-    """`dpae`, two steps with one of two users on average."""
-    return _autoencoder(STEPS | {"epochs": 1, "batch_size": 1}, seed, n_samples, epsilon)
+def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+    """`dpae`, two steps with half of the users on average."""
+    return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon)
 
 
-def rigorous(seed: int, n_samples: int = 1_000, epsilon: float = 2.0) -> Samples:
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpvae-rigorous`."""
-    config = VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon})
-    return _rows(VAE(config), seed, n_samples)
+    return _vae(seed, n_samples, epsilon)
 
 
-def rigorous_quantile(seed: int, n_samples: int = 1_000, epsilon: float = 2.0) -> Samples:
-    """`dpvae-rigorous` with a bound that follows a quantile."""
-    config = VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "quantile": 0.5})
-    return _rows(VAE(config), seed, n_samples)
+def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+    """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
+    return _vae(seed, n_samples, epsilon, quantile=0.5)
 
 
-def compact(seed: int, n_samples: int = 1_000, epsilon: float = 2.0) -> Samples:
+def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    config = VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "frozen_encoder": True})
-    return _rows(VAE(config), seed, n_samples)
+    return _vae(seed, n_samples, epsilon, frozen_encoder=True)
 
 
-def sessions(seed: int, n_samples: int = 600, epsilon: float = 2.0) -> Samples:
-    """`dpsgd`, one step: one of two users has a sequence, or a single event, which teaches nothing."""
-    small = {"epochs": 1, "dimension": 1, "steps": 1, "user_dimension": 1, "clip": 1.0, "clip_norm": 0.01}
-    config = DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon})
-    taught, alone = ([0, 1, 2, 0], [1, 2]), ([0], [1, 2])
-    worlds = [
-        TrainingData(
-            USERS,
-            ITEMS,
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-            features=np.ones((USERS, 1), np.float32),
-            sequences=_sequences(both),
-        )
-        for both in (alone, taught)
-    ]
-    model = DPSGD(config)
+def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+    """`dpsgd`, one step: a user has a sequence, or a single event, which teaches nothing.
 
-    def own() -> Sequence[Tensor]:
-        return model.clipped_sum(_sequences(taught[:1]))[2]
+    States are so long that scores of items have most of a gradient.
+    """
+    small = {"epochs": 1, "dimension": 8, "steps": 1, "user_dimension": 1, "clip": 10.0, "clip_norm": 0.01}
+    model = DPSGD(DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon}))
+    own = np.arange(USERS * OWN, dtype=np.int32).reshape(USERS, OWN)
 
-    return _samples(model, worlds, own, seed, n_samples, others=lambda: model.clipped_sum(_sequences(alone))[2])
+    def world(present: Present) -> TrainingData:
+        features, none = np.zeros((USERS, 1), np.float32), np.zeros(0, np.int32)
+        known = _sequences([items if there else items[:1] for items, there in zip(own, present, strict=True)])
+        return TrainingData(USERS, own.size, none, none, features=features, sequences=known)
+
+    return _samples(model, world, lambda _: model.gradients(_sequences(list(own)))[1], seed, n_samples)
 
 
 def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> Samples:
     own = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "clip_norm": 0.01}
-    return _rows(DPAE(DPAEConfig.model_validate(steps | own)), seed, n)
+    model = DPAE(DPAEConfig.model_validate(steps | own))
+
+    def gradients(_: np.random.Generator) -> tuple[Tensor, ...]:
+        parts = model.clipped(_rows())
+        items = torch.einsum("ui,ud->uid", parts.inputs, parts.hidden_errors)
+        return items + torch.einsum("ui,ud->uid", parts.errors, parts.hidden), parts.errors
+
+    return _samples(model, _world, gradients, seed, n)
 
 
-def _rows(model: DPAE | UserModel, seed: int, n: int) -> Samples:
-    """A user with three items, or none."""
-    items = np.arange(3, dtype=np.int32)
-    worlds = [TrainingData(USERS, ITEMS, np.zeros(len(own), np.int32), own) for own in (items[:0], items)]
-    row = torch.zeros(1, ITEMS)
-    row[0, torch.from_numpy(items).long()] = 1.0
-    return _samples(model, worlds, lambda: model.clipped(row).weighted_sum(torch.ones(1)), seed, n)
+def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
+    model = VAE(VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon} | more))
+
+    def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
+        with ghost.recorded(model.network) as calls:
+            losses = model.network.losses(_rows(), torch.arange(USERS), drawn)
+        outers, _ = ghost.gradients(losses, calls)
+        return (part for outer in outers for part in _of_each(outer))
+
+    return _samples(model, _world, gradients, seed, n)
+
+
+def _of_each(outer: ghost.Outers) -> tuple[Tensor, Tensor]:
+    """Gradients of a layer's weights and biases, nothing of which is tied to another layer."""
+    assert isinstance(outer, ghost.Outer)
+    return torch.einsum("uo,ui->uoi", outer.errors, outer.inputs), outer.errors
+
+
+def _world(present: Present) -> TrainingData:
+    """Users with items of their own, or none."""
+    items = np.arange(USERS * OWN, dtype=np.int32)
+    items = items[present[items // OWN]]
+    return TrainingData(USERS, USERS * OWN, items // OWN, items)
+
+
+def _rows() -> Tensor:
+    """Of all users, had all of them their items."""
+    return torch.eye(USERS).repeat_interleave(OWN, 1)
 
 
 def _samples(
     model: Any,
-    worlds: Sequence[TrainingData],
-    own: Callable[[], Sequence[Tensor]],
+    world: Callable[[Present], TrainingData],
+    gradients: Callable[[np.random.Generator], Iterable[Tensor]],
     seed: int,
     n: int,
-    others: Callable[[], Sequence[Tensor]] | None = None,
 ) -> Samples:
     """Fit a model again and again.
 
     Args:
-        worlds: without the user, and with the user.
-        own: the user's clipped gradient at the present weights, a tensor per parameter.
-        others: the sum of everybody else's, where every step has all of them; None where they have no gradient.
+        world: the data in which these users, (USERS,), have what is theirs.
+        gradients: of all users at the present weights, (USERS, ...) for each parameter, given the generator of what the
+            step drew that hides nothing; their lengths do not matter.
     """
-    rng, samples = np.random.default_rng(seed), []
-    entry = model.fit(worlds[0], rng=rng).ledger()[0]
-    for data in worlds:
-        ratios = np.empty(n)
-        for run in range(n):
-            auditor = model.watch = _Ratio(model, own, entry.events[0], others)
-            model.fit(data, rng=rng)
-            ratios[run] = auditor.total
-        samples.append(ratios)
-    return Samples(samples[0], samples[1], entry)
+    rng, half = np.random.default_rng(seed), USERS // 2
+    entry = model.fit(world(np.ones(USERS, np.bool_)), rng=rng).ledger()[0]
+    fits = -(-n // half)
+    sides = np.empty((2, fits, half))
+    for run in range(fits):
+        present = rng.permutation(USERS) < half
+        auditor = model.watch = _Ratios(model, gradients, present, rng, entry.events[0])
+        model.fit(world(present), rng=rng, progress=auditor)
+        sides[:, run] = auditor.totals[~present], auditor.totals[present]
+    without, there = sides.reshape(2, -1)[:, :n]
+    return Samples(without, there, entry)
 
 
-class _Ratio:
-    """Adds up the log-likelihood ratios of the steps of one run."""
+class _Ratios(Silent):
+    """Adds up the log-likelihood ratios of the steps of one fit, of every user."""
 
     def __init__(
         self,
         model: Any,
-        own: Callable[[], Sequence[Tensor]],
+        gradients: Callable[[np.random.Generator], Iterable[Tensor]],
+        present: Present,
+        rng: np.random.Generator,
         steps: Event,
-        others: Callable[[], Sequence[Tensor]] | None,
     ) -> None:
-        self._model, self._own, self._others = model, own, others
+        self._model, self._gradients, self._present = model, gradients, present.astype(np.float64)
+        self._rng, self._before = rng, copy.deepcopy(rng)
         self._multiplier = steps.parameters["noise_multiplier"]
         self._bound = float(model.config.clip_norm)
-        self.total = 0.0
+        self.totals = np.zeros(len(present))
+
+    def restore(self, model: Any) -> bool:
+        """The network is built, and the first step is next."""
+        self._before = copy.deepcopy(self._rng)
+        return super().restore(model)
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in what a step releases."""
-        private = getattr(self._model.network, "private", None)
-        multiplier = self._multiplier
-        own, left = _flat(self._own()), _flat(released)
-        if self._others is not None:
-            left = left - _flat(self._others())
-        moved, ratio = float(left @ own / own.norm()) / self._bound, 0.0
-        if isinstance(private, Rigorous):
-            multiplier = private.gradient_multiplier
-            if private.quantile is not None:
-                # what the step made of the bound says how the noisy count of small norms came out
-                bound = private.present_bound()
-                count = private.plan.expected * (private.quantile - 0.5 - math.log(bound / self._bound) / QUANTILE_RATE)
-                ratio, self._bound = (-count / 2 - 1 / 8) / private.count_noise**2, bound
-        ratio += (moved - 0.5) / multiplier**2
-        self.total += math.log1p(probability * math.expm1(ratio))
+        own = torch.cat([part.flatten(1) for part in self._gradients(self._before)], 1)
+        own = own / own.norm(dim=1, keepdim=True).clamp(min=TINY)
+        left = torch.cat([part.flatten() for part in released]) / self._bound
+        values, vectors = torch.linalg.eigh((own @ own.T).double())
+        roots = values.clamp(min=TINY).sqrt()
+        moves = ((vectors * roots) @ vectors.T).numpy()
+        seen = (vectors @ ((vectors.T @ (own @ left).double()) / roots)).numpy()
+        alone = moves.diagonal()
+        seen -= probability * (moves @ self._present - alone * self._present)
+        private, multiplier = getattr(self._model.network, "private", None), self._multiplier
+        if isinstance(private, Rigorous):  # whose bound of the next step the count of this step has moved
+            multiplier, self._bound = private.gradient_multiplier, private.present_bound()
+        ratios = (seen - alone / 2) * alone / multiplier**2
+        staying = np.log1p(-probability) if probability < 1 else -np.inf
+        self._before = copy.deepcopy(self._rng)
+        self.totals += np.logaddexp(staying, np.log(probability) + ratios)
 
 
-def _flat(parts: Sequence[Tensor]) -> Tensor:
-    return torch.cat([part.flatten() for part in parts]).double()
-
-
-def _sequences(of: Sequence[Sequence[int]]) -> Sequences:
-    lengths = [len(events) for events in of]
-    users = np.repeat(np.arange(len(of), dtype=np.int32), lengths)
-    return Sequences.from_events(users, np.concatenate([np.array(events, np.int32) for events in of]))
+def _sequences(of: Sequence[NDArray[np.int32]]) -> Sequences:
+    users = np.repeat(np.arange(len(of), dtype=np.int32), [len(items) for items in of])
+    return Sequences.from_events(users, np.concatenate(of))

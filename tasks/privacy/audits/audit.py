@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-BINS = 256
-"""Most bins into which the statistic is cut before an event is chosen as a union of them."""
-FEW, FEW_BINS = 5_000, 16
-"""With fewer choosing samples there are at most so many bins: a choice among more of them would be one of chance."""
+BINS = 32
+"""Most bins into which the statistic is cut before an event is chosen as a union of them: with many more, the choice is
+one of chance."""
 
 Verdict = Literal["consistent", "refuted", "inconclusive"]
 
@@ -111,10 +110,10 @@ def verdict(result: Audit, claimed_epsilon: float) -> Verdict:
 
 def _binned(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Bin numbers of all samples; edges come from the choosing half of both."""
-    seen, most = np.unique(np.concatenate([a[:half], b[:half]])), BINS if half >= FEW else FEW_BINS
-    if len(seen) > most:
+    seen = np.unique(np.concatenate([a[:half], b[:half]]))
+    if len(seen) > BINS:
         # Quantiles of each input by itself: where one input has few samples the other may have its peak.
-        levels = np.linspace(0, 1, most // 2)
+        levels = np.linspace(0, 1, BINS // 2)
         seen = np.unique(np.concatenate([np.quantile(part[:half], levels) for part in (a, b)]))
 
     # A value and the gap above it are different bins, so that a mechanism that repeats one value is found out.
