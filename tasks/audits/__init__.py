@@ -36,6 +36,9 @@ AUDITS: dict[str, str] = {
     "dpsgd": "tasks.audits.sgd:sessions",
     "dpvae-compact": "tasks.audits.sgd:compact",
     "dpvae-rigorous": "tasks.audits.sgd:rigorous",
+    "dpvae-rigorous/norms": "tasks.audits.user_counts:norms",
+    "dpvae-rigorous/popularity": "tasks.audits.user_counts:popularity",
+    "dpvae-rigorous/popularity-above-cap": "tasks.audits.user_counts:popularity_above_cap",
     "dpvae-rigorous/quantile": "tasks.audits.sgd:rigorous_quantile",
     "edgerand": "tasks.audits.sessions:edgerand",
     "edges": "tasks.audits.releases:friendships",
@@ -61,6 +64,9 @@ SET: dict[str, dict[str, Any]] = {
     "dpmf-rigorous": {"model": "dpmf", "accounting": "rigorous"},
     "dpvae-compact": {"model": "vae", "accounting": "rigorous", "frozen_encoder": True},
     "dpvae-rigorous": {"model": "vae", "accounting": "rigorous", "frozen_encoder": (None, False), "quantile": None},
+    "dpvae-rigorous/norms": {"model": "vae", "accounting": "rigorous", "quantile": ...},
+    "dpvae-rigorous/popularity": {"model": "vae", "accounting": "rigorous", "popularity": ...},
+    "dpvae-rigorous/popularity-above-cap": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/quantile": {"model": "vae", "accounting": "rigorous", "quantile": ...},
     "edges": {}, "edges/cells": {}, "edges/number": {}, "texts": {},
     "features": {}, "features/categories": {}, "features/numbers": {},
@@ -75,6 +81,8 @@ TAKES: dict[str, tuple[str, ...]] = {
     "dipsgnn": ("delta",),
     "dp-popularity": ("contribution",),
     "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
+    "dpvae-rigorous/popularity": ("popularity", "contribution"),
+    "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
 }
 """Name of an audit -> keys of a model's configuration that it is given beside the budget."""

@@ -40,7 +40,7 @@ USERS, OWN = 128, 3
 """In one fit, and items of each."""
 STEPS = {"epochs": 2, "batch_size": USERS, "delta": DELTA, "learning_rate": 0.01}
 """Two steps, each with all users."""
-ROWS = {"optimiser": "sgd", "values": "binary", "dimension": 4, "hidden": 16, "beta": 0.01, "prior": "standard"}
+ROWS = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01, "prior": "standard"}
 PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
 TINY = 1e-12
 Present = NDArray[np.bool_]

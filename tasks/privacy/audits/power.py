@@ -1,15 +1,17 @@
 """The power of an audit: the smallest ε that it would have refuted, so that "consistent" means something.
 
 If the noise were smaller by a factor c, what an audit saw would be clearer by c: where noise is Gaussian, the two
-worlds would lie c times as far apart; elsewhere the log-likelihood ratio of the event that was chosen would be c times
-as large, the event staying as frequent where it is likelier. The power is the ε that the accountant gives such noise,
-at the smallest c at which the bound exceeds the claim with probability `SURE`.
+worlds would lie c times as far apart (of sampled steps the likelihood ratios are drawn); elsewhere the log-likelihood
+ratio of the event that was chosen would be c times as large, the event staying as frequent where it is likelier. The
+power is the ε that the accountant gives such noise, at the smallest c at which the bound exceeds the claim with
+probability `SURE`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,8 @@ RUNS, STEP = 20, 1.05
 """Audits of normal samples in which a factor is tried, and by how much it grows until `SURE` of them refute."""
 MOST = 1e3
 """Largest c that is looked for."""
+Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Of either world, (n,) each."""
 SCALED = {
     "gaussian": ("noise_multiplier", -1),
     "sampled-gaussian": ("noise_multiplier", -1),
@@ -37,7 +41,7 @@ SCALED = {
 
 def power(
     result: Audit,
-    samples: tuple[NDArray[np.float64], NDArray[np.float64]],
+    samples: Samples,
     claimed: float,
     events: Sequence[Event],
     delta: float,
@@ -58,7 +62,11 @@ def power(
     if gaussian:
         apart = _apart(*samples)
         factor = _smallest(lambda c: _of_normals(c * apart, n, result.confidence, delta) > claimed)
-        while factor is not None and not _refutes(factor * apart, result, claimed, delta):
+        drawn = partial(_normals, apart)
+        if any(event.kind == "sampled-gaussian" for event in events):
+            exact = _ratios(events, 1.0, 1.0, np.random.default_rng(0), result.samples)
+            drawn, factor = partial(_ratios, events, apart / _apart(*exact)), 1.0
+        while factor is not None and not _refutes(partial(drawn, factor), result, claimed, delta):
             factor = factor * STEP if factor < MOST else None
     else:
         often = (result.hits[0] + 0.5) / (n + 1)
@@ -97,15 +105,37 @@ def _of_normals(apart: float, n: int, confidence: float, delta: float) -> float:
     return _bound(stats.norm.sf(thresholds - apart), stats.norm.sf(thresholds), n, confidence, delta)
 
 
-def _refutes(apart: float, result: Audit, claimed: float, delta: float) -> bool:
-    """Whether audits of normal samples do that have to choose their event, as this one had to."""
+def _refutes(drawn: Callable[[np.random.Generator, int], Samples], result: Audit, claimed: float, delta: float) -> bool:
+    """Whether audits of such samples do that have to choose their event, as this one had to."""
     rng, refuted = np.random.default_rng(0), 0
     for run in range(RUNS):
-        left, right = rng.standard_normal((2, result.samples))
-        refuted += audit(left + apart, right, result.confidence, delta).epsilon > claimed
+        refuted += audit(*drawn(rng, result.samples), result.confidence, delta).epsilon > claimed
         if run - refuted >= RUNS - SURE * RUNS:
             return False
     return True
+
+
+def _normals(apart: float, factor: float, rng: np.random.Generator, n: int) -> Samples:
+    """Of two normal laws, `factor` × `apart` standard deviations apart."""
+    left, right = rng.standard_normal((2, n))
+    return left + factor * apart, right
+
+
+def _ratios(events: Sequence[Event], seen: float, factor: float, rng: np.random.Generator, n: int) -> Samples:
+    """Log-likelihood ratios of releases of Gaussian noise, sampled or not, whose auditor sees a share of the move."""
+    totals = np.zeros((2, n))
+    for event in events:
+        move = seen * factor / event.parameters["noise_multiplier"]
+        probability = event.parameters.get("sampling_probability", 1.0)
+        for _ in range(event.count):
+            moved = rng.standard_normal((2, n))
+            moved[0] += move * (rng.random(n) < probability)
+            totals += np.logaddexp(math.log(probability) + move * moved - move**2 / 2, _log(1 - probability))
+    return totals[0], totals[1]
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value else -math.inf
 
 
 def _of_event(often: float, ratio: float, n: int, confidence: float, delta: float) -> float:

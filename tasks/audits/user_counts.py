@@ -1,0 +1,94 @@
+"""Audits of the counts that private training on users' rows releases beside gradients: of small norms, and of items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from tasks.audits import Samples
+from tasks.audits.combined import combined
+from tasks.models.vae.vae import VAE, VAEConfig
+from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import ghost
+from tasks.privacy.mechanisms.user_sgd import QUANTILE_RATE, Rigorous
+from tasks.training_data import TrainingData
+
+DELTA = 0.1
+QUANTILE, CLIP = 0.5, 1.0
+USERS, CONTRIBUTION = 100, 3
+"""Users in one fit of whom each is a sample, and items of each that count."""
+ABOVE = 4
+"""Times as many items has a user of whom more than the cap would count."""
+
+
+def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
+    """One step of `dpvae-rigorous` whose bound follows a quantile: a user whose gradient is clipped, or an empty row.
+
+    What is released are a sum of gradients and, through the bound of the next step, the count of small norms.
+    """
+    private = Rigorous(2, 2, 1, np.full(2, epsilon), epsilon, DELTA, CLIP, QUANTILE)
+    rng, layer, users = np.random.default_rng(seed), nn.Linear(1, 1, bias=False), np.arange(2)
+    sides = np.empty((2, n_samples, 2))
+    for side, length in zip(sides, (0.0, 10 * CLIP), strict=True):
+        outer = ghost.Outer(layer, torch.tensor([[length], [0.0]]), torch.ones(2, 1))
+        for sample in side:
+            private.bound.fill_(CLIP)
+            released, _ = private.release([outer], users, 1, rng)
+            sample[0] = float(released[layer.weight])
+            sample[1] = -math.log(private.present_bound() / CLIP) / QUANTILE_RATE
+    model = _model(epsilon, quantile=QUANTILE)
+    return Samples(*combined(*sides), model.fit(_data(2, 3, [], []), rng=rng).ledger()[0])
+
+
+def popularity(
+    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
+) -> Samples:
+    """Counts that biases start at: users with as many items of their own as count, or none."""
+    return _popularity(1, seed, n_samples, epsilon, popularity, contribution)
+
+
+def popularity_above_cap(
+    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
+) -> Samples:
+    """Users with four times as many items as may count."""
+    return _popularity(ABOVE, seed, n_samples, epsilon, popularity, contribution)
+
+
+def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, contribution: int) -> Samples:
+    """Every item has one interaction that is no secret, so that a count of 1 and of less are told from more."""
+    each, rng = times * contribution, np.random.default_rng(seed)
+    n_items, known = USERS * each, USERS * times
+    items = np.arange(n_items)
+    model = _model(epsilon, batch_size=USERS + known, popularity=share, contribution=contribution)
+    sides: tuple[list[float], list[float]] = ([], [])
+    while len(sides[1]) < n:
+        present = rng.permutation(USERS) < USERS // 2
+        own = items[present[items // each]]
+        data = _data(USERS + known, n_items, [*(own // each), *(USERS + items // contribution)], [*own, *items])
+        biases = model.fit(data, rng=rng).released()["biases"].double().numpy()
+        counts = np.exp(biases - biases.min())  # the smallest of so many is 1
+        for side, there in zip(sides, (False, True), strict=True):
+            side += (counts > 1.5).reshape(USERS, each).sum(1)[present == there].tolist()
+    entry = model.ledger()[0]
+    event = next(event for event in entry.events if event.kind == "discrete-laplace")
+    spent = account([event])
+    part = {"mechanism": "discrete Laplace noise on item counts that biases start at", "events": (event,)}
+    part |= {"claimed_epsilon": share * epsilon, "accounted_epsilon": spent.epsilon}
+    without, there = (np.array(side[:n]) for side in sides)
+    return Samples(without, there, entry.model_copy(update=part | {"claimed_delta": 0.0, "accounted_delta": 0.0}))
+
+
+def _model(epsilon: float, **more: object) -> VAE:
+    """One step of all users that changes nothing."""
+    sizes = {"epochs": 1, "batch_size": 2, "learning_rate": 0.0, "dimension": 1, "hidden": 1}
+    kind = {"optimiser": "sgd", "values": "binary", "beta": 0.0, "prior": "standard"}
+    private = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": CLIP, "delta": DELTA, "epsilon_max": epsilon}
+    return VAE(VAEConfig.model_validate(sizes | kind | private | more))
+
+
+def _data(n_users: int, n_items: int, users: Sequence[int], items: Sequence[int]) -> TrainingData:
+    return TrainingData(n_users, n_items, np.array(users, np.int32), np.array(items, np.int32))
