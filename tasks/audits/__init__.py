@@ -31,8 +31,11 @@ AUDITS: dict[str, str] = {
     "dpae/sampled": "tasks.audits.sgd:autoencoder_sampled",
     "dpals": "tasks.audits.statistics:alternating",
     "dpmf": "tasks.audits.claims:factorisation",
+    "dpmf-explicit": "tasks.audits.claims:explicit",
+    "dpmf-implicit": "tasks.audits.claims:implicit",
     "dpmf-ratings": "tasks.audits.social:factorisation",
     "dpmf-rigorous": "tasks.audits.counts:factorisation",
+    "dpne": "tasks.audits.claims:embedding",
     "dpsgd": "tasks.audits.sgd:sessions",
     "dpvae-compact": "tasks.audits.sgd:compact",
     "dpvae-rigorous": "tasks.audits.sgd:rigorous",
@@ -43,6 +46,7 @@ AUDITS: dict[str, str] = {
     "edgerand": "tasks.audits.sessions:edgerand",
     "edges": "tasks.audits.releases:friendships",
     "edges/cells": "tasks.audits.releases:cells",
+    "edges/filled": "tasks.audits.claims:filled",
     "edges/number": "tasks.audits.releases:number",
     "features": "tasks.audits.releases:features",
     "features/categories": "tasks.audits.releases:categories",
@@ -54,7 +58,7 @@ AUDITS: dict[str, str] = {
     "texts": "tasks.audits.releases:texts",
 }
 """Name of an audit -> the function, an `Auditor`."""
-CLAIMS = ("dipsgnn", "dpmf", "dpmf-ratings", "privsr")
+CLAIMS = ("dipsgnn", "dpmf", "dpmf-explicit", "dpmf-implicit", "dpmf-ratings", "dpne", "edges/filled", "privsr")
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
 SET: dict[str, dict[str, Any]] = {
     "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
@@ -68,7 +72,7 @@ SET: dict[str, dict[str, Any]] = {
     "dpvae-rigorous/popularity": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/popularity-above-cap": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/quantile": {"model": "vae", "accounting": "rigorous", "quantile": ...},
-    "edges": {}, "edges/cells": {}, "edges/number": {}, "texts": {},
+    "edges": {}, "edges/cells": {}, "edges/filled": {}, "edges/number": {}, "texts": {},
     "features": {}, "features/categories": {}, "features/numbers": {},
     "privsr": {"model": "privsr", "accounting": "published"},
     "privsr-rigorous": {"model": "privsr", "accounting": "rigorous", "towards": "sums"},
@@ -80,12 +84,55 @@ none. What is not here is of the model whose name it has; what is empty is of pe
 TAKES: dict[str, tuple[str, ...]] = {
     "dipsgnn": ("delta",),
     "dp-popularity": ("contribution",),
+    "dpmf-explicit": ("alternations",),
+    "dpmf-implicit": ("alternations",),
     "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
     "dpvae-rigorous/popularity": ("popularity", "contribution"),
     "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
 }
 """Name of an audit -> keys of a model's configuration that it is given beside the budget."""
+
+
+WORST: dict[str, str] = {
+    "dipsgnn": "a visit between two others, seen in their rows of all epochs' aggregates",
+    "dipsgnn-cached": "a visit between two others, seen in their rows of the aggregates",
+    "dipsgnn-released": "the second of three events is one of two items, seen in its state and in the weights",
+    "dipsgnn-rigorous": "a visit between two others, seen in their rows of all epochs' aggregates",
+    "dp-popularity": "a user with as many items as are counted, each twice",
+    "dp-popularity/above-cap": "a user with four times as many items as may count",
+    "dp-rating-means": "the only rating of an item, at either end of the scale",
+    "dpae": "128 users with three items each or none; two steps with all of them",
+    "dpae/sampled": "128 users with three items each or none; two steps with half of them on average",
+    "dpals": "the only user, who has all four items",
+    "dpmf": "two blocks of users and items, nearly equally strong; one interaction decides which one is stronger",
+    "dpmf-explicit": "two blocks of users and items, nearly equally strong; one rating decides which one is stronger",
+    "dpmf-implicit": "two blocks of users and items, nearly equally strong; one cell decides which one is stronger",
+    "dpmf-ratings": "the only rating of an item, at either end of the scale, in all iterations",
+    "dpmf-rigorous": "the only interaction with an item",
+    "dpne": "two blocks of users and items, nearly equally strong; one edge decides which one is stronger",
+    "dpsgd": "128 users with sequences of three items of their own, or of one; one step with all of them",
+    "dpvae-compact": "128 users with three items each or none; two steps with all of them",
+    "dpvae-rigorous": "128 users with three items each or none; two steps with all of them",
+    "dpvae-rigorous/norms": "a user whose gradient is clipped, or an empty row; the sum and the count of one step",
+    "dpvae-rigorous/popularity": "users with as many items of their own as are counted, or none",
+    "dpvae-rigorous/popularity-above-cap": "users with four times as many items of their own as may count, or none",
+    "dpvae-rigorous/quantile": "128 users with three items each or none; two steps with all of them",
+    "edgerand": "a visit between two others, seen in their rows of both matrices",
+    "edges": "a friendship of a graph with ten others that are known, and their noisy number",
+    "edges/cells": "edges and non-edges of a sparse graph, whose number is public",
+    "edges/filled": "a friendship that is released with no false one beside it; twelve others are known",
+    "edges/number": "nine friendships or ten",
+    "features": "two users who differ in every feature, at opposite ends",
+    "features/categories": "two different categories",
+    "features/numbers": "the two ends of a range",
+    "privsr": "the only rating of an item, at either end of the scale, in all iterations",
+    "privsr-rigorous": "one of four ratings of an item, at either end of the scale; vectors of items after all iterations",
+    "privsr-rigorous/recommender": "one of four ratings of an item, at either end of the scale; its submissions",
+    "privsr-rigorous/submissions": "one of four ratings of an item, at either end of the scale; its submissions",
+    "texts": "a text of two words that are one word or its opposite",
+}
+"""Name of an audit -> the neighbouring data that it is of, and what is seen of them, where the record shows it."""
 
 
 class Samples(NamedTuple):

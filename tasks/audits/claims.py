@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.audits import Samples, sessions
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig
+from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig
+from tasks.models.ranking.dpne import DPNE, DPNEConfig
+from tasks.models.ranking.factors import FactorModel, cells
+from tasks.privacy.mechanisms import edges
 from tasks.training_data import TrainingData
+
+FIRST, SECOND = (10, 10), (9, 11)
+"""Users and items of two blocks."""
+KNOWN = 12
+"""Friendships that are no secret."""
 
 
 def aggregates(
@@ -18,20 +32,78 @@ def aggregates(
 
 
 def factorisation(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
-    """DPMF's claim, on two data sets that differ in one interaction.
-
-    Two blocks of users who have all items of their own block, with singular values 10 and √99; without one interaction
-    the first has less than 9.92. With a single dimension all user vectors point at the stronger block, so that item
-    vectors tell which one it is: the claimed budget holds user vectors constant, and they are not. The statistic: 1
-    where the first block's item vectors have the larger sum, else 0.
-    """
+    """DPMF's claim, on two data sets that differ in one interaction; see `_stronger_block`."""
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="published"))
+    return _stronger_block(model, [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
+
+
+def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
+    """DPNE's claim, on two graphs that differ in one edge.
+
+    All mutual information is above the cap, so that the matrix is that of `factorisation` times the cap.
+    """
+    config = DPNEConfig(dimension=1, epsilon=epsilon, ridge=1.0, smoothing=1.0, shift=1.0, cap=0.5)
+    return _stronger_block(DPNE(config), [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
+
+
+def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
+    """The claim of `dpmf-explicit`: all ratings are the highest but, in one world, that of one listed cell."""
+    config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
+    model = ExplicitDPMF(ExplicitConfig.model_validate(config | {"rating_low": 0.0, "rating_high": 1.0}))
+    return _stronger_block(model, _rated(), seed, n_samples)
+
+
+def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
+    """The claim of `dpmf-implicit`, which holds the list of cells constant: both worlds are given the same list."""
+    config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
+    model = ImplicitDPMF(ListedConfig.model_validate(config))
+    model.listing = lambda data, *_: cells(data, data.ratings)  # type: ignore[method-assign, arg-type, misc]
+    return _stronger_block(model, _rated(), seed, n_samples)
+
+
+def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.1) -> Samples:
+    """The claim of the published top-m filter: a friendship that is released with no false one beside it.
+
+    A graph is filled up with so few non-edges that a given one is hardly ever the only one of them, and never where as
+    many true ones pass as are wanted. The statistic: 0 where the friendship is not released, 1 where false ones are
+    released beside it, 2 where none is.
+    """
+    cells_epsilon, count = edges.budgets(epsilon, count_share, "published")
+    n_nodes, rng = 5 + math.ceil(2.2 * math.exp(0.4 * cells_epsilon)), np.random.default_rng(seed)
+    pairs = np.stack(np.triu_indices(n_nodes, 1), axis=1)[: KNOWN + 1]
+    keys = pairs @ np.array([n_nodes, 1])
+
+    def statistic(graph: NDArray[np.int64]) -> float:
+        released = edges.release(graph, n_nodes, cells_epsilon, count, rng, "published").edges @ np.array([n_nodes, 1])
+        return float(keys[KNOWN] in released) * (1.0 + np.isin(released, keys).all())
+
+    without, present = (np.array([statistic(graph) for _ in range(n_samples)]) for graph in (pairs[:KNOWN], pairs))
+    return Samples(without, present, edges.ledger(cells_epsilon, count, "published", 1))
+
+
+def _stronger_block(model: FactorModel, worlds: Sequence[TrainingData], seed: int, n: int) -> Samples:
+    """Whether the first of two blocks of users and items is the stronger.
+
+    Two blocks of users who have all items of their own block, with singular values 10 and √99; with one cell less the
+    first has less than 9.92. With a single dimension all user vectors point at the stronger block, so that item vectors
+    tell which one it is: the claimed budget holds user vectors constant, and they are not. The statistic: 1 where the
+    first block's item vectors have the larger sum, else 0.
+
+    Args:
+        worlds: without the cell, and with it.
+    """
     rng, sides = np.random.default_rng(seed), []
-    for missing in (1, 0):
-        data = two_blocks((10, 10), (9, 11), missing)
-        items = [model.fit(data, rng=rng).items[:, 0] for _ in range(n_samples)]
-        sides.append(np.array([float(vectors[:10].sum() > vectors[10:].sum()) for vectors in items]))
+    for data in worlds:
+        items = [model.fit(data, rng=rng).items[:, 0] for _ in range(n)]
+        sides.append(np.array([float(vectors[: FIRST[1]].sum() > vectors[FIRST[1] :].sum()) for vectors in items]))
     return Samples(sides[0], sides[1], model.ledger()[0])
+
+
+def _rated() -> list[TrainingData]:
+    """Both blocks with ratings of 1, and in the first world one of 0."""
+    data = two_blocks(FIRST, SECOND, 0)
+    lower = (np.arange(len(data.users)) != 0).astype(np.float32)
+    return [replace(data, ratings=ratings) for ratings in (lower, np.ones_like(lower))]
 
 
 def two_blocks(first: tuple[int, int], second: tuple[int, int], missing: int) -> TrainingData:

@@ -1,7 +1,7 @@
 """Which audits a suite needs: of its private models at their budgets, and of the perturbed data that it reads.
 
 Of perturbed networks: features, friendships (the whole release where accounting is rigorous, its cells and the noisy
-number of friendships by themselves, and the number alone where it is published: nothing finite follows there) and whole
+number of friendships by themselves, and the claim where it is published) and whole
 texts where the vocabulary is public. Budgets of a release that several settings share are audited once.
 """
 
@@ -96,6 +96,8 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
                 add("features", budgets.features_epsilon, network, of=features)
         cells, count = edges.budgets(budgets.edges_epsilon, release.count_share, release.accounting)
         add("edges/number", count)
+        if not public:
+            add("edges/filled", budgets.edges_epsilon, count_share=release.count_share)
         if public:
             add("edges", budgets.edges_epsilon, count_share=release.count_share)
             add("edges/cells", cells)

@@ -15,13 +15,8 @@ REASONS: dict[str, str] = {
     "submission": "with as many ratings of an item as here; the audit has four of them",
     "lists beside Gaussian noise on adjacency matrices, once": "no finite ε follows; the list after an event tells it",
     "no aggregation": "nothing is aggregated",
-    "objective perturbation of a network embedding": "no finite ε follows, and no worst case was built against the "
-    "claim",
-    "objective perturbation of item vectors over listed cells": "no finite ε follows, and no worst case was built "
-    "against the claim",
     "sensitive ratings are not used": "nothing that is released depends on them",
     "sensitive ratings stay with their users": "nothing that is released depends on them",
-    "top-m filter, published": "the argument against a finite ε needs events that are too rare to be sampled",
     "user-level SGD with noise of each user's budget": "no worst case was built for noise that differs by user",
     "within the users' gradients": "one guarantee with that of interactions, whose audit is of both",
 }

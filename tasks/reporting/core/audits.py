@@ -88,6 +88,11 @@ def detectable(record: Record) -> str:
     return "–" if record["power"] is None else f"{record['power']:.3g}"
 
 
+def case(record: Record) -> str:
+    """The small case that an audit ran, as text; empty where it was not recorded."""
+    return f"worst case: {record['worst_case']}" if "worst_case" in record else ""
+
+
 def _same(record: Record, entry: LedgerEntry) -> bool:
     """Whether an audit is of the same mechanism, for the same budget, towards the same observer."""
     budget = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon

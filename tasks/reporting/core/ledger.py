@@ -87,6 +87,9 @@ class Line:
                 return "There is no mechanism to audit."
             return f"Not audited: {self.unaudited}." if self.unaudited else "This was not audited."
         samples = audits.saturated(self.audit) or f"{self.audit['samples']:,} samples"
+        delta = self.audit.get("delta", 0.0)
+        if delta and delta != self.entry.accounted_delta:
+            samples = f"at δ = {delta:g}; {samples}"
         about = f"{samples}; {100 * self.audit['confidence']:.6g} % confidence; {self.audit['verdict']}"
         power = audits.detectable(self.audit)
         return f"{about}; smallest ε that it detects: {power}" if power else about

@@ -158,12 +158,12 @@ def audit_table(results: Results) -> Table | None:
         Row(
             record["mechanism"],
             [
-                Cell(record["protects"], (record["neighbouring"],), "wide short"),
-                Cell(ledger.shown(record["epsilon_claimed"])),
+                Cell(record["protects"], (record["neighbouring"], *filter(None, [audits.case(record)])), "wide short"),
+                Cell(ledger.shown(record["epsilon_claimed"], record.get("delta", 0.0))),
                 Cell(audits.shown(record), (audits.saturated(record),)),
                 Cell(ledger.shown(record["provable"])),
                 Cell(power) if (power := audits.detectable(record)) else missing(),
-                Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']} samples",)),
+                Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']:,} samples",)),
                 Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
             ],
         )
