@@ -198,6 +198,15 @@ def audit_mechanisms(
 
 
 @app.command()
+def composed() -> None:
+    """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
+    from flows.composed import show
+    from tasks.stages.composed import by_source
+
+    show(by_source())
+
+
+@app.command()
 def compare(
     suite: Suite,
     against: Annotated[str, typer.Option("--against", help="Git revision that holds the other numbers.")] = "HEAD",

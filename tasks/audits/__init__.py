@@ -127,7 +127,7 @@ WORST: dict[str, str] = {
     "features/categories": "two different categories",
     "features/numbers": "the two ends of a range",
     "privsr": "the only rating of an item, at either end of the scale, in all iterations",
-    "privsr-rigorous": "one of four ratings of an item, at either end of the scale; vectors of items after all iterations",
+    "privsr-rigorous": "one of four ratings of an item, at either end of the scale; items' vectors at the end",
     "privsr-rigorous/recommender": "one of four ratings of an item, at either end of the scale; its submissions",
     "privsr-rigorous/submissions": "one of four ratings of an item, at either end of the scale; its submissions",
     "texts": "a text of two words that are one word or its opposite",

@@ -34,6 +34,12 @@ def spending(results: Results, *spent: tuple[Spent, ...], own_noise: bool = True
     return replace(results, systems=systems, own_noise=own_noise)
 
 
+def perturbed(results: Results, name: str = "features") -> Results:
+    """All systems read the same perturbed data."""
+    reading = {"features": f"perturbed/{name}"}
+    return replace(results, systems=tuple(replace(system, parameters=reading) for system in results.systems))
+
+
 def test_settings_and_seeds_of_all_systems_add_up(real: Results) -> None:
     first = (Spent("base", 0, entry(1.0)), Spent("base", 1, entry(1.0)), Spent("epsilon=2", 0, entry(2.0)))
     (group,) = composition.together(spending(real, first, (Spent("base", 0, entry(0.5)),)))
@@ -42,7 +48,7 @@ def test_settings_and_seeds_of_all_systems_add_up(real: Results) -> None:
 
 def test_data_that_were_perturbed_once_are_counted_once(real: Results) -> None:
     shared = (Spent("base", 0, entry(3.0, "feature")), Spent("base", 1, entry(3.0, "feature")))
-    (group,) = composition.together(spending(real, shared, shared))
+    (group,) = composition.together(perturbed(spending(real, shared, shared)))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
 
 
@@ -62,13 +68,32 @@ def test_what_has_no_finite_epsilon_is_said_beside_it(real: Results) -> None:
     assert composition.blocks(spending(real)) == []
 
 
-def test_who_could_draw_the_noise_again_is_said(real: Results) -> None:
-    secure = (Spent("base", 0, entry(1.0).model_copy(update={"noise": "secure"})),)
-    research = (Spent("base", 0, entry(1.0)),)
-    label = real.full_label(real.systems[1])
-    mixed = str(composition.blocks(spending(real, research, secure)))
-    assert "Seeds are public" in mixed
-    assert f"The noise of {label} is secure" in mixed
-    alone = str(composition.blocks(spending(real, secure)))
-    assert "Seeds are public" not in alone
-    assert "is secure" in alone
+def test_suites_on_the_same_data_add_up_and_share_what_was_perturbed_once(real: Results) -> None:
+    """What was fitted in either is another release; a fit that both have, by experiment, setting and seed, is one."""
+    shared, own = Spent("base", 0, entry(3.0, "feature")), Spent("base", 0, entry(1.0))
+    first = perturbed(spending(real, (shared, own)))
+    other = replace(first.systems[0], experiment="another-suite's")
+    features, fits = composition.together(first, replace(first, suite="second", systems=(other,)))
+    assert (features.releases, features.epsilon) == (1, pytest.approx(3.0))
+    assert (fits.releases, fits.epsilon) == (2, pytest.approx(2.0))
+    (_, fits) = composition.together(first, first)
+    assert (fits.releases, fits.epsilon) == (1, pytest.approx(1.0))
+
+
+def test_features_that_are_protected_within_a_fit_are_released_by_each_fit(real: Results) -> None:
+    own = (Spent("base", 0, entry(3.0, "feature")),)
+    (group,) = composition.together(spending(real, own, own))
+    assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
+
+
+def test_one_suite_that_shared_its_noise_leaves_no_finite_epsilon(real: Results) -> None:
+    first = spending(real, (Spent("base", 0, entry(1.0)),))
+    second = replace(first, systems=(replace(first.systems[0], experiment="other"),), own_noise=False)
+    (group,) = composition.together(first, second)
+    assert group.epsilon is None
+
+
+def test_perturbed_data_of_other_names_are_other_releases_though_their_entries_are_equal(real: Results) -> None:
+    first = spending(real, (Spent("base", 0, entry(3.0, "feature")),))
+    (group,) = composition.together(perturbed(first, "once"), perturbed(first, "again"))
+    assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))

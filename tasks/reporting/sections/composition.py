@@ -52,28 +52,37 @@ def applies(results: Results) -> bool:
                for system in results.systems for spent in system.spent)  # fmt: skip
 
 
-def together(results: Results) -> list[Together]:
-    """Finite entries that protect the same thing under the same neighbouring relation, composed."""
+def together(*suites: Results) -> list[Together]:
+    """Finite entries that protect the same thing under the same neighbouring relation, composed.
+
+    suites: results on the same data; what several of them read of one release is counted once.
+    """
     groups: dict[tuple[str, str, str], dict[tuple[str, ...], LedgerEntry]] = {}
-    for system in results.systems:
+    for results, system in ((results, system) for results in suites for system in results.systems):
         for spent in system.spent:
             entry = spent.entry
             if entry.accounted_epsilon is None or not entry.events:
                 continue
             protects = f"{spent.network}: {entry.protects}" if spent.network else entry.protects
             group = groups.setdefault((protects, entry.neighbouring, entry.observer), {})
-            group[_release(system, spent)] = entry
+            group[_release(results.suite, system, spent)] = entry
+    own_noise = all(results.own_noise for results in suites)
     return [
-        _composed(*which, list(entries.values()), independent=results.own_noise or _apart(entries))
+        _composed(*which, list(entries.values()), independent=own_noise or _apart(entries))
         for which, entries in groups.items()
     ]
 
 
-def _release(system: System, spent: Spent) -> tuple[str, ...]:
-    """What tells releases apart; perturbed data are released once for all systems that read them."""
-    if spent.entry.protects in ("interaction", "rating", "session graph"):
-        return str(spent.seed), spent.setting, system.experiment
-    return str(spent.seed), spent.entry.model_dump_json()
+def _release(suite: str, system: System, spent: Spent) -> tuple[str, ...]:
+    """What tells releases apart; perturbed data are released once for all systems that read them.
+
+    Networks may be read as what was made of perturbed ones, so that each suite counts its own.
+    """
+    read = suite if spent.network else str(system.parameters["features"])
+    fitted = spent.entry.protects in ("interaction", "rating", "session graph")
+    if spent.network or (read.startswith("perturbed/") and not fitted):
+        return str(spent.seed), f"{read} {spent.entry.model_dump_json()}"
+    return str(spent.seed), spent.setting, system.experiment
 
 
 def _apart(releases: Iterable[tuple[str, ...]]) -> bool:
