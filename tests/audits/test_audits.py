@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
+from numpy.typing import NDArray
 
 from tasks.audits import AUDITS, CLAIMS, SET, WORST, auditor
+from tasks.audits.combined import combined
 from tasks.audits.judging import CONFIDENCE, corrected, judged, record
 from tasks.privacy import noise
-from tasks.privacy.audits.audit import verdict
+from tasks.privacy.audits.audit import audit, provable, verdict
+from tasks.privacy.mechanisms import dpsgd
 
 SOUND = [name for name in AUDITS if name not in CLAIMS]
 FEWER = {
@@ -67,6 +71,32 @@ def test_a_third_of_the_noise_is_refuted(name: str, monkeypatch: pytest.MonkeyPa
     samples = auditor(name)(2, **fewer(name))
     assert samples.entry.accounted_epsilon is not None
     assert verdict(judged(samples), samples.entry.accounted_epsilon) == "refuted"
+
+
+@pytest.mark.parametrize(
+    "name", ["dpae", "dpae/sampled", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile"]
+)
+def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ratios are then so large that their exponentials are no numbers."""
+    monkeypatch.setattr(dpsgd, "clip_factors", lambda squared_norms, _: torch.ones_like(squared_norms))
+    samples = auditor(name)(2, 1_280)
+    assert samples.entry.accounted_epsilon is not None
+    assert verdict(judged(samples), samples.entry.accounted_epsilon) == "refuted"
+
+
+def test_a_statistic_without_noise_decides_alone() -> None:
+    """Noise on one of two, which hides nothing of it; equal noise on both adds them up."""
+    rng = np.random.default_rng(0)
+    noisy, moved = rng.standard_normal((2, 4_000, 2)), np.array([1.0, 0.5])
+    apart = combined(noisy[0] * [1, 0], noisy[1] * [1, 0] + moved)
+    assert judged_of(*apart) == pytest.approx(provable(2_000, CONFIDENCE))
+    weighted = combined(noisy[0], noisy[1] + moved)
+    seen = (weighted[1].mean() - weighted[0].mean()) / weighted[0].std()
+    assert seen == pytest.approx(np.sqrt(1.25), abs=0.1)
+
+
+def judged_of(without: NDArray[np.float64], present: NDArray[np.float64]) -> float:
+    return audit(present, without, CONFIDENCE).epsilon
 
 
 @pytest.mark.parametrize("name", AUDITS)

@@ -58,14 +58,14 @@ def together(*suites: Results) -> list[Together]:
     suites: results on the same data; what several of them read of one release is counted once.
     """
     groups: dict[tuple[str, str, str], dict[tuple[str, ...], LedgerEntry]] = {}
-    for results, system in ((results, system) for results in suites for system in results.systems):
+    for suite, system in [(results.suite, system) for results in suites for system in results.systems]:
         for spent in system.spent:
             entry = spent.entry
             if entry.accounted_epsilon is None or not entry.events:
                 continue
             protects = f"{spent.network}: {entry.protects}" if spent.network else entry.protects
             group = groups.setdefault((protects, entry.neighbouring, entry.observer), {})
-            group[_release(results.suite, system, spent)] = entry
+            group[_release(suite, system, spent)] = entry
     own_noise = all(results.own_noise for results in suites)
     return [
         _composed(*which, list(entries.values()), independent=own_noise or _apart(entries))
