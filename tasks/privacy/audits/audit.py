@@ -21,6 +21,8 @@ from scipy.special import betaincinv
 BINS = 32
 """Most bins into which the statistic is cut before an event is chosen as a union of them: with many more, the choice is
 one of chance."""
+OFTEN = 10
+"""A value that is seen so often has a bin of its own, up to as many values as there are bins."""
 
 Verdict = Literal["consistent", "refuted", "inconclusive"]
 
@@ -110,11 +112,12 @@ def verdict(result: Audit, claimed_epsilon: float) -> Verdict:
 
 def _binned(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Bin numbers of all samples; edges come from the choosing half of both."""
-    seen = np.unique(np.concatenate([a[:half], b[:half]]))
+    seen, times = np.unique(np.concatenate([a[:half], b[:half]]), return_counts=True)
     if len(seen) > BINS:
         # Quantiles of each input by itself: where one input has few samples the other may have its peak.
         levels = np.linspace(0, 1, BINS // 2)
-        seen = np.unique(np.concatenate([np.quantile(part[:half], levels) for part in (a, b)]))
+        often = seen[np.argsort(-times, kind="stable")[:BINS]][-np.sort(-times)[:BINS] >= OFTEN]
+        seen = np.unique(np.concatenate([often, *(np.quantile(part[:half], levels) for part in (a, b))]))
 
     # A value and the gap above it are different bins, so that a mechanism that repeats one value is found out.
     def bins(part: NDArray[np.float64]) -> NDArray[np.intp]:
