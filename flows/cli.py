@@ -201,9 +201,9 @@ def audit_mechanisms(
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
     from flows.composed import show
-    from tasks.stages.composed import by_source
+    from tasks.stages.composed import rows
 
-    show(by_source())
+    show(rows())
 
 
 @app.command()

@@ -57,7 +57,7 @@ def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     """The claim of `dpmf-implicit`, which holds the list of cells constant: both worlds are given the same list."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
     model = ImplicitDPMF(ListedConfig.model_validate(config))
-    model.listing = lambda data, *_: cells(data, data.ratings)  # type: ignore[method-assign, arg-type, misc]
+    model.listing = lambda data, *_: cells(data, data.ratings)  # type: ignore[method-assign]
     return _stronger_block(model, _rated(), seed, n_samples)
 
 

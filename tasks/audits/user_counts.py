@@ -38,7 +38,7 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
         for sample in side:
             private.bound.fill_(CLIP)
             released, _ = private.release([outer], users, 1, rng)
-            sample[0] = float(released[layer.weight])
+            sample[0] = float(next(iter(released.values())))
             sample[1] = -math.log(private.present_bound() / CLIP) / QUANTILE_RATE
     model = _model(epsilon, quantile=QUANTILE)
     return Samples(*combined(*sides), model.fit(_data(2, 3, [], []), rng=rng).ledger()[0])
@@ -75,11 +75,15 @@ def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, con
             side += (counts > 1.5).reshape(USERS, each).sum(1)[present == there].tolist()
     entry = model.ledger()[0]
     event = next(event for event in entry.events if event.kind == "discrete-laplace")
-    spent = account([event])
-    part = {"mechanism": "discrete Laplace noise on item counts that biases start at", "events": (event,)}
-    part |= {"claimed_epsilon": share * epsilon, "accounted_epsilon": spent.epsilon}
-    without, there = (np.array(side[:n]) for side in sides)
-    return Samples(without, there, entry.model_copy(update=part | {"claimed_delta": 0.0, "accounted_delta": 0.0}))
+    part = {
+        "mechanism": "discrete Laplace noise on item counts that biases start at",
+        "events": (event,),
+        "claimed_epsilon": share * epsilon,
+        "claimed_delta": 0.0,
+        "accounted_epsilon": account([event]).epsilon,
+        "accounted_delta": 0.0,
+    }
+    return Samples(np.array(sides[0][:n]), np.array(sides[1][:n]), entry.model_copy(update=part))
 
 
 def _model(epsilon: float, **more: object) -> VAE:

@@ -6,32 +6,48 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tasks.config.params import load
+from tasks.reporting.core import ledger
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections.composition import Together, applies, together
+from tasks.reporting.sections.composition import applies, together
 from tasks.stages.common import RESULTS
 from tasks.stages.report import read
 
+COLUMNS = (
+    "data set",
+    "suites",
+    "protects",
+    "neighbouring inputs",
+    "releases",
+    "largest ε of one",
+    "ε of all together",
+)
 
-def by_source() -> Iterator[tuple[str, tuple[str, ...], list[Together]]]:
-    """Each data set with private releases: its name, the suites that release something of it, and what that spends.
 
-    Reads data/results/ of all suites that params.yaml still knows the data of. A data set is one download, whatever
-    protocols make of it: its users are the same. Twins are data sets of their own.
+def rows() -> Iterator[tuple[str, ...]]:
+    """Each kind of private release of each data set, as texts in the order of `COLUMNS`.
+
+    Reads data/results/ of all suites. A data set is one download, whatever protocols make of it: its users are the
+    same. Synthetic replicas are data sets of their own, and what params.yaml no longer names is left out.
 
     Raises:
         DataError: a file of results is not what was written.
     """
-    processed, sources = load().processed, dict[str, dict[str, Results]]()
+    for source, suites in sorted(_by_source().items()):
+        for group in together(*suites.values()):
+            towards = f", towards {group.observer}" if group.observer else ""
+            budgets = ledger.shown(group.largest), ledger.shown(group.epsilon, group.delta)
+            what = f"{group.protects}{towards}", group.neighbouring, str(group.releases)
+            yield source, ", ".join(suites), *what, *budgets
+
+
+def _by_source() -> dict[str, dict[str, Results]]:
+    """Data set -> suite -> what the suite's systems on it spent, where they released anything with a finite ε."""
+    sources: dict[str, dict[str, Results]] = {}
+    of = {name: processed.dataset for name, processed in load().processed.items()}
     for suite in sorted(path.parent.name for path in RESULTS.glob("*/results.json")):
         results = read(suite)[0]
-        for source in {processed[system.dataset].dataset for system in results.systems if system.dataset in processed}:
-            own = [
-                system
-                for system in results.systems
-                if system.dataset in processed and processed[system.dataset].dataset == source
-            ]
-            of_source = replace(results, systems=tuple(own))
-            if applies(of_source):
-                sources.setdefault(source, {})[suite] = of_source
-    for source, suites in sorted(sources.items()):
-        yield source, tuple(suites), together(*suites.values())
+        for source in {of[system.dataset] for system in results.systems if system.dataset in of}:
+            systems = tuple(system for system in results.systems if of.get(system.dataset) == source)
+            if applies(own := replace(results, systems=systems)):
+                sources.setdefault(source, {})[suite] = own
+    return sources

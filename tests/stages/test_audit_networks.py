@@ -41,7 +41,7 @@ def audited() -> list[tuple[str, float]]:
 
 
 def test_every_budget_that_is_read_is_audited_once() -> None:
-    """Published: four features at 5 and 20, the number of friendships at a tenth of 10 and of 5.
+    """Published: four features at 5 and 20, the claim of friendships at 10 and 5, their number at a tenth of these.
     Rigorous: the three features whose bounds are public, whole releases of friendships, cells at nine tenths."""
     rigorous = tiny.RIGOROUS | {"sweep": {"edges_epsilon": [5.0]}}
     embeddings = tiny.without(tiny.EMBEDDINGS, "private", networks="perturbed/rigorous", reads=["edge"], text=None)
@@ -52,6 +52,8 @@ def test_every_budget_that_is_read_is_audited_once() -> None:
         ("edges", 10.0),
         ("edges/cells", 4.5),
         ("edges/cells", 9.0),
+        ("edges/filled", 5.0),
+        ("edges/filled", 10.0),
         ("edges/number", 0.5),
         ("edges/number", 1.0),
         ("features", 5.0),

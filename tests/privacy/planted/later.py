@@ -170,6 +170,7 @@ MUTATIONS = (
         "counts = laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
         "laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
         tests=("tests/models/test_userwise.py::test_a_private_start_is_at_the_noisy_counts",),
+        audit="dpvae-rigorous/popularity",
     ),
     Mutation(
         "count-noise-unused",
@@ -180,5 +181,6 @@ MUTATIONS = (
         'count = float(exact + 0 * noise.add_gaussian(rng, "count of small norms", exact, self.count_noise, '
         "sensitivity=0.5))",
         tests=("tests/privacy/test_user_sgd.py::test_the_adaptive_bound_follows_a_count_with_all_of_its_noise",),
+        audit="dpvae-rigorous/norms",
     ),
 )

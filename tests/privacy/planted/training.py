@@ -126,6 +126,7 @@ USER_SGD = (
         "factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples",
         "factors = shares / examples",
         tests=("tests/privacy/test_user_sgd.py::test_a_user_moves_the_sum_by_no_more_than_the_bound",),
+        audit="dpvae-rigorous",
     ),
     Mutation(
         "rigorous-per-example",
@@ -147,8 +148,7 @@ USER_SGD = (
             "tests/privacy/test_user_sgd.py::test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted",
             "tests/models/test_userwise.py::test_an_adaptive_bound_is_counted_with_noise_in_every_step",
         ),
-        audit="dpvae-rigorous/quantile",
-        refuted=False,
+        audit="dpvae-rigorous/norms",
     ),
     Mutation(
         "count-empty-users",
@@ -158,6 +158,7 @@ USER_SGD = (
         "torch.where(norms > 0, (norms <= bound).to(norms.dtype) - 0.5, 0.0)",
         "((norms <= bound).to(norms.dtype) - 0.5)",
         tests=("tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",),
+        audit="dpvae-rigorous/norms",
     ),
     Mutation(
         "count-free",
@@ -170,6 +171,7 @@ USER_SGD = (
             "tests/privacy/test_user_sgd.py::test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted",
             "tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",
         ),
+        audit="dpvae-rigorous/norms",
     ),
     Mutation(
         "shares-inverted",
@@ -228,6 +230,7 @@ USER_SGD = (
         "items = items[laplace.cap(data.users, items, config.contribution, self.noise_rng)]",
         "items = np.array(items)",
         tests=("tests/models/test_userwise.py::test_popularity_counts_no_more_of_a_user_than_is_paid_for",),
+        audit="dpvae-rigorous/popularity-above-cap",
     ),
     Mutation(
         "popularity-start-exact",
@@ -237,6 +240,7 @@ USER_SGD = (
         "counts = laplace.noisy_counts(counts, budget, config.contribution, self.noise_rng)",
         "counts = np.maximum(counts, 0)",
         tests=("tests/models/test_userwise.py::test_popularity_counts_no_more_of_a_user_than_is_paid_for",),
+        audit="dpvae-rigorous/popularity",
     ),
     Mutation(
         "popularity-start-free",

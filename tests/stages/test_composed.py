@@ -1,0 +1,26 @@
+"""All suites on a data set together: committed results of two suites of one download, and of one of another."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.stages.common import RESULTS
+from tasks.stages.composed import rows
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_suites_of_one_download_are_composed_and_others_stand_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / RESULTS).mkdir(parents=True)
+    for name in ("demo", "dipsgnn-yelp"):
+        (tmp_path / RESULTS / name).symlink_to(ROOT / RESULTS / name)
+    (tmp_path / RESULTS / "demo-again").symlink_to(ROOT / RESULTS / "demo")
+    for name in ("params.yaml", "suites", "data/reference"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    composed = list(rows())
+    assert {row[:2] for row in composed} == {("demo", "demo, demo-again"), ("yelp-twin", "dipsgnn-yelp")}
+    counts = next(row for row in composed if row[3] == "all interactions of one user added or removed")
+    assert counts[4:] == ("3", "1", "3")  # three seeds, whose fits both suites name alike
