@@ -77,7 +77,6 @@ ACCOUNTANT = (
             "tests/privacy/test_accounting.py::test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence",
         ),
         audit="dpae/sampled",
-        refuted=False,
     ),
     Mutation(
         "account-halved",

@@ -63,7 +63,6 @@ STEPS = (
             "tests/models/test_session_dpsgd.py::test_users_are_sampled_at_the_rate_that_the_ledger_states",
         ),
         audit="dpae/sampled",
-        refuted=False,
     ),
     Mutation(
         "calibration-one-step",
@@ -171,7 +170,6 @@ USER_SGD = (
             "tests/privacy/test_user_sgd.py::test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted",
             "tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",
         ),
-        audit="dpvae-rigorous/norms",
     ),
     Mutation(
         "shares-inverted",
