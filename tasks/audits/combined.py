@@ -23,6 +23,6 @@ def combined(
     """
     first = [side[: len(side) // 2] for side in (without, present)]
     moved = first[1].mean(0) - first[0].mean(0)
-    spread = sum(np.cov(side, rowvar=False) for side in first)
-    weights = np.linalg.solve(spread + RIDGE * np.trace(spread) * np.eye(len(moved)), moved)
+    covariance = sum(np.cov(side, rowvar=False) for side in first)
+    weights = np.linalg.solve(covariance + RIDGE * np.trace(covariance) * np.eye(len(moved)), moved)
     return without @ weights, present @ weights
