@@ -20,7 +20,7 @@ CONTRIBUTION = 3
 """Interactions of a user that `dp-popularity` counts, at most, unless said otherwise."""
 
 
-def popularity(seed: int, n_samples: int = 10_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
+def popularity(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
     """A user with as many items as are counted, each of them twice."""
     return _popularity(contribution, contribution, seed, n_samples, epsilon)
 

@@ -24,34 +24,33 @@ from tasks.models.sessions.released import Released, ReleasedConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
-DELTA = 1e-5
-LARGE = 0.01
-"""δ where few samples must do: they prove more of the ε that belongs to it."""
+DELTA = 0.1
+"""So large that events of probabilities which few runs can estimate decide."""
 WITH_VISIT, WITHOUT = (0, 1, 2), (0, 2)
 Rows = NDArray[np.float64]
 
 
-def rigorous(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 3.0) -> Samples:
     """All epochs' releases of one user's aggregates together."""
     model, (with_visit, without) = aggregates("rigorous", seed, n_samples, epsilon, DELTA, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-def cached(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
+def cached(seed: int, n_samples: int = 40_000, epsilon: float = 3.0) -> Samples:
     """The release that is kept."""
     model, (with_visit, without) = aggregates("cached", seed, n_samples, epsilon, DELTA, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-def edgerand(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
+def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0) -> Samples:
     """The matrices of one user."""
-    model, (with_visit, without) = matrices(seed, n_samples, epsilon, LARGE)
+    model, (with_visit, without) = matrices(seed, n_samples, epsilon, DELTA)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-def released(seed: int, n_samples: int = 3_000, epsilon: float = 3.0) -> Samples:
+def released(seed: int, n_samples: int = 6_000, epsilon: float = 3.0) -> Samples:
     """A visit of one of two items, from its state and from the weights: the log-likelihood ratio of both."""
-    model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=LARGE, label_share=0.1, ridge=1.0))
+    model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=DELTA, label_share=0.1, ridge=1.0))
     rng = np.random.default_rng(seed)
     without, present = (np.array([_ratio(model, item, rng) for _ in range(n_samples)]) for item in (0, 1))
     return Samples(without, present, model.ledger()[0])

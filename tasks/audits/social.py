@@ -24,7 +24,7 @@ from tasks.training_data import TrainingData
 SCALE = (1.0, 5.0)
 RATERS = 4
 """Of an item, where several submissions are added up."""
-DELTA = 0.01
+DELTA = 0.1
 """So large that not too many samples prove much of the ε that belongs to it."""
 FACTORS: dict[str, Any] = {
     "epochs": 2, "iterations_per_epoch": 3, "dimension": 1, "scale": SCALE, "initial_spread": 0.0,

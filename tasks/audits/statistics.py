@@ -25,7 +25,7 @@ CONFIG = {
 """Nearly all of the budget is for the right-hand sides, and the ridge leaves them as they are but for a factor."""
 
 
-def alternating(seed: int, n_samples: int = 5_000, epsilon: float = 2.0) -> Samples:
+def alternating(seed: int, n_samples: int = 10_000, epsilon: float = 2.0) -> Samples:
     """A user with all items, or nobody; what the auditor knows are the items' vectors that training starts from.
 
     The statistic is the inner product of the released items' vectors with what the user adds to right-hand sides.
