@@ -13,7 +13,8 @@ from tasks.privacy.mechanisms import dpsgd
 
 SOUND = [name for name in AUDITS if name not in CLAIMS]
 FEWER = {
-    "dipsgnn-cached": 10_000, "dipsgnn-rigorous": 10_000, "edgerand": 10_000, "dipsgnn-released": 1_500, "dp-popularity": 4_000, "dp-popularity/above-cap": 4_000, "dpae": 6_400,
+    "dipsgnn-cached": 10_000, "dipsgnn-rigorous": 10_000, "edgerand": 10_000,
+    "dipsgnn-released": 1_500, "dp-popularity": 4_000, "dp-popularity/above-cap": 4_000, "dpae": 6_400,
     "dpae/sampled": 6_400, "dpals": 2_000, "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpne": 400,
     "edges/filled": 20_000, "dpmf-rigorous": 4_000, "dpsgd": 6_400, "dpvae-compact": 6_400,
     "dpvae-rigorous": 6_400, "dpvae-rigorous/norms": 5_000, "dpvae-rigorous/popularity": 10_000,
