@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from tests.faults.suite import DPREC, DVC, RUN, Row, Setup
+from tests.faults.suite import DPREC, DVC, RUN, Row, Setup, together
 
 BESIDE: dict[str, tuple[str, ...]] = {
     "`dprec run --wait`": (*RUN, "--wait"),
@@ -41,7 +41,7 @@ def _beside(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> li
         wrong.append(f"names no owner: {other.stderr!r}")
     if suite.call(*second, **setup.known).returncode != 0:
         wrong.append("fails afterwards, too")
-    return wrong + setup.recovers(suite)
+    return together(wrong + setup.recovers(suite))
 
 
 def _names(other: subprocess.CompletedProcess[str], pid: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.faults.suite import RUN, Row, Setup, Suite
+from tests.faults.suite import RUN, Row, Setup, Suite, together
 
 SIZE = 24 * 2**20
 TIMES = 10
@@ -51,7 +51,7 @@ def _full(setup: Setup, place: Path, left: int) -> list[str]:
     wrong = [f"left running: {line}" for line in suite.left()]
     if met.returncode not in (0, 1) or met.stderr.count("\n") != met.returncode:
         wrong.append(f"not one line: {met.stderr!r}")
-    return [f"{left} bytes left: {line}" for line in wrong + setup.recovers(suite)]
+    return [f"{left} bytes left: {line}" for line in together(wrong + setup.recovers(suite))]
 
 
 def _copied(setup: Setup, place: Path) -> Suite:

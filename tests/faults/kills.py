@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-from tests.faults.suite import DVC, RUN, Row, Setup, Suite
+from tests.faults.suite import DVC, RUN, Row, Setup, Suite, together
 
 
 def _first(suite: Suite, *words: str) -> psutil.Process | None:
@@ -82,4 +82,4 @@ def _kill(setup: Setup, kind: str, own: dict[str, str], lasts: float) -> list[st
     errors = suite.said()[1]
     if command == RUN and running.returncode > 0 and errors.count("\n") != 1:
         wrong.append(f"more than a line: {errors!r}")
-    return [f"{after:.2f} s: {line}" for line in wrong + setup.recovers(suite)]
+    return [f"after {after:.2f} s: {line}" for line in together(wrong + setup.recovers(suite))]

@@ -222,8 +222,13 @@ class Setup:
 
 
 Row = tuple[str, int, list[str]]
-"""A kind of fault, how often it was put in, and what went wrong."""
+"""A kind of fault, how often it was put in, and of each time that went wrong how."""
 RUN = (*DPREC, "run", "demo")
+
+
+def together(wrong: list[str]) -> list[str]:
+    """What went wrong at one time, as one entry."""
+    return ["; ".join(wrong)] if wrong else []
 
 
 def alone() -> None:
