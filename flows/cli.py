@@ -136,14 +136,11 @@ def verify() -> None:
     DVC trusts a file's time and mode; a disk that lost a bit shows in neither. What is removed is restored, or computed
     again, by the next `dprec run`. Exit code 1 if anything was damaged. Takes as long as it takes to read all of it.
     """
-    from flows.execution import exclusive, say
+    from flows.execution import exclusive
     from flows.project import opened
 
-    damaged: list[str] = []
     with exclusive("verify"), opened() as project:
-        for path in project.verify():
-            say(path, "damaged and removed")
-            damaged.append(path)
+        damaged = list(project.verify())
     if damaged:
         raise DataError(f"{len(damaged)} damaged and removed; `dprec run SUITE` restores them or computes them again")
     print("every output and every object of the cache is what its hash says")

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import unwrap
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -150,12 +151,12 @@ class Project:
         return damaged
 
     def verify(self) -> Iterator[str]:
-        """Remove every object of the cache and every output that is not what its hash says, and yield its path."""
-        yield from storage.damaged_objects(self._repo)
-        for stage in self.stages.values():
-            for out in stage.outs:
-                if self._damaged(stage, out):
-                    yield str(out)
+        """Remove all objects of the cache and all outputs that are not what their hashes say, said and yielded."""
+        outs = ((stage, out) for stage in self.stages.values() for out in stage.outs)
+        damaged = (str(out) for stage, out in outs if self._damaged(stage, out))
+        for path in chain(storage.damaged_objects(self._repo), damaged):
+            say(path, "damaged and removed")
+            yield path
 
     def _damaged(self, stage: Any, out: Any) -> bool:
         """Whether an output is not what its hash says: then it is removed, otherwise its objects are in the cache."""
