@@ -241,11 +241,10 @@ def opened(suite: str | None = None, *, patient: bool = True) -> Iterator[Projec
         ConfigurationError: a dvc.yaml cannot be used.
         Busy: another process holds something.
     """
-    from dvc.repo import Repo
-
     logging.getLogger("dvc").setLevel(logging.ERROR)  # "updating lock file" after every stage, "is empty"
+    logging.getLogger("dvc_data").setLevel(logging.CRITICAL)  # files that it could not copy; the error says why
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
-    with _errors(), _parameters_read_fast(), Repo() as repo:
+    with _errors(), _parameters_read_fast(), storage.repository() as repo:
         locks.clear(repo)
         yield _read(repo, [file for file in (*COMMON, *own) if file.is_file()], patient=patient)
 

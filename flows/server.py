@@ -11,18 +11,16 @@ import os
 import re
 import secrets
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
-from urllib.parse import quote
 
 import httpx
 
+from flows.storage import damage
 from tasks.disk import rename
 from tasks.errors import ConfigurationError
 from tasks.stages.parent import end_with_parent
@@ -109,19 +107,12 @@ def _set_aside_if_damaged(database: Path) -> None:
     """Runs need no record of earlier ones: where SQLite cannot read it, a new one is begun."""
     if not database.is_file():
         return
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
-            damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.OperationalError:  # another process has it open
-        return
-    except sqlite3.DatabaseError as error:
-        damage = str(error)
-    if damage != "ok":
+    if why := damage(database):
         aside = f"{database.name}.damaged-{time.time_ns()}"
         for file in database.parent.glob(f"{database.name}*"):
             if file.name.removeprefix(database.name) in ("", "-wal", "-shm"):
                 rename(file, file.with_name(aside + file.name.removeprefix(database.name)), durable=False)
-        print(f"{database}: damaged ({damage}); set aside as {aside}", file=sys.stderr, flush=True)
+        print(f"{database}: damaged ({why}); set aside as {aside}", file=sys.stderr, flush=True)
 
 
 def _last_error(said: IO[bytes]) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tasks.stages.common import atomic_write, remove, text_digest
 
@@ -26,9 +28,19 @@ KNOWN = "verified.json"
 @contextmanager
 def hashed_objects(repo: Any) -> Iterator[None]:
     """Whatever DVC looks up in its cache is compared with its hash; a damaged object is removed: it is missing then."""
+    from dvc.utils.serialize import EncodingError
     from dvc_objects.errors import ObjectFormatError
 
     stores = [repo.cache.local, repo.cache.legacy]
+    runs = repo.stage_cache
+
+    def load(key: str, value: str) -> Any:
+        with suppress(EncodingError):
+            known = type(runs)._load_cache(runs, key, value)  # which removes what it sees to be damaged
+            if known is None or "outs" in known:
+                return known
+        remove(Path(runs._get_cache_path(key, value)))
+        return None
 
     def watched(store: Any) -> dict[str, Any]:
         def check(oid: str, *arguments: Any, **options: Any) -> Any:
@@ -46,9 +58,11 @@ def hashed_objects(repo: Any) -> Iterator[None]:
 
     for store in stores:
         vars(store).update(watched(store))
+    vars(runs)["_load_cache"] = load
     try:
         yield
     finally:
+        del vars(runs)["_load_cache"]
         for store in stores:
             for name in ("check", "get"):
                 del vars(store)[name]
@@ -75,6 +89,39 @@ def damaged_objects(repo: Any) -> Iterator[str]:
         for oid in sorted(filter(OBJECT.fullmatch, store.all())) if Path(store.path).is_dir() else ():
             if not intact(store, oid):
                 yield str(Path(store.oid_to_path(oid)).relative_to(repo.root_dir))
+
+
+def damage(database: Path) -> str:
+    """What SQLite cannot read in a database; nothing where it is sound, or in use."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
+            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.OperationalError:  # another process has it open
+        return ""
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return "" if found == "ok" else found
+
+
+def repository() -> Any:
+    """DVC's view of the current folder, whose memory of hashes is begun anew where it is damaged."""
+    from dvc.repo import Repo
+
+    class Repository(Repo):
+        @property
+        def site_cache_dir(self) -> str:
+            folder = str(super().site_cache_dir)
+            if self._databases_to_check:
+                self._databases_to_check = False
+                for database in Path(folder).rglob("*.db"):
+                    if damage(database):
+                        for file in database.parent.glob(f"{database.name}*"):
+                            remove(file)
+            return folder
+
+        _databases_to_check = True
+
+    return Repository()
 
 
 def seen_to_differ(out: Any) -> bool:

@@ -199,7 +199,7 @@ def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, addres
             (changed.root / "slow.train@a").unlink()
     _, errors = repro.communicate(timeout=60)
     assert (repro.returncode, errors) == (0, "")
-    assert beside.wait() == 0, lines
+    assert beside.wait() == 0, "".join(lines)
     assert not (changed.root / "slow.train@a").exists(), lines  # it waited
     assert changed.ran() == ["train@a"]
     assert changed.call("dvc", "status").stdout == "Data and pipelines are up to date.\n"

@@ -49,12 +49,12 @@ def test_a_stop_is_told_as_such_whatever_a_library_makes_of_it(
     assert capsys.readouterr().err == "interrupted\n"
 
 
-def test_a_lock_in_the_middle_of_a_merge_is_named_with_a_remedy_that_works(finished: Project) -> None:
-    """Any other that DVC cannot read is set aside (`flows.project`)."""
+def test_a_lock_that_git_could_not_merge_is_named_with_a_remedy_that_works(finished: Project) -> None:
     name = "suites/demo/dvc.lock"
     for command in (["git", "add", name, "dvc.lock"], ["git", "commit", "-q", "-m", "locks"]):
         assert finished.call(*command).returncode == 0
-    (finished.root / name).write_bytes(b"<<<<<<< HEAD\n" + (finished.root / name).read_bytes())
+    good = (finished.root / name).read_bytes()
+    (finished.root / name).write_bytes(b"<<<<<<< HEAD\n" + good)
     refused = finished.dprec("check", "demo")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert refused.stderr.startswith(f"dprec: {name}: is no lock of DVC (")

@@ -221,6 +221,26 @@ def test_a_damaged_lock_file_is_set_aside_and_nothing_is_computed_again(finished
         assert (finished.root / "suites/demo/dvc.lock.damaged").read_text() == content
 
 
+@pytest.mark.parametrize("content", [b"", b"\0\xff{", b"cmd: [", b"cmd: x\n"])
+def test_a_damaged_record_of_what_was_run_is_removed(finished: Project, content: bytes) -> None:
+    for record in (finished.root / ".dvc/cache/runs").glob("*/*/*"):
+        record.chmod(0o644)
+        record.write_bytes(content)
+    finished.write("code/a.py", "# changed\n")
+    (finished.root / "data/runs/demo/b/index.html").unlink()
+    assert set(run(finished)) <= {"train@a", "train@b"}
+    assert (finished.root / "data/runs/demo/b/index.html").read_text() == "train@b"
+
+
+def test_a_damaged_memory_of_hashes_is_begun_anew(seen: Project) -> None:
+    with opened() as project:
+        databases = list(Path(project._repo.site_cache_dir).rglob("*.db"))
+    assert databases
+    for database in databases:
+        database.write_bytes(b"\0\xff" * 1000)
+    assert run(seen) == []
+
+
 def test_a_lock_file_that_git_could_not_merge_is_left_to_its_user(finished: Project) -> None:
     text = (finished.root / "dvc.lock").read_text()
     conflict = f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n"

@@ -22,7 +22,7 @@ import os, sys, time
 print("hello", sys.argv[1:], os.environ["WORD"], os.getcwd(), sys.argv[0].rpartition("/")[2], __name__)
 print("and", "json" in sys.modules, file=sys.stderr)
 if "slow" in sys.argv:
-    time.sleep(60)
+    time.sleep(5)
 raise SystemExit(int(sys.argv[1]))
 """
 
