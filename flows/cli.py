@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import settings
+from flows import audit, settings
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
@@ -33,16 +33,22 @@ app = typer.Typer(
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 
 
+app.add_typer(audit.app, name="audit")
+
+
 @app.callback()
 def common(
+    context: typer.Context,
     debug: Annotated[
         bool, typer.Option("--debug", envvar="DPREC_DEBUG", help="Show tracebacks and Prefect's own log.")
     ] = False,
 ) -> None:
-    """Runs before every command: finds the project and sets the tools up."""
+    """Runs before every command: finds the project, which an audit of files needs not, and sets the tools up."""
     if debug:
         os.environ["DPREC_DEBUG"] = "1"
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
+    if context.invoked_subcommand == "audit":
+        return
     root = settings.project(Path.cwd())
     os.chdir(root)
     settings.apply(root)

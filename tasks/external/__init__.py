@@ -1,0 +1,1 @@
+"""Audits of somebody else's recommender, from the files that it read and wrote; docs/audit.md is the user's page."""

@@ -1,0 +1,187 @@
+"""Do the lists tell attributes of users beyond what the ratings alone tell?
+
+Every attacker of `tasks.attacks` learns from some users, and guesses the attribute of the others: from ratings and
+lists, from the ratings alone, and from ratings and lists with attributes dealt out at random. An attack counts only if
+it beats all of these, the majority guess, and every other attacker on the ratings alone: a control that is merely a
+worse attacker is no control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.sparse import csr_array
+
+from tasks.attacks import ATTACKERS
+from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffled
+from tasks.attacks.targets import FEWEST_LABELLED, split_users
+from tasks.evaluation.gains import gain
+from tasks.evaluation.statistics import clopper_pearson
+from tasks.external.findings import Answer, Attack, Measure
+from tasks.external.inputs import NOBODY, Inputs, Ints
+
+MOST_LABELLED, MOST_TARGETS = 2_000, 4_000
+"""Users that attackers learn from, and users that are attacked: samples where there are more. The attackers' time grows
+with users × items, that of the Gaussian process with the cube of the labelled users."""
+MOST_ITEMS = 3_000
+"""Items of a profile: those in most histories and lists."""
+TARGET_SHARE = 0.5
+FEWEST = 50
+"""Users of a known attribute below which nothing is decided."""
+
+Right = NDArray[np.bool_]
+"""(n_targets,) whether each target of known class was guessed right."""
+
+
+class _Work(NamedTuple):
+    """What one attacker does with one attribute: guesses from `profiles` what `labels` are."""
+
+    attribute: str
+    attacker: str
+    kind: str
+
+
+def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: Callable[[str], None]) -> list[Answer]:
+    """One answer for each attribute.
+
+    Args:
+        users: `user` and a column of classes for each attribute (`tasks.external.reading.attributes`).
+        jobs: attacks at the same time.
+        say: takes lines of progress.
+    """
+    labels = classes(inputs, users)
+    chosen, notes = _sample(inputs, labels, seed)
+    enough = {name: of[chosen] for name, of in labels.items() if (of[chosen] != UNKNOWN).sum() >= FEWEST}
+    answers = [_too_few(name, int((of[chosen] != UNKNOWN).sum())) for name, of in labels.items() if name not in enough]
+    if not enough:
+        return answers
+    share = min(TARGET_SHARE if len(chosen) <= 2 * MOST_LABELLED else 1 - MOST_LABELLED / len(chosen), 0.9)
+    is_target = split_users(len(chosen), share, seed, enough)
+    for name in [name for name, of in enough.items() if (of[~is_target] != UNKNOWN).sum() < FEWEST_LABELLED]:
+        answers.append(_too_few(name, int((enough.pop(name) != UNKNOWN).sum())))
+    both, ratings, covered = profiles(inputs, chosen)
+    notes.append(
+        f"{(~is_target).sum():,} labelled users, {is_target.sum():,} targets; profiles of {both.shape[1]:,} items "
+        f"({covered:.1%} of all ratings and listed items)"
+    )
+    right = _guesses(both, ratings, enough, is_target, seed, jobs, say)
+    for name, of in enough.items():
+        known = of[of != UNKNOWN]
+        shares = ", ".join(f"{count / len(known):.0%}" for count in np.sort(np.bincount(known))[::-1][:6])
+        answers.append(_answer(name, right, majority_right(of, is_target), [*notes, f"classes of {shares}"]))
+    return answers
+
+
+def classes(inputs: Inputs, users: pl.DataFrame) -> dict[str, Labels]:
+    """Attribute -> (n_users,) class of every user, `UNKNOWN` where it is not given."""
+    rows = pl.DataFrame({"user": inputs.user_names}).join(users, on="user", how="left", maintain_order="left")
+    result = {}
+    for name in users.columns:
+        if name != "user":
+            values = rows[name]
+            order = values.drop_nulls().unique().sort()
+            codes = values.replace_strict(order, np.arange(len(order)), default=UNKNOWN, return_dtype=pl.Int64)
+            result[name] = codes.fill_null(UNKNOWN).to_numpy().astype(np.int64)
+    return result
+
+
+def profiles(inputs: Inputs, users: Ints) -> tuple[Profiles, Profiles, float]:
+    """(len(users), n) profiles of ratings and lists, and of the ratings alone; and the share of all that they cover.
+
+    What `tasks.attacks.attribute.profiles` makes, of the `MOST_ITEMS` items that most of these users have.
+    """
+    rated = inputs.trained[users]
+    lists = inputs.lists[users]
+    rows, places = np.nonzero(lists != NOBODY)
+    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, places])), rated.shape)
+    counts = np.asarray((rated + listed).sum(axis=0)).ravel()
+    kept = np.sort(np.argsort(-counts, kind="stable")[: min(MOST_ITEMS, int((counts > 0).sum()))])
+    alone = rated[:, kept].toarray().astype(np.float32)
+    covered = float(counts[kept].sum() / max(counts.sum(), 1))
+    return alone + listed[:, kept].toarray().astype(np.float32), alone, covered
+
+
+def _sample(inputs: Inputs, labels: Mapping[str, Labels], seed: int) -> tuple[Ints, list[str]]:
+    """Users to learn from and to attack: trained on, with a list, of whom an attribute is known."""
+    known = np.any([of != UNKNOWN for of in labels.values()], axis=0)
+    users = np.flatnonzero(inputs.is_member & inputs.has_list & known)
+    most = MOST_LABELLED + MOST_TARGETS
+    if len(users) <= most:
+        return users, []
+    rng = np.random.default_rng([seed, *b"attributes"])
+    return np.sort(rng.choice(users, most, replace=False)), [f"a random {most:,} of {len(users):,} users"]
+
+
+def _guesses(
+    both: Profiles,
+    ratings: Profiles,
+    labels: Mapping[str, Labels],
+    is_target: NDArray[np.bool_],
+    seed: int,
+    jobs: int,
+    say: Callable[[str], None],
+) -> dict[_Work, Right]:
+    dealt = shuffled(labels, seed)
+    works = [_Work(name, by, kind) for by in ATTACKERS for name in labels for kind in ("both", "ratings", "random")]
+
+    def work(one: _Work) -> Right:
+        truth = (dealt if one.kind == "random" else labels)[one.attribute]
+        features = ratings if one.kind == "ratings" else both
+        return attack(features, {one.attribute: truth}, is_target, [one.attacker], seed)[0].right
+
+    right = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        for done, (of, result) in enumerate(zip(works, pool.map(work, works), strict=True), start=1):
+            right[of] = result
+            if done % 3 == 0:
+                say(f"attributes: {of.attacker} on {of.attribute} ({done} of {len(works)} attacks)")
+    return right
+
+
+def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes: Sequence[str]) -> Answer:
+    alone = {by: right[_Work(attribute, by, "ratings")] for by in ATTACKERS}
+    attacks = []
+    for by in ATTACKERS:
+        both, dealt = right[_Work(attribute, by, "both")], right[_Work(attribute, by, "random")]
+        control = alone[by]
+        over = gain(both[None], control[None])
+        attacks.append(
+            Attack(
+                name=by.replace("_", " "),
+                measures=[
+                    _share("right, ratings and lists", both),
+                    Measure(name="gain over the ratings alone", value=over.mean, low=over.low, high=over.high),
+                ],
+                controls=[
+                    _share("right, ratings alone", control),
+                    _share("right, majority guess", majority),
+                    _share("right, attributes dealt out at random", dealt),
+                ],
+                p=max(p_better(both, other) for other in (*alone.values(), majority, dealt)),
+            )
+        )
+    return Answer(
+        question="attributes", subject=attribute, state="not shown", sentence="", notes=list(notes), attacks=attacks
+    )
+
+
+def p_better(right: Right, control: Right) -> float:
+    """One-sided exact p-value of "right about no more targets than the control": McNemar's, on targets that differ."""
+    more, less = int((right & ~control).sum()), int((control & ~right).sum())
+    return float(stats.binom.sf(more - 1, more + less, 0.5))
+
+
+def _share(name: str, right: Right) -> Measure:
+    low, high = clopper_pearson(int(right.sum()), len(right))
+    return Measure(name=name, value=float(right.mean()), low=low, high=high)
+
+
+def _too_few(attribute: str, known: int) -> Answer:
+    why = f"it is known of {known} users with a list who were trained on; at least {FEWEST} are needed"
+    return Answer(question="attributes", subject=attribute, state="cannot be decided", sentence=why)

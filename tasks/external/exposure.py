@@ -1,0 +1,75 @@
+"""Which users and items are most exposed: aggregates for the page, ids for a file that its owner keeps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.evaluation.detection import RATES
+from tasks.external.findings import Exposure
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
+from tasks.external.signals import Floats
+
+FEWEST = 5
+"""Pairs of an item below which it is not named."""
+MOST = 200
+"""Rows of each kind in the file."""
+
+
+def exposure(
+    inputs: Inputs, pairs: Pairs, is_member: NDArray[np.bool_], values: Floats
+) -> tuple[list[Exposure], pl.DataFrame]:
+    """How exposure is distributed, and the most exposed: columns of, id, exposure and pairs.
+
+    Where interactions were attacked, the exposure of a user is the share of the attacked training pairs above the
+    threshold that 1 % of held-back pairs exceed. Elsewhere it is the share of listed items that were trained on. That
+    of an item is the same over its pairs.
+    """
+    if len(values):
+        usable = is_member & ~np.isnan(values)
+        threshold = float(np.nanquantile(values[~is_member], 1 - RATES[0], method="higher"))
+        users, items, hit = pairs.users[usable], pairs.items[usable], values[usable] > threshold
+    else:
+        rows, places = np.nonzero((inputs.lists != NOBODY) & inputs.is_member[:, None])
+        users, items = rows, inputs.lists[rows, places]
+        keys = inputs.train.users * inputs.n_items + inputs.train.items
+        hit = np.isin(users * inputs.n_items + items, keys)
+    shown, tables = [], []
+    kinds: tuple[tuple[Literal["users", "items"], Ints, pl.Series, int], ...] = (
+        ("users", users, inputs.user_names, 1),
+        ("items", items, inputs.item_names, FEWEST),
+    )
+    for of, ids, names, least in kinds:
+        known, place, counts = np.unique(ids, return_inverse=True, return_counts=True)
+        shares = np.bincount(place, hit, len(known)) / np.maximum(counts, 1)
+        kept = counts >= least
+        known, shares, counts = known[kept], shares[kept], counts[kept]
+        if not len(known):
+            continue
+        p90, p99 = np.quantile(shares, [0.9, 0.99])
+        shown.append(
+            Exposure(
+                of=of,
+                count=len(known),
+                mean=float(shares.mean()),
+                p90=float(p90),
+                p99=float(p99),
+                most=float(shares.max()),
+            )
+        )
+        order = np.lexsort((-counts, -shares))[:MOST]
+        order = order[shares[order] > 0]
+        tables.append(
+            pl.DataFrame(
+                {
+                    "of": [of] * len(order),
+                    "id": names.gather(known[order]),
+                    "exposure": shares[order].astype(np.float64),
+                    "pairs": counts[order].astype(np.int64),
+                }
+            )
+        )
+    return shown, pl.concat(tables) if tables else pl.DataFrame()

@@ -1,0 +1,106 @@
+"""What an audit found, as it is written to audit.json. The schema is committed beside this module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+State = Literal["shown", "not shown", "cannot be decided"]
+Question = Literal["attributes", "own items", "users", "interactions", "held-back ratings", "canaries"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Measure(_Part):
+    """A number with its 95 % interval, where it has one."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Attack(_Part):
+    """One attack, with the same measures of its controls and one test."""
+
+    name: str
+    measures: list[Measure]
+    controls: list[Measure] = Field(default_factory=list)
+    p: float | None = Field(default=None, description="One-sided, against all controls: the largest of the p-values.")
+    p_corrected: float | None = Field(default=None, description="Holm's correction for all tests of this audit.")
+    shown: bool = Field(default=False, description="p_corrected is at most the audit's alpha.")
+    roc: list[tuple[float, float]] = Field(
+        default_factory=list, description="(false positive rate, true positive rate), for logarithmic axes."
+    )
+
+
+class Answer(_Part):
+    """The answer to one question about one subject."""
+
+    question: Question
+    subject: str = Field(description="What is inferred: an attribute, or the kind of thing.")
+    state: State
+    sentence: str
+    notes: list[str] = Field(default_factory=list)
+    attacks: list[Attack] = Field(default_factory=list)
+
+
+class Canaries(_Part):
+    """What planted users prove of epsilon."""
+
+    epsilon: float = Field(description="Lower bound; 0 where nothing is proved.")
+    provable: float = Field(description="The largest bound that so many canaries could have proved.")
+    delta: float
+    confidence: float
+    canaries: int
+    rule: str = Field(description="The rule of guessing that gave the bound.")
+    guesses: int
+    correct: int
+    claimed: float | None
+    claim: Literal["refuted", "consistent", "inconclusive", "none"]
+    unit: str = Field(description="Who is protected from whom: the neighbouring relation and the observer.")
+
+
+class Exposure(_Part):
+    """How what is most exposed is distributed; ids stand in exposed.csv alone."""
+
+    of: Literal["users", "items"]
+    count: int
+    mean: float
+    p90: float
+    p99: float
+    most: float
+
+
+class File(_Part):
+    """A file that was read."""
+
+    role: str
+    path: str
+    rows: int
+    columns: Mapping[str, str]
+    notes: list[str]
+
+
+class Verdict(_Part):
+    """The sentences that the command ends with."""
+
+    exit_code: Literal[0, 3]
+    sentences: list[str]
+
+
+class Audit(_Part):
+    """All of audit.json."""
+
+    format: Literal["dprec-audit/1"] = "dprec-audit/1"
+    alpha: float = Field(description="Probability of any false alarm among all tests together.")
+    seed: int
+    files: list[File]
+    answers: list[Answer]
+    canaries: Canaries | None
+    exposure: list[Exposure]
+    verdict: Verdict

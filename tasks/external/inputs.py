@@ -1,0 +1,201 @@
+"""What an audit is about, with dense ids: who was trained on what, what is public, what was recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tasks.errors import DataError
+from tasks.external.reading import Given
+
+Ints = NDArray[np.int64]
+NOBODY = -1
+"""Where a list has ended."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Interactions: (n,) users and items, and ratings where there are some."""
+
+    users: Ints
+    items: Ints
+    ratings: NDArray[np.float64] | None = None
+
+    def matrix(self, n_users: int, n_items: int) -> csr_array:
+        """(n_users, n_items) of 0 and 1, rows sorted."""
+        matrix = csr_array((np.ones(len(self.users), np.float32), (self.users, self.items)), (n_users, n_items))
+        matrix.sort_indices()
+        return matrix
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Released scores of pairs, sorted by key = user × n_items + item."""
+
+    keys: Ints
+    values: NDArray[np.float64]
+
+    def of(self, keys: Ints) -> NDArray[np.float64]:
+        """The scores of these pairs; NaN where none is released."""
+        if not len(self.keys):
+            return np.full(len(keys), np.nan)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, self.values[places], np.nan)
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """A run on other training data: keys of the pairs that it was trained on, sorted, and its lists."""
+
+    keys: Ints
+    lists: Ints
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All that was given. Users and items have the ids of `user_names` and `item_names`.
+
+    public: known and not trained on; pairs that were trained on are not among them.
+    lists: (n_users, K), best first; `NOBODY` from where a list has ended.
+    planted: (n_users,) canaries and their witnesses, whom no other question is asked about.
+    """
+
+    user_names: pl.Series
+    item_names: pl.Series
+    train: Pairs
+    public: Pairs
+    lists: Ints
+    scores: Scores | None
+    planted: NDArray[np.bool_]
+    shadows: tuple[Shadow, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def n_users(self) -> int:
+        """Users in any file."""
+        return len(self.user_names)
+
+    @property
+    def n_items(self) -> int:
+        """Items in any file."""
+        return len(self.item_names)
+
+    @cached_property
+    def trained(self) -> csr_array:
+        """(n_users, n_items) 1 where trained on."""
+        return self.train.matrix(self.n_users, self.n_items)
+
+    @cached_property
+    def known(self) -> csr_array:
+        """(n_users, n_items) 1 where trained on or public."""
+        return self.trained + self.public.matrix(self.n_users, self.n_items)
+
+    @cached_property
+    def is_member(self) -> NDArray[np.bool_]:
+        """(n_users,) trained on and not planted."""
+        return (np.diff(self.trained.indptr) > 0) & ~self.planted
+
+    @cached_property
+    def has_list(self) -> NDArray[np.bool_]:
+        """(n_users,) with a list of an item or more."""
+        return np.asarray(self.lists[:, 0] != NOBODY)
+
+    @cached_property
+    def popularity(self) -> NDArray[np.int64]:
+        """(n_items,) users who have each item, in training or public."""
+        return np.bincount(self.known.indices, minlength=self.n_items)
+
+
+def assemble(
+    train: Given,
+    recommended: Given,
+    public: Given | None,
+    scores: Given | None,
+    planted: Sequence[str],
+    shadows: Sequence[tuple[Given, Given]],
+) -> Inputs:
+    """Give users and items dense ids and lay out what was read.
+
+    Args:
+        planted: ids of canaries and witnesses.
+        shadows: (training data, lists) of each shadow run.
+
+    Raises:
+        DataError: no list is of a user who was trained on.
+    """
+    known = [train.rows, *([public.rows] if public else [])]
+    user_names = pl.concat([rows["user"] for rows in known]).unique().sort()
+    item_names = pl.concat([rows["item"] for rows in (*known, recommended.rows)]).unique().sort()
+    ids = _Ids(user_names, item_names)
+    n_items = len(item_names)
+    trained = ids.pairs(train.rows)
+    notes = []
+    public_pairs = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
+    if public is not None:
+        public_pairs = ids.pairs(public.rows)
+        new = ~np.isin(public_pairs.users * n_items + public_pairs.items, trained.users * n_items + trained.items)
+        if not new.all():
+            notes.append(f"{(~new).sum():,} public pairs are in the training data; they count as trained on")
+        ratings = None if public_pairs.ratings is None else public_pairs.ratings[new]
+        public_pairs = Pairs(public_pairs.users[new], public_pairs.items[new], ratings)
+    lists, strangers = ids.lists(recommended.rows)
+    if strangers:
+        notes.append(f"{strangers:,} lists are of users in no other file; they are not used")
+    if not np.isin(np.flatnonzero(lists[:, 0] != NOBODY), trained.users).any():
+        raise DataError(f"{recommended.taken.path}: no list is of a user of {train.taken.path}; do the ids agree?")
+    return Inputs(
+        user_names,
+        item_names,
+        trained,
+        public_pairs,
+        lists,
+        ids.scores(scores.rows) if scores is not None else None,
+        user_names.is_in(list(planted)).to_numpy(),
+        tuple(ids.shadow(*run) for run in shadows),
+        tuple(notes),
+    )
+
+
+class _Ids:
+    """Text ids -> dense ids."""
+
+    def __init__(self, users: pl.Series, items: pl.Series) -> None:
+        self._users = pl.DataFrame({"user": users, "u": np.arange(len(users))})
+        self._items = pl.DataFrame({"item": items, "i": np.arange(len(items))})
+
+    def dense(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows whose ids are known, with `u` and `i`, in their order."""
+        joined = rows.join(self._users, on="user", how="inner", maintain_order="left")
+        return joined.join(self._items, on="item", how="inner", maintain_order="left")
+
+    def pairs(self, rows: pl.DataFrame) -> Pairs:
+        dense = self.dense(rows)
+        ratings = dense["rating"].to_numpy() if "rating" in dense.columns else None
+        return Pairs(dense["u"].to_numpy(), dense["i"].to_numpy(), ratings)
+
+    def lists(self, rows: pl.DataFrame) -> tuple[Ints, int]:
+        """(n_users, K) items, and how many lists are of users that nobody knows."""
+        strangers = rows.join(self._users, on="user", how="anti")["user"].n_unique()
+        dense = self.dense(rows).sort("u", "rank")
+        users, items = dense["u"].to_numpy(), dense["i"].to_numpy()
+        counts = np.bincount(users, minlength=len(self._users))
+        places = np.arange(len(users)) - (np.cumsum(counts) - counts)[users]
+        result = np.full((len(counts), max(int(counts.max(initial=0)), 1)), NOBODY, np.int64)
+        result[users, places] = items
+        return result, strangers
+
+    def scores(self, rows: pl.DataFrame) -> Scores:
+        dense = self.dense(rows)
+        keys = dense["u"].to_numpy() * len(self._items) + dense["i"].to_numpy()
+        order = np.argsort(keys)
+        return Scores(keys[order], dense["score"].to_numpy()[order])
+
+    def shadow(self, train: Given, lists: Given) -> Shadow:
+        pairs = self.pairs(train.rows)
+        return Shadow(np.unique(pairs.users * len(self._items) + pairs.items), self.lists(lists.rows)[0])

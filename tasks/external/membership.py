@@ -1,0 +1,303 @@
+"""Do the lists tell who, and which interactions, were trained on?
+
+Members are what was trained on. Non-members are what is public and was not: users with a list of their own, folded in
+as members are, and pairs of trained users that were held back. Controls see no list. An attack counts only if it beats
+chance and every control, so data whose members differ from non-members anyhow prove nothing by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tasks.attacks.membership import as_likelihoods, lira_offline, lira_online, loss_threshold, rmia
+from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
+from tasks.external import signals
+from tasks.external.findings import Answer, Attack, Measure
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores
+from tasks.external.signals import Floats, Similarity
+
+MOST_USERS = 5_000
+"""Members, and non-members, that are attacked; a random sample where there are more."""
+PER_USER = 5
+"""Pairs of each user that are attacked: so many that were trained on and as many that were held back."""
+ALIKE = 0.2
+"""Share of different items in non-members' lists, of those in members', below which all of them got one list."""
+SEPARATES = 0.05
+"""p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
+
+Signal = Callable[[Ints], Floats]
+"""(n_users, K) lists of a run -> (n,) the signal of every target in it."""
+
+
+def users(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
+    """Membership of users."""
+    rng = np.random.default_rng([seed, *b"users"])
+    outside = (np.diff(inputs.trained.indptr) == 0) & (np.diff(inputs.known.indptr) > 0) & ~inputs.planted
+    members, others = (
+        _sample(np.flatnonzero(who & inputs.has_list), MOST_USERS, rng) for who in (inputs.is_member, outside)
+    )
+    if min(len(members), len(others)) < FEWEST:
+        why = "give --public with users who were not trained on, and lists for them, made as those of trained users are"
+        return _undecided("users", f"{why} ({len(others)} such users now, at least {FEWEST} needed)")
+    if trap := served_otherwise(inputs, members, others):
+        return _undecided("users", trap)
+    targets, is_member = np.concatenate([members, others]), np.arange(len(members) + len(others)) < len(members)
+    # of a member what was trained on, without what was held back
+    histories = inputs.trained + inputs.public.matrix(inputs.n_users, inputs.n_items).multiply(
+        (np.diff(inputs.trained.indptr) == 0)[:, None]
+    )
+    histories = histories.tocsr()
+    of_lists: dict[str, Signal] = {
+        "similarity to the history": lambda lists: signals.user_similarity(similarity, lists, histories, targets),
+        "share of own items": lambda lists: signals.own_share(lists, histories, targets),
+    }
+    counts = np.log1p(inputs.popularity)
+    lengths = np.diff(histories.indptr)[targets]
+    controls = {
+        "length of the history": lengths.astype(np.float64),
+        "popularity of the history": (histories @ counts)[targets] / np.maximum(lengths, 1),
+        "coherence of the history": signals.coherence(similarity, histories, targets),
+    }
+    shadow_users = [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
+    included = np.array([np.isin(targets, known) for known in shadow_users]).reshape(-1, len(targets))
+    values = _values(inputs, of_lists, included, is_member)
+    if inputs.scores is not None:
+        values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
+    return Answer(
+        question="users",
+        subject="users",
+        state="not shown",
+        sentence="",
+        notes=[f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"],
+        attacks=measured(values, controls, is_member, None, seed),
+    )
+
+
+def interactions(inputs: Inputs, similarity: Similarity, seed: int) -> tuple[Answer, Pairs, NDArray[np.bool_], Floats]:
+    """Membership of single interactions of trained users.
+
+    Returns:
+        The answer; the pairs that were attacked, which of them were trained on, and the similarity of each: what the
+        most exposed are taken from. No pairs where nothing can be decided.
+    """
+    rng = np.random.default_rng([seed, *b"interactions"])
+    pairs, is_member = drawn_pairs(inputs, rng)
+    n_users = len(np.unique(pairs.users))
+    if n_users < FEWEST:
+        why = "give --public with interactions of trained users that were held back from training"
+        answer = _undecided("interactions", f"{why} ({n_users} users with some now, at least {FEWEST} needed)")
+        return answer, pairs, is_member, np.empty(0)
+    notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
+    in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
+    rule = not in_lists[is_member].any() and bool(in_lists[~is_member].any())
+    of_lists: dict[str, Signal] = {
+        "similarity to the list": lambda lists: signals.list_similarity(similarity, lists, pairs)
+    }
+    if rule:
+        notes.append(
+            "The serving rule: lists leave out trained items. That alone tells of an item in a list that it was "
+            f"not trained on: of those held back {in_lists[~is_member].mean():.1%} are in a list, of those trained on "
+            "none. It is no part of the attacks below."
+        )
+    else:
+        of_lists["rank in the list"] = lambda lists: signals.reciprocal_rank(lists, pairs)
+    controls = {
+        "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
+        "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
+    }
+    keys = pairs.users * inputs.n_items + pairs.items
+    included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
+    values = _values(inputs, of_lists, included, is_member)
+    if inputs.scores is not None:
+        values |= _of_scores(inputs.scores.of(keys))
+    answer = Answer(
+        question="interactions",
+        subject="interactions",
+        state="not shown",
+        sentence="",
+        notes=notes,
+        attacks=measured(values, controls, is_member, pairs.users, seed),
+    )
+    return answer, pairs, is_member, values["loss threshold on similarity to the list"]
+
+
+def measured(
+    values: Mapping[str, Floats],
+    controls: Mapping[str, Floats],
+    is_member: NDArray[np.bool_],
+    groups: Ints | None,
+    seed: int,
+) -> list[Attack]:
+    """Each attack with its AUC, its true positive rates at low false positive rates, its controls and its p-value.
+
+    Args:
+        values: attack -> (n,) scores; a target with NaN is left out.
+        controls: control -> (n,) scores.
+        groups: (n,) the user of each target, or None where targets are users.
+    """
+    attacks = []
+    for name, scores in values.items():
+        usable = ~np.isnan(scores)
+        if groups is not None:  # as many of either kind of every user
+            usable &= ~np.isin(groups, groups[~usable])
+        chosen = None if groups is None else groups[usable]
+        labels = is_member[usable]
+        if min(labels.sum(), (~labels).sum()) < FEWEST:
+            continue
+        scored = _scored(scores[usable], labels, chosen)
+        if scored.n_groups < FEWEST:
+            continue
+        without = {control: _scored(other[usable], labels, chosen) for control, other in controls.items()}
+        shuffled = _scored(scores[usable], _shuffled(labels, chosen, seed), chosen)
+        shown = {**without, "random membership": shuffled}
+        attacks.append(
+            Attack(
+                name=name,
+                measures=[_measure("AUC", *scored.auc_interval(seed)), *_rates(scored, seed)],
+                controls=[_measure(f"AUC, {control}", *of.auc_interval(seed)) for control, of in shown.items()],
+                p=_p(scored, without, scores[usable], labels, chosen, seed),
+                roc=[(float(false), float(true)) for false, true in zip(*scored.roc(60), strict=True)],
+            )
+        )
+    return attacks
+
+
+def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArray[np.bool_]]:
+    """Of every trained user with a list: pairs held back, and as many that were trained on; which are members."""
+    public = inputs.public.matrix(inputs.n_users, inputs.n_items)
+    held_back = np.diff(public.indptr)
+    those = _sample(np.flatnonzero(inputs.is_member & inputs.has_list & (held_back > 0)), MOST_USERS, rng)
+    owners, items, is_member = [], [], []
+    for user in those:
+        own = inputs.trained.indices[inputs.trained.indptr[user] : inputs.trained.indptr[user + 1]]
+        other = public.indices[public.indptr[user] : public.indptr[user + 1]]
+        n = min(len(own), len(other), PER_USER)
+        owners.append(np.full(2 * n, user))
+        items.append(np.concatenate([rng.choice(own, n, replace=False), rng.choice(other, n, replace=False)]))
+        is_member.append(np.repeat([True, False], n))
+    if not owners:
+        return Pairs(np.empty(0, np.int64), np.empty(0, np.int64)), np.empty(0, bool)
+    return Pairs(np.concatenate(owners), np.concatenate(items).astype(np.int64)), np.concatenate(is_member)
+
+
+def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
+    """Why non-members' lists were not made as members' are, or nothing: then an attack would measure the serving."""
+    lengths = [np.median((inputs.lists[who] != NOBODY).sum(axis=1)) for who in (members, others)]
+    if lengths[0] != lengths[1]:
+        return f"lists of members have {lengths[0]:g} items and those of non-members {lengths[1]:g}: serve both alike"
+    n = min(len(members), len(others), 200)
+    first, second = (len(np.unique(inputs.lists[who[:n]])) for who in (members, others))
+    if second < ALIKE * first:
+        return (
+            f"{n} lists of non-members hold {second} different items and as many of members {first}: non-members were "
+            "not folded in, and an attack would measure the serving rule"
+        )
+    shares = [np.nanmean(signals.own_share(inputs.lists, inputs.known, who)) for who in (members, others)]
+    trained = np.nanmean(signals.own_share(inputs.lists, inputs.trained, members))
+    if trained == 0 and shares[1] > 0:
+        return (
+            "lists of members leave out what they were trained on, those of non-members do not leave out their own: "
+            "fold non-members in with the same rule"
+        )
+    return ""
+
+
+def _values(
+    inputs: Inputs, of_lists: Mapping[str, Signal], included: NDArray[np.bool_], is_member: NDArray[np.bool_]
+) -> dict[str, Floats]:
+    """Attack -> scores: the threshold, and where there are shadow runs LiRA and RMIA, on every signal."""
+    values = {}
+    for name, signal in of_lists.items():
+        own = signal(inputs.lists)
+        values[f"loss threshold on {name}"] = loss_threshold(-own)
+        if not inputs.shadows:
+            continue
+        runs = np.array([signal(shadow.lists) for shadow in inputs.shadows])
+        online = (included.any(axis=0) & ~included.all(axis=0)).all()
+        lira = lira_online if online else lira_offline
+        values[f"LiRA ({'online' if online else 'offline'}) on {name}"] = lira(own, runs, included)
+        likelihoods, in_runs = as_likelihoods(own), as_likelihoods(runs)
+        values[f"RMIA on {name}"] = rmia(
+            likelihoods, in_runs, included, ~is_member, offline=None if online else OFFLINE_RMIA
+        )
+    return values
+
+
+OFFLINE_RMIA = 0.3
+"""The a of offline RMIA, which its authors take for most data sets."""
+
+
+def _of_scores(values: Floats) -> dict[str, Floats]:
+    """The attack on released scores, if they are there for nearly all targets."""
+    return {"loss threshold on the score": values} if np.isnan(values).mean() < 0.1 else {}
+
+
+def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Floats:
+    """Mean released score of what is in each user's history; NaN where none is released."""
+    result = np.full(len(targets), np.nan)
+    for place, user in enumerate(targets):
+        own = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
+        values = released.of(user * histories.shape[1] + own.astype(np.int64))
+        if not np.isnan(values).all():
+            result[place] = np.nanmean(values)
+    return result
+
+
+def _p(
+    scored: Scored,
+    controls: Mapping[str, Scored],
+    scores: Floats,
+    is_member: NDArray[np.bool_],
+    groups: Ints | None,
+    seed: int,
+) -> float:
+    """Of "no better than chance or than a control": by AUC or at the lowest rate, corrected for being two tests."""
+    by_auc = max([p_above_chance(scored, seed), *(p_above(scored, control, seed) for control in controls.values())])
+    if any(p_different(control, seed) < SEPARATES for control in controls.values()):
+        return min(1.0, 2 * by_auc)
+    if groups is None:
+        at_low = p_at_low_rate(scores[is_member], scores[~is_member], RATES[0], pairs=False)
+    else:
+        first = [np.unique(groups[kind], return_index=True)[1] for kind in (is_member, ~is_member)]
+        at_low = p_at_low_rate(scores[is_member][first[0]], scores[~is_member][first[1]], RATES[0], pairs=True)
+    return min(1.0, 2 * min(by_auc, at_low))
+
+
+def _scored(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) -> Scored:
+    parts = None if groups is None else (groups[is_member], groups[~is_member])
+    return Scored(scores[is_member], scores[~is_member], parts)
+
+
+def _shuffled(is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> NDArray[np.bool_]:
+    """Memberships dealt out at random, within each user where there are groups."""
+    rng = np.random.default_rng([seed, *b"shuffled"])
+    if groups is None:
+        return rng.permutation(is_member)
+    order = np.lexsort((rng.random(len(groups)), groups))
+    result = is_member.copy()
+    result[np.argsort(groups, kind="stable")] = is_member[order]
+    return result
+
+
+def _rates(scored: Scored, seed: int) -> list[Measure]:
+    return [
+        _measure(f"TPR at {rate:.1%} FPR", *scored.tpr_interval(rate, seed)) for rate in RATES if scored.resolves(rate)
+    ]
+
+
+def _measure(name: str, value: float, low: float, high: float) -> Measure:
+    return Measure(name=name, value=value, low=low, high=high)
+
+
+def _sample(users: Ints, most: int, rng: np.random.Generator) -> Ints:
+    return users if len(users) <= most else np.sort(rng.choice(users, most, replace=False))
+
+
+def _undecided(question: str, why: str) -> Answer:
+    return Answer.model_validate(
+        {"question": question, "subject": question, "state": "cannot be decided", "sentence": why}
+    )

@@ -1,0 +1,62 @@
+"""Do the lists repeat what their users were trained on, more than other users' lists do?
+
+No held-back data are needed: the control is everybody's history beside the list of somebody else. Lists that do not
+depend on their user's own data (the same popular items for all, say) show nothing, however many hits they have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.sparse import csr_array
+
+from tasks.evaluation.statistics import crossed_interval
+from tasks.external.findings import Answer, Attack, Measure
+from tasks.external.inputs import NOBODY, Inputs
+
+MOST_USERS = 2_000
+"""Users whose lists are dealt out at random; a random sample where there are more."""
+
+
+def own_items(inputs: Inputs, seed: int) -> Answer:
+    """Share of listed items that their user was trained on, beside that of other users' lists.
+
+    The test is one of permutation: under "lists are dealt out at random among users" the number of hits is about
+    normal, with the mean and variance of Hoeffding, "A combinatorial central limit theorem" (1951).
+    """
+    rng = np.random.default_rng([seed, *b"own items"])
+    users = np.flatnonzero(inputs.is_member & inputs.has_list)
+    if len(users) > MOST_USERS:
+        users = np.sort(rng.choice(users, MOST_USERS, replace=False))
+    lists = inputs.lists[users]
+    rows, places = np.nonzero(lists != NOBODY)
+    weights = 1.0 / (lists != NOBODY).sum(axis=1)
+    shown = csr_array((weights[rows], (rows, lists[rows, places])), (len(users), inputs.n_items))
+    shares = (inputs.trained[users] @ shown.T).toarray().astype(np.float64)  # history of row, list of column
+    own, n = np.diag(shares), len(users)
+    others = (shares.sum(axis=1) - own) / max(n - 1, 1)
+    centred = shares - shares.mean(axis=0) - shares.mean(axis=1)[:, None] + shares.mean()
+    deviation = float(np.sqrt((centred**2).sum() / max(n - 1, 1)))
+    excess = float(own.sum() - shares.sum() / n)
+    p = float(stats.norm.sf(excess / deviation)) if excess > 1e-6 * n and deviation > 0 else 1.0
+    return Answer(
+        question="own items",
+        subject="training interactions",
+        state="not shown",
+        sentence="",
+        notes=[f"lists and training data of {n:,} users"],
+        attacks=[
+            Attack(
+                name="every listed item was trained on",
+                measures=[_share("right", own, seed)],
+                controls=[_share("right, lists of other users", others, seed)],
+                p=p,
+            )
+        ],
+    )
+
+
+def _share(name: str, values: NDArray[np.float64], seed: int) -> Measure:
+    low, high = crossed_interval(values[None], seed=seed)
+    return Measure(name=name, value=float(values.mean()), low=low, high=high)

@@ -1,0 +1,152 @@
+"""Do lists and scores tell ratings that users held back, beyond what their training ratings tell?
+
+The attacker knows the training ratings and what was released, learns from the held-back ratings of half of the users,
+and predicts those of the others. Controls are the same regression without what was released, and with the list of
+somebody else: what a list says about an item, and not about its user, is no leak.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from tasks.attacks.reconstruction import Published, Targets, public
+from tasks.evaluation.statistics import crossed_interval
+from tasks.external import signals
+from tasks.external.findings import Answer, Attack, Measure
+from tasks.external.inputs import Inputs, Pairs
+from tasks.external.signals import Floats, Similarity
+
+DAMPING = 5.0
+"""Made-up average ratings by which means of items and users are shrunk."""
+RIDGE = 1.0
+MOST_PAIRS = 50_000
+FEWEST = 50
+"""Users with held-back ratings below which nothing is decided."""
+
+
+def held_back(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
+    """How much closer the attack comes to held-back ratings than its controls do."""
+    if inputs.train.ratings is None or inputs.public.ratings is None:
+        return _undecided("ratings are needed in --train and, held back from training, in --public")
+    rng = np.random.default_rng([seed, *b"held back"])
+    usable = (inputs.is_member & inputs.has_list)[inputs.public.users]
+    chosen = np.flatnonzero(usable)
+    if len(chosen) > MOST_PAIRS:
+        chosen = np.sort(rng.choice(chosen, MOST_PAIRS, replace=False))
+    pairs = Pairs(inputs.public.users[chosen], inputs.public.items[chosen], inputs.public.ratings[chosen])
+    owners = np.unique(pairs.users)
+    if len(owners) < FEWEST:
+        return _undecided(
+            f"give --public with ratings of trained users that were held back ({len(owners)} users with some now, at "
+            f"least {FEWEST} needed)"
+        )
+    ratings = inputs.public.ratings[chosen]
+    known = _baseline(inputs, pairs)
+    ratings_alone = np.column_stack(
+        [
+            known,
+            np.log1p(inputs.popularity[pairs.items]),
+            signals.history_similarity(similarity, inputs.trained, pairs, rng),
+        ]
+    )
+    swapped = np.arange(inputs.n_users)
+    swapped[owners] = np.roll(rng.permutation(owners), 1)
+    released = _released(inputs, similarity, pairs, pairs.users)
+    foreign = _released(inputs, similarity, pairs, swapped[pairs.users])
+    learns = rng.permutation(np.arange(inputs.n_users) % 2 == 0)[pairs.users]
+    errors = {
+        name: (_predicted(features, ratings, learns) - ratings[~learns]) ** 2
+        for name, features in {
+            "ratings and lists": np.column_stack([ratings_alone, released]),
+            "ratings alone": ratings_alone,
+            "lists of other users": np.column_stack([ratings_alone, foreign]),
+        }.items()
+    }
+    tested = pairs.users[~learns]
+    own = _by_user(errors["ratings and lists"], tested)
+    gains = {name: _by_user(errors[name], tested) - own for name in ("ratings alone", "lists of other users")}
+    least = min(gains.values(), key=lambda values: float(values.mean()))
+    low, high = crossed_interval(gains["ratings alone"][None], seed=seed)
+    return Answer(
+        question="held-back ratings",
+        subject="held-back ratings",
+        state="not shown",
+        sentence="",
+        notes=[f"{len(tested):,} held-back ratings of {len(own):,} users, {learns.sum():,} of others to learn from"],
+        attacks=[
+            Attack(
+                name="ridge regression",
+                measures=[
+                    _rmse("RMSE, ratings and lists", own, seed),
+                    Measure(
+                        name="squared error less than from the ratings alone",
+                        value=float(gains["ratings alone"].mean()),
+                        low=low,
+                        high=high,
+                    ),
+                ],
+                controls=[_rmse(f"RMSE, {name}", own + values, seed) for name, values in gains.items()],
+                p=_p(least),
+            )
+        ],
+    )
+
+
+def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
+    """What user and item means of the training ratings predict: the control of `tasks.attacks.reconstruction`."""
+    ratings = inputs.train.ratings
+    assert ratings is not None
+    everything = Published(
+        inputs.train.users.astype(np.int32),
+        inputs.train.items.astype(np.int32),
+        ratings,
+        inputs.n_users,
+        inputs.n_items,
+        float(ratings.min()),
+        float(ratings.max()),
+    )
+    return public(everything, Targets(pairs.users.astype(np.int32), pairs.items.astype(np.int32)), DAMPING)
+
+
+def _released(inputs: Inputs, similarity: Similarity, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
+    """(n, 2 or 3) what the released lists and scores of `owners` say about the items of the pairs."""
+    asked = Pairs(owners, pairs.items)
+    columns = [signals.reciprocal_rank(inputs.lists, asked), signals.list_similarity(similarity, inputs.lists, asked)]
+    if inputs.scores is not None:
+        values = inputs.scores.of(owners * inputs.n_items + pairs.items)
+        columns.append(np.where(np.isnan(values), np.nanmean(inputs.scores.values), values))
+    return np.nan_to_num(np.column_stack(columns))
+
+
+def _predicted(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Floats:
+    """Ridge regression on standardised features, learnt where `learns`, for the others."""
+    mean, deviation = features[learns].mean(axis=0), features[learns].std(axis=0)
+    standard = (features - mean) / np.where(deviation > 0, deviation, 1.0)
+    centre = ratings[learns].mean()
+    normal = standard[learns].T @ standard[learns] + RIDGE * np.eye(features.shape[1])
+    weights = np.linalg.solve(normal, standard[learns].T @ (ratings[learns] - centre))
+    return np.asarray(np.clip(centre + standard[~learns] @ weights, ratings.min(), ratings.max()), np.float64)
+
+
+def _by_user(errors: Floats, users: NDArray[np.int64]) -> Floats:
+    """(n_users,) mean error of each."""
+    _, place, counts = np.unique(users, return_inverse=True, return_counts=True)
+    return np.asarray(np.bincount(place, errors) / counts, np.float64)
+
+
+def _p(gains: Floats) -> float:
+    """One-sided p-value of "no gain over users": a t-test."""
+    if gains.mean() <= 0 or np.ptp(gains) == 0:
+        return 1.0
+    return float(stats.ttest_1samp(gains, 0, alternative="greater").pvalue)
+
+
+def _rmse(name: str, squares: Floats, seed: int) -> Measure:
+    low, high = crossed_interval(squares[None], seed=seed)
+    return Measure(name=name, value=float(np.sqrt(squares.mean())), low=low**0.5, high=high**0.5)
+
+
+def _undecided(why: str) -> Answer:
+    return Answer(question="held-back ratings", subject="held-back ratings", state="cannot be decided", sentence=why)

@@ -1,0 +1,131 @@
+"""Signals of membership in lists: how well a list fits an item, and how well it fits a history.
+
+Lists hold no probabilities. What stands for them: the reciprocal rank of an item; how similar items are to those of a
+list, by the cosine of the sets of users who have them. Sets are taken over all known data, trained on or public, so a
+member's row and a non-member's count alike.
+
+Systems mostly leave out of a list what its user was trained on. So an item is compared with the *other* items of the
+list: the first K - 1 of them, whether or not it is in the list itself. Under a random split, an item that was trained
+on and one that was held back then have the same signal from a system that learnt from neither.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
+
+Floats = NDArray[np.float64]
+MOST_ITEMS = 8_000
+"""Items of which similarities are computed, the most popular; the others are similar to nothing."""
+BLOCK = 4_096
+"""Pairs at a time."""
+
+
+class Similarity:
+    """Cosines of the item columns of a matrix of 0 and 1; an item has none with itself."""
+
+    def __init__(self, known: csr_array) -> None:
+        """Compute them for the `MOST_ITEMS` most popular items."""
+        counts = np.bincount(known.indices, minlength=known.shape[1])
+        kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
+        norms = np.sqrt(np.maximum(counts[kept], 1)).astype(np.float32)
+        columns = known[:, kept].astype(np.float32)
+        self.n_kept = len(kept)
+        # a row and a column of zeros for all other items, and for where a list has ended
+        self._cosines = np.zeros((self.n_kept + 1, self.n_kept + 1), np.float32)
+        self._cosines[:-1, :-1] = (columns.T @ columns).toarray() / norms / norms[:, None]
+        np.fill_diagonal(self._cosines, 0)
+        self._place = np.full(known.shape[1] + 1, self.n_kept)  # the last for NOBODY = -1
+        self._place[kept] = np.arange(self.n_kept)
+
+    def __call__(self, first: Ints, second: Ints) -> NDArray[np.float32]:
+        """Cosines of items; the shapes are broadcast. `NOBODY` is similar to nothing."""
+        return self._cosines[self._place[first], self._place[second]]
+
+
+def list_similarity(similarity: Similarity, lists: Ints, pairs: Pairs) -> Floats:
+    """Weighted mean similarity of each pair's item to the first K - 1 others of the user's list; NaN without a list."""
+    result = np.empty(len(pairs.users))
+    for start in range(0, len(result), BLOCK):
+        rows = slice(start, start + BLOCK)
+        own, items = lists[pairs.users[rows]], pairs.items[rows]
+        lengths = (own != NOBODY).sum(axis=1)
+        same = own == items[:, None]
+        left_out = np.where(same.any(axis=1), same.argmax(axis=1), np.maximum(lengths - 1, 0))
+        places = np.arange(own.shape[1] - 1)
+        others = np.take_along_axis(own, places + (places >= left_out[:, None]), axis=1)
+        weights = (others != NOBODY) / np.log2(places + 2)
+        total = (similarity(items[:, None], others) * weights).sum(axis=1)
+        mean = total / np.maximum(weights.sum(axis=1), 1e-9)
+        result[rows] = np.where(lengths > 0, mean, np.nan)
+    return result
+
+
+def reciprocal_rank(lists: Ints, pairs: Pairs) -> Floats:
+    """1 / rank of each pair's item in the user's list, 0 where it is not in it, NaN without a list."""
+    own = lists[pairs.users]
+    same = own == pairs.items[:, None]
+    value = np.where(same.any(axis=1), 1 / (1.0 + same.argmax(axis=1)), 0.0)
+    return np.where(own[:, 0] == NOBODY, np.nan, value)
+
+
+def history_similarity(similarity: Similarity, trained: csr_array, pairs: Pairs, rng: np.random.Generator) -> Floats:
+    """Mean similarity of each pair's item to what its user was trained on besides: the control that sees no list.
+
+    Of an item that was held back one random item of the history is left out, so that both see as many.
+    """
+    result = np.zeros(len(pairs.users))
+    for place, (user, item) in enumerate(zip(pairs.users, pairs.items, strict=True)):
+        history = trained.indices[trained.indptr[user] : trained.indptr[user + 1]]
+        if len(history) < 2:
+            continue
+        total = float(similarity(item, history).sum())
+        if item not in history:
+            total -= float(similarity(item, rng.choice(history)))
+        result[place] = total / (len(history) - 1)
+    return result
+
+
+def own_share(lists: Ints, histories: csr_array, users: Ints) -> Floats:
+    """Share of each user's list that is in the history; NaN without a list."""
+    result = np.full(len(users), np.nan)
+    for place, user in enumerate(users):
+        own = lists[user][lists[user] != NOBODY]
+        if len(own):
+            result[place] = np.isin(own, histories.indices[histories.indptr[user] : histories.indptr[user + 1]]).mean()
+    return result
+
+
+def user_similarity(similarity: Similarity, lists: Ints, histories: csr_array, users: Ints) -> Floats:
+    """Mean similarity of the items of each user's list that are new to the history to those of it; NaN without a list.
+
+    What a list repeats of the history is left out: `own_share` measures that.
+    """
+    result = np.full(len(users), np.nan)
+    for place, user in enumerate(users):
+        history = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
+        own = lists[user][lists[user] != NOBODY]
+        if len(own):
+            new = own[~np.isin(own, history)]
+            result[place] = float(similarity(new[:, None], history[None, :]).mean()) if len(new) else 0.0
+    return result
+
+
+def coherence(similarity: Similarity, histories: csr_array, users: Ints) -> Floats:
+    """Mean similarity of the items of each user's history to one another: what a user shows without a list."""
+    result = np.zeros(len(users))
+    for place, user in enumerate(users):
+        history = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
+        if len(history) > 1:
+            total = float(similarity(history[:, None], history[None, :]).sum())
+            result[place] = total / (len(history) * (len(history) - 1))
+    return result
+
+
+def similarities(inputs: Inputs) -> Similarity:
+    """Of all known data but that of planted users, whom no other question is about."""
+    rows = np.flatnonzero(~inputs.planted)
+    return Similarity(inputs.known[rows])

@@ -1,0 +1,165 @@
+"""Writes what an audit found: audit.json, index.html and, for the owner of the data alone, exposed.csv."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from tasks.external.findings import Answer, Audit, Canaries, Measure
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number, words
+from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
+
+SCHEMA = Path(__file__).with_name("audit.schema.json")
+HEADINGS = {
+    "attributes": "Attributes: {}",
+    "own items": "Training data in the lists",
+    "users": "Membership of users",
+    "interactions": "Membership of interactions",
+    "held-back ratings": "Held-back ratings",
+}
+
+
+def schema() -> str:
+    """The schema of audit.json, as it is committed."""
+    return json.dumps(Audit.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def write(audit: Audit, exposed: pl.DataFrame, out: Path) -> list[Path]:
+    """Write all files; their paths. The same audit gives the same bytes."""
+    out.mkdir(parents=True, exist_ok=True)
+    data, page, owner = out / "audit.json", out / "index.html", out / "exposed.csv"
+    data.write_text(json.dumps(audit.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    page.write_text(render(audit), encoding="utf-8")
+    if not len(exposed):
+        owner.unlink(missing_ok=True)
+        return [data, page]
+    handle = os.open(owner, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(handle, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        exposed.write_csv(file)
+    return [data, page, owner]
+
+
+def render(audit: Audit) -> str:
+    """The page, self-contained and without ids of users or items."""
+    environment = Environment(
+        loader=ChoiceLoader(
+            [PackageLoader("tasks.external", "templates"), PackageLoader("tasks.reporting", "templates")]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("audit.html.j2").render(audit=audit, sections=_sections(audit))
+
+
+def _sections(audit: Audit) -> list[Section]:
+    sections = [_section(place, answer) for place, answer in enumerate(audit.answers)]
+    if audit.canaries is not None:
+        sections.append(_canaries(audit.canaries))
+    if audit.exposure:
+        sections.append(_exposure(audit))
+    rows = [
+        Row(
+            file.role,
+            [words(file.path), Cell(f"{file.rows:,}"), words(_columns(file.columns)), words("; ".join(file.notes))],
+        )
+        for file in audit.files
+    ]
+    headings = [Heading("file", ""), Heading("path", ""), Heading("rows"), Heading("columns", ""), Heading("notes", "")]
+    return [*sections, Section("files", "What was read", [Table("Files of this audit", headings, rows)])]
+
+
+def _columns(columns: object) -> str:
+    assert isinstance(columns, dict)
+    return ", ".join(name if name == role else f"{name} = {role}" for role, name in columns.items())
+
+
+def _section(place: int, answer: Answer) -> Section:
+    blocks: list[Blocks] = [
+        optional(
+            paragraph("{}", answer.sentence, kind="lead"),
+            bullets(answer.notes) if answer.notes else None,
+            _table(answer) if answer.attacks else None,
+        )
+    ]
+    return Section(f"answer-{place}", HEADINGS[answer.question].format(answer.subject), blocks)
+
+
+def _table(answer: Answer) -> Table:
+    first = answer.attacks[0]
+    names = [measure.name for measure in first.measures]
+    controls = [measure.name for measure in first.controls]
+    rows = [
+        Row(
+            attack.name,
+            [
+                *(_cell(_named(attack.measures, name)) for name in names),
+                *(_cell(_named(attack.controls, name)) for name in controls),
+                Cell("–" if attack.p_corrected is None else _p(attack.p_corrected)),
+                Cell("shown" if attack.shown else "not shown", kind="found" if attack.shown else "quiet"),
+            ],
+        )
+        for attack in answer.attacks
+    ]
+    headings = [Heading("attack", ""), *map(Heading, names), *map(Heading, controls), Heading("p, corrected")]
+    return Table(
+        "Attacks and their controls, with 95 % intervals",
+        [*headings, Heading("a leak is", "")],
+        rows,
+        groups=[("attack", len(names)), ("controls", len(controls)), ("", 2)],
+    )
+
+
+def _named(measures: list[Measure], name: str) -> Measure | None:
+    return next((measure for measure in measures if measure.name == name), None)
+
+
+def _cell(measure: Measure | None) -> Cell:
+    if measure is None:
+        return missing()
+    if measure.low is None or measure.high is None:
+        return Cell(number(measure.value))
+    return Cell(number(measure.value), (f"{number(measure.low)} to {number(measure.high)}",))
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else number(value)
+
+
+def _canaries(found: Canaries) -> Section:
+    rows = [
+        Row("ε is at least", [Cell(number(found.epsilon, 2))]),
+        Row("the most that could be proved", [Cell(number(found.provable, 2))]),
+        Row(
+            "claimed",
+            [
+                Cell("–" if found.claimed is None else f"{found.claimed:g}"),
+            ],
+        ),
+        Row("claim", [Cell(found.claim, kind="")]),
+        Row("right guesses", [Cell(f"{found.correct} of {found.guesses}")]),
+        Row("canaries", [Cell(str(found.canaries))]),
+        Row("rule", [words(found.rule)]),
+        Row("δ, confidence", [Cell(f"{found.delta:g}, {found.confidence:.0%}")]),
+    ]
+    about = paragraph("Unit and neighbours: {}.", found.unit)
+    headings = [Heading("canaries", ""), Heading("")]
+    return Section("canaries", "Canaries", [[about, Table("What the coins prove", headings, rows)]])
+
+
+def _exposure(audit: Audit) -> Section:
+    rows = [
+        Row(of.of, [Cell(f"{of.count:,}"), *(Cell(number(value)) for value in (of.mean, of.p90, of.p99, of.most))])
+        for of in audit.exposure
+    ]
+    headings = [Heading("of", ""), *map(Heading, ("number", "mean", "90th percentile", "99th percentile", "most"))]
+    about = paragraph(
+        "Share of training pairs that are given away; which users and items they are of stands in exposed.csv alone."
+    )
+    return Section("exposure", "Most exposed", [[about, Table("Exposure", headings, rows)]])
