@@ -51,7 +51,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Shadow:
-    """A run on other training data: keys of the pairs that it was trained on, sorted, and its lists."""
+    """A run, of the audited system or of a shadow on other training data: keys of the pairs that it was trained on, sorted, and its lists."""
 
     keys: Ints
     lists: Ints
@@ -95,6 +95,11 @@ class Inputs:
     def known(self) -> csr_array:
         """(n_users, n_items) 1 where trained on or public."""
         return self.trained + self.public.matrix(self.n_users, self.n_items)
+
+    @cached_property
+    def trained_keys(self) -> Ints:
+        """What was trained on, as user × n_items + item, sorted."""
+        return np.unique(self.train.users * self.n_items + self.train.items)
 
     @cached_property
     def is_member(self) -> NDArray[np.bool_]:

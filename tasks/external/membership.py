@@ -17,7 +17,7 @@ from tasks.attacks.membership import as_likelihoods, lira_offline, lira_online, 
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow
 from tasks.external.signals import Floats, Similarity
 
 MOST_USERS = 5_000
@@ -29,8 +29,10 @@ ALIKE = 0.2
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
-Signal = Callable[[Ints], Floats]
-"""(n_users, K) lists of a run -> (n,) the signal of every target in it."""
+Signal = Callable[[Shadow], Floats]
+"""A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
+CLOSEST = 3
+"""Items of a list that the second signal of an interaction looks at."""
 
 
 def users(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
@@ -52,8 +54,8 @@ def users(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
     )
     histories = histories.tocsr()
     of_lists: dict[str, Signal] = {
-        "similarity to the history": lambda lists: signals.user_similarity(similarity, lists, histories, targets),
-        "share of own items": lambda lists: signals.own_share(lists, histories, targets),
+        "similarity to the history": lambda run: signals.user_similarity(similarity, run.lists, histories, targets),
+        "share of own items": lambda run: signals.own_share(run.lists, histories, targets),
     }
     counts = np.log1p(inputs.popularity)
     lengths = np.diff(histories.indptr)[targets]
@@ -94,8 +96,14 @@ def interactions(inputs: Inputs, similarity: Similarity, seed: int) -> tuple[Ans
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
     rule = not in_lists[is_member].any() and bool(in_lists[~is_member].any())
+
+    def similar(run: Shadow, closest: int | None = None) -> Floats:
+        left_out = signals.stand_ins(inputs.known, run.keys, pairs, np.random.default_rng([seed, *b"stand-ins"]))
+        return signals.list_similarity(similarity, run.lists, pairs, left_out, closest)
+
     of_lists: dict[str, Signal] = {
-        "similarity to the list": lambda lists: signals.list_similarity(similarity, lists, pairs)
+        "similarity to the list": similar,
+        f"similarity to the {CLOSEST} closest listed items": lambda run: similar(run, CLOSEST),
     }
     if rule:
         notes.append(
@@ -104,7 +112,7 @@ def interactions(inputs: Inputs, similarity: Similarity, seed: int) -> tuple[Ans
             "none. It is no part of the attacks below."
         )
     else:
-        of_lists["rank in the list"] = lambda lists: signals.reciprocal_rank(lists, pairs)
+        of_lists["rank in the list"] = lambda run: signals.reciprocal_rank(run.lists, pairs)
     controls = {
         "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
         "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
@@ -212,11 +220,11 @@ def _values(
     """Attack -> scores: the threshold, and where there are shadow runs LiRA and RMIA, on every signal."""
     values = {}
     for name, signal in of_lists.items():
-        own = signal(inputs.lists)
+        own = signal(Shadow(inputs.trained_keys, inputs.lists))
         values[f"loss threshold on {name}"] = loss_threshold(-own)
         if not inputs.shadows:
             continue
-        runs = np.array([signal(shadow.lists) for shadow in inputs.shadows])
+        runs = np.array([signal(shadow) for shadow in inputs.shadows])
         online = (included.any(axis=0) & ~included.all(axis=0)).all()
         lira = lira_online if online else lira_offline
         values[f"LiRA ({'online' if online else 'offline'}) on {name}"] = lira(own, runs, included)

@@ -113,7 +113,10 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
 def _released(inputs: Inputs, similarity: Similarity, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
     """(n, 2 or 3) what the released lists and scores of `owners` say about the items of the pairs."""
     asked = Pairs(owners, pairs.items)
-    columns = [signals.reciprocal_rank(inputs.lists, asked), signals.list_similarity(similarity, inputs.lists, asked)]
+    columns = [
+        signals.reciprocal_rank(inputs.lists, asked),
+        signals.list_similarity(similarity, inputs.lists, asked, asked.items),
+    ]
     if inputs.scores is not None:
         values = inputs.scores.of(owners * inputs.n_items + pairs.items)
         columns.append(np.where(np.isnan(values), np.nanmean(inputs.scores.values), values))

@@ -4,9 +4,11 @@ Lists hold no probabilities. What stands for them: the reciprocal rank of an ite
 list, by the cosine of the sets of users who have them. Sets are taken over all known data, trained on or public, so a
 member's row and a non-member's count alike.
 
-Systems mostly leave out of a list what its user was trained on. So an item is compared with the *other* items of the
-list: the first K - 1 of them, whether or not it is in the list itself. Under a random split, an item that was trained
-on and one that was held back then have the same signal from a system that learnt from neither.
+Systems mostly leave out of a list what its user was trained on, so a list has fewer items like those. An attack must
+not measure that. So of every target one item that was not trained on is left out of the list (`stand_ins`): a target
+that was not trained on itself; for one that was, another of its user's. What is left are the first K - 1 items that are
+neither the target nor so many random others of its user: under a random split the same law for both, whatever the
+system, as long as it learnt from neither.
 """
 
 from __future__ import annotations
@@ -46,22 +48,54 @@ class Similarity:
         return self._cosines[self._place[first], self._place[second]]
 
 
-def list_similarity(similarity: Similarity, lists: Ints, pairs: Pairs) -> Floats:
-    """Weighted mean similarity of each pair's item to the first K - 1 others of the user's list; NaN without a list."""
+def list_similarity(
+    similarity: Similarity, lists: Ints, pairs: Pairs, left_out: Ints, closest: int | None = None
+) -> Floats:
+    """Mean similarity of each pair's item to the first K - 1 items of the user's list; NaN without a list.
+
+    Weights are 1 / log2(1 + rank).
+
+    Args:
+        left_out: (n,) the item of each pair's list that is left out (`stand_ins`).
+        closest: so many of the most similar items alone, with equal weights; None: all.
+    """
     result = np.empty(len(pairs.users))
     for start in range(0, len(result), BLOCK):
         rows = slice(start, start + BLOCK)
         own, items = lists[pairs.users[rows]], pairs.items[rows]
         lengths = (own != NOBODY).sum(axis=1)
-        same = own == items[:, None]
-        left_out = np.where(same.any(axis=1), same.argmax(axis=1), np.maximum(lengths - 1, 0))
+        same = own == left_out[rows, None]
+        dropped = np.where(same.any(axis=1), same.argmax(axis=1), np.maximum(lengths - 1, 0))
         places = np.arange(own.shape[1] - 1)
-        others = np.take_along_axis(own, places + (places >= left_out[:, None]), axis=1)
-        weights = (others != NOBODY) / np.log2(places + 2)
-        total = (similarity(items[:, None], others) * weights).sum(axis=1)
-        mean = total / np.maximum(weights.sum(axis=1), 1e-9)
+        others = np.take_along_axis(own, places + (places >= dropped[:, None]), axis=1)
+        cosines = similarity(items[:, None], others)
+        if closest is None:
+            weights = (others != NOBODY) / np.log2(places + 2)
+            mean = (cosines * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        else:
+            mean = np.sort(cosines, axis=1)[:, -closest:].mean(axis=1) if cosines.shape[1] else np.zeros(len(items))
         result[rows] = np.where(lengths > 0, mean, np.nan)
     return result
+
+
+def stand_ins(known: csr_array, trained: Ints, pairs: Pairs, rng: np.random.Generator) -> Ints:
+    """(n,) the item that is left out of each pair's list: one of its user's that the run was not trained on.
+
+    Args:
+        known: (n_users, n_items) all that is known of users.
+        trained: keys, user × n_items + item, of what the run was trained on, sorted.
+    """
+    n_items = known.shape[1]
+    users = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr))
+    keys = users * n_items + known.indices
+    outside = ~np.isin(keys, trained)
+    counts = np.bincount(users[outside], minlength=known.shape[0])
+    starts = np.cumsum(counts) - counts
+    drawn = np.floor(rng.random(len(pairs.users)) * counts[pairs.users]).astype(np.int64)
+    candidates = np.append(known.indices[outside], 0)  # the last is never used, but may be pointed at
+    item = candidates[np.minimum(starts[pairs.users] + drawn, len(candidates) - 1)]
+    itself = ~np.isin(pairs.users * n_items + pairs.items, trained) | (counts[pairs.users] == 0)
+    return np.where(itself, pairs.items, item).astype(np.int64)
 
 
 def reciprocal_rank(lists: Ints, pairs: Pairs) -> Floats:
