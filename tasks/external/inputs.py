@@ -51,7 +51,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Shadow:
-    """A run, of the audited system or of a shadow on other training data: keys of the pairs that it was trained on, sorted, and its lists."""
+    """A run, audited or a shadow: keys of what it was trained on, user × n_items + item, sorted; and its lists."""
 
     keys: Ints
     lists: Ints

@@ -8,6 +8,7 @@ chance and every control, so data whose members differ from non-members anyhow p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_c
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow
-from tasks.external.signals import Floats, Similarity
+from tasks.external.signals import Floats, Weights
 
 MOST_USERS = 5_000
 """Members, and non-members, that are attacked; a random sample where there are more."""
@@ -35,7 +36,7 @@ CLOSEST = 3
 """Items of a list that the second signal of an interaction looks at."""
 
 
-def users(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
+def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     """Membership of users."""
     rng = np.random.default_rng([seed, *b"users"])
     outside = (np.diff(inputs.trained.indptr) == 0) & (np.diff(inputs.known.indptr) > 0) & ~inputs.planted
@@ -69,17 +70,11 @@ def users(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
     values = _values(inputs, of_lists, included, is_member)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
-    return Answer(
-        question="users",
-        subject="users",
-        state="not shown",
-        sentence="",
-        notes=[f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"],
-        attacks=measured(values, controls, is_member, None, seed),
-    )
+    notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
+    return _measured("users", notes, values, controls, is_member, None, seed)
 
 
-def interactions(inputs: Inputs, similarity: Similarity, seed: int) -> tuple[Answer, Pairs, NDArray[np.bool_], Floats]:
+def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer, Pairs, NDArray[np.bool_], Floats]:
     """Membership of single interactions of trained users.
 
     Returns:
@@ -97,14 +92,17 @@ def interactions(inputs: Inputs, similarity: Similarity, seed: int) -> tuple[Ans
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
     rule = not in_lists[is_member].any() and bool(in_lists[~is_member].any())
 
-    def similar(run: Shadow, closest: int | None = None) -> Floats:
+    def similar(weights: Weights, run: Shadow, closest: int | None = None) -> Floats:
         left_out = signals.stand_ins(inputs.known, run.keys, pairs, np.random.default_rng([seed, *b"stand-ins"]))
-        return signals.list_similarity(similarity, run.lists, pairs, left_out, closest)
+        return signals.list_similarity(weights, run.lists, pairs, left_out, closest)
 
     of_lists: dict[str, Signal] = {
-        "similarity to the list": similar,
-        f"similarity to the {CLOSEST} closest listed items": lambda run: similar(run, CLOSEST),
+        "similarity to the list": lambda run: similar(similarity, run),
+        f"similarity to the {CLOSEST} closest listed items": lambda run: similar(similarity, run, CLOSEST),
     }
+    if inputs.shadows:
+        learnt = signals.associations(inputs.known, inputs.shadows)
+        of_lists["association learnt from shadow runs"] = lambda run: similar(learnt, run)
     if rule:
         notes.append(
             "The serving rule: lists leave out trained items. That alone tells of an item in a list that it was "
@@ -122,14 +120,7 @@ def interactions(inputs: Inputs, similarity: Similarity, seed: int) -> tuple[Ans
     values = _values(inputs, of_lists, included, is_member)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.of(keys))
-    answer = Answer(
-        question="interactions",
-        subject="interactions",
-        state="not shown",
-        sentence="",
-        notes=notes,
-        attacks=measured(values, controls, is_member, pairs.users, seed),
-    )
+    answer = _measured("interactions", notes, values, controls, is_member, pairs.users, seed)
     return answer, pairs, is_member, values["loss threshold on similarity to the list"]
 
 
@@ -172,6 +163,29 @@ def measured(
             )
         )
     return attacks
+
+
+def _measured(
+    kind: Literal["users", "interactions"],
+    notes: list[str],
+    values: Mapping[str, Floats],
+    controls: Mapping[str, Floats],
+    is_member: NDArray[np.bool_],
+    groups: Ints | None,
+    seed: int,
+) -> Answer:
+    attacks = measured(values, controls, is_member, groups, seed)
+    if attacks:
+        unlike = [
+            f"{control.name.removeprefix('AUC, ')} (AUC {control.value:.2f})"
+            for control in attacks[0].controls[:-1]
+            if control.low is not None and control.high is not None and not control.low <= 0.5 <= control.high
+        ]
+        if unlike:
+            notes.append(
+                f"Members and non-members differ without any list: {', '.join(unlike)}. Attacks must beat that."
+            )
+    return Answer(question=kind, subject=kind, state="not shown", sentence="", notes=notes, attacks=attacks)
 
 
 def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArray[np.bool_]]:
@@ -222,10 +236,10 @@ def _values(
     for name, signal in of_lists.items():
         own = signal(Shadow(inputs.trained_keys, inputs.lists))
         values[f"loss threshold on {name}"] = loss_threshold(-own)
-        if not inputs.shadows:
+        if not inputs.shadows or not np.nanstd(own) > 0:  # nothing that shadow runs could make clearer
             continue
         runs = np.array([signal(shadow) for shadow in inputs.shadows])
-        online = (included.any(axis=0) & ~included.all(axis=0)).all()
+        online = (included.any(axis=0) & ~included.all(axis=0)).mean() >= ONLINE
         lira = lira_online if online else lira_offline
         values[f"LiRA ({'online' if online else 'offline'}) on {name}"] = lira(own, runs, included)
         likelihoods, in_runs = as_likelihoods(own), as_likelihoods(runs)
@@ -235,6 +249,8 @@ def _values(
     return values
 
 
+ONLINE = 0.9
+"""Share of targets that shadow runs must have in and out for the online attacks, which leave the other targets out."""
 OFFLINE_RMIA = 0.3
 """The a of offline RMIA, which its authors take for most data sets."""
 
@@ -305,7 +321,5 @@ def _sample(users: Ints, most: int, rng: np.random.Generator) -> Ints:
     return users if len(users) <= most else np.sort(rng.choice(users, most, replace=False))
 
 
-def _undecided(question: str, why: str) -> Answer:
-    return Answer.model_validate(
-        {"question": question, "subject": question, "state": "cannot be decided", "sentence": why}
-    )
+def _undecided(kind: Literal["users", "interactions"], why: str) -> Answer:
+    return Answer(question=kind, subject=kind, state="cannot be decided", sentence=why)

@@ -16,7 +16,7 @@ from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure
 from tasks.external.inputs import Inputs, Pairs
-from tasks.external.signals import Floats, Similarity
+from tasks.external.signals import Floats, Weights
 
 DAMPING = 5.0
 """Made-up average ratings by which means of items and users are shrunk."""
@@ -26,7 +26,7 @@ FEWEST = 50
 """Users with held-back ratings below which nothing is decided."""
 
 
-def held_back(inputs: Inputs, similarity: Similarity, seed: int) -> Answer:
+def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     """How much closer the attack comes to held-back ratings than its controls do."""
     if inputs.train.ratings is None or inputs.public.ratings is None:
         return _undecided("ratings are needed in --train and, held back from training, in --public")
@@ -110,7 +110,7 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
     return public(everything, Targets(pairs.users.astype(np.int32), pairs.items.astype(np.int32)), DAMPING)
 
 
-def _released(inputs: Inputs, similarity: Similarity, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
+def _released(inputs: Inputs, similarity: Weights, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
     """(n, 2 or 3) what the released lists and scores of `owners` say about the items of the pairs."""
     asked = Pairs(owners, pairs.items)
     columns = [

@@ -13,43 +13,85 @@ system, as long as it learnt from neither.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Shadow
 
 Floats = NDArray[np.float64]
 MOST_ITEMS = 8_000
 """Items of which similarities are computed, the most popular; the others are similar to nothing."""
+PRIOR = 10.0
+"""Made-up users by whom associations are shrunk."""
 BLOCK = 4_096
 """Pairs at a time."""
 
 
-class Similarity:
-    """Cosines of the item columns of a matrix of 0 and 1; an item has none with itself."""
+class Weights:
+    """A weight for every pair of the `MOST_ITEMS` most popular items; 0 for an item with itself and for all others."""
 
-    def __init__(self, known: csr_array) -> None:
-        """Compute them for the `MOST_ITEMS` most popular items."""
-        counts = np.bincount(known.indices, minlength=known.shape[1])
-        kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
-        norms = np.sqrt(np.maximum(counts[kept], 1)).astype(np.float32)
-        columns = known[:, kept].astype(np.float32)
-        self.n_kept = len(kept)
+    def __init__(self, kept: Ints, weights: NDArray[np.float32], n_items: int) -> None:
+        """weights: (len(kept), len(kept)) of the items `kept`."""
         # a row and a column of zeros for all other items, and for where a list has ended
-        self._cosines = np.zeros((self.n_kept + 1, self.n_kept + 1), np.float32)
-        self._cosines[:-1, :-1] = (columns.T @ columns).toarray() / norms / norms[:, None]
-        np.fill_diagonal(self._cosines, 0)
-        self._place = np.full(known.shape[1] + 1, self.n_kept)  # the last for NOBODY = -1
-        self._place[kept] = np.arange(self.n_kept)
+        self._weights = np.zeros((len(kept) + 1, len(kept) + 1), np.float32)
+        self._weights[:-1, :-1] = weights
+        np.fill_diagonal(self._weights, 0)
+        self._place = np.full(n_items + 1, len(kept))  # the last for NOBODY = -1
+        self._place[kept] = np.arange(len(kept))
 
     def __call__(self, first: Ints, second: Ints) -> NDArray[np.float32]:
-        """Cosines of items; the shapes are broadcast. `NOBODY` is similar to nothing."""
-        return self._cosines[self._place[first], self._place[second]]
+        """Weights of pairs; the shapes are broadcast."""
+        return self._weights[self._place[first], self._place[second]]
+
+
+def most_popular(known: csr_array) -> Ints:
+    """The `MOST_ITEMS` items that most users have, in order of id."""
+    counts = np.bincount(known.indices, minlength=known.shape[1])
+    return np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
+
+
+def cosines(known: csr_array) -> Weights:
+    """Similarity of items: cosines of the columns of a matrix of 0 and 1."""
+    kept = most_popular(known)
+    columns = known[:, kept].astype(np.float32)
+    norms = np.sqrt(np.maximum(columns.sum(axis=0), 1)).astype(np.float32)
+    return Weights(kept, (columns.T @ columns).toarray() / norms / norms[:, None], known.shape[1])
+
+
+def associations(known: csr_array, shadows: Sequence[Shadow]) -> Weights:
+    """What being trained on item i does to lists, by shadow runs: log P(j is listed | i in) / P(j is listed | i out).
+
+    Both are counted over users who have i, trained on in that run or not, and shrunk to how often j is listed at all.
+    """
+    kept, n_items = most_popular(known), known.shape[1]
+    users = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr))
+    keys = users * n_items + known.indices
+    listed = [np.zeros((len(kept), len(kept)), np.float32) for _ in range(2)]
+    having = [np.zeros(len(kept)) for _ in range(2)]
+    total, n_lists = np.zeros(len(kept)), 0
+    for run in shadows:
+        rows, places = np.nonzero(run.lists != NOBODY)
+        ones = np.ones(len(rows), np.float32)
+        lists = csr_array((ones, (rows, run.lists[rows, places])), known.shape)[:, kept]
+        total += lists.sum(axis=0)
+        n_lists += len(np.unique(rows))
+        trained = np.isin(keys, run.keys) & (run.lists[users, 0] != NOBODY)
+        others = ~np.isin(keys, run.keys) & (run.lists[users, 0] != NOBODY)
+        for side, chosen in enumerate((trained, others)):
+            pairs = (users[chosen], known.indices[chosen])
+            has = csr_array((np.ones(len(pairs[0]), np.float32), pairs), known.shape)[:, kept]
+            listed[side] += (has.T @ lists).toarray()
+            having[side] += has.sum(axis=0)
+    expected = (PRIOR * (total + 1) / (n_lists + 1)).astype(np.float32)
+    logs = [np.log((count + expected) / (n[:, None] + PRIOR)) for count, n in zip(listed, having, strict=True)]
+    return Weights(kept, (logs[0] - logs[1]).astype(np.float32), n_items)
 
 
 def list_similarity(
-    similarity: Similarity, lists: Ints, pairs: Pairs, left_out: Ints, closest: int | None = None
+    similarity: Weights, lists: Ints, pairs: Pairs, left_out: Ints, closest: int | None = None
 ) -> Floats:
     """Mean similarity of each pair's item to the first K - 1 items of the user's list; NaN without a list.
 
@@ -106,7 +148,7 @@ def reciprocal_rank(lists: Ints, pairs: Pairs) -> Floats:
     return np.where(own[:, 0] == NOBODY, np.nan, value)
 
 
-def history_similarity(similarity: Similarity, trained: csr_array, pairs: Pairs, rng: np.random.Generator) -> Floats:
+def history_similarity(similarity: Weights, trained: csr_array, pairs: Pairs, rng: np.random.Generator) -> Floats:
     """Mean similarity of each pair's item to what its user was trained on besides: the control that sees no list.
 
     Of an item that was held back one random item of the history is left out, so that both see as many.
@@ -133,7 +175,7 @@ def own_share(lists: Ints, histories: csr_array, users: Ints) -> Floats:
     return result
 
 
-def user_similarity(similarity: Similarity, lists: Ints, histories: csr_array, users: Ints) -> Floats:
+def user_similarity(similarity: Weights, lists: Ints, histories: csr_array, users: Ints) -> Floats:
     """Mean similarity of the items of each user's list that are new to the history to those of it; NaN without a list.
 
     What a list repeats of the history is left out: `own_share` measures that.
@@ -148,7 +190,7 @@ def user_similarity(similarity: Similarity, lists: Ints, histories: csr_array, u
     return result
 
 
-def coherence(similarity: Similarity, histories: csr_array, users: Ints) -> Floats:
+def coherence(similarity: Weights, histories: csr_array, users: Ints) -> Floats:
     """Mean similarity of the items of each user's history to one another: what a user shows without a list."""
     result = np.zeros(len(users))
     for place, user in enumerate(users):
@@ -159,7 +201,6 @@ def coherence(similarity: Similarity, histories: csr_array, users: Ints) -> Floa
     return result
 
 
-def similarities(inputs: Inputs) -> Similarity:
+def similarities(inputs: Inputs) -> Weights:
     """Of all known data but that of planted users, whom no other question is about."""
-    rows = np.flatnonzero(~inputs.planted)
-    return Similarity(inputs.known[rows])
+    return cosines(inputs.known[np.flatnonzero(~inputs.planted)])

@@ -89,7 +89,9 @@ def memorised(made: World, rng: np.random.Generator, n_neighbours: int = 2) -> N
     return best(history @ drags + 0.01 * rng.random(history.shape), seen(made))
 
 
-def asked(folder: Path, made: World, lists: NDArray[np.int64], labels: dict[str, NDArray[np.int64]] | None = None) -> Asked:
+def asked(
+    folder: Path, made: World, lists: NDArray[np.int64], labels: dict[str, NDArray[np.int64]] | None = None
+) -> Asked:
     """The files of an audit in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
