@@ -154,8 +154,9 @@ class Scored:
         allowed = rate * cumulated[:, -1]
         # the score of the first non-member too many is the threshold; only higher ones are called members
         first = (cumulated <= (allowed * (1 + 1e-12))[:, None]).sum(axis=1)
-        first = np.minimum(first, len(self.non_members) - 1)
-        flagged = np.searchsorted(-self.members, -self.non_members[first], side="left")
+        last = len(self.non_members) - 1
+        flagged = np.searchsorted(-self.members, -self.non_members[np.minimum(first, last)], side="left")
+        flagged = np.where(first > last, len(self.members), flagged)  # a rate of 1 allows all
         reached = np.concatenate([np.zeros((len(members), 1)), np.cumsum(members, axis=1)], axis=1)
         return np.asarray(reached[np.arange(len(members)), flagged] / reached[:, -1], np.float64)
 

@@ -289,5 +289,9 @@ def _classes(values: pl.Series) -> tuple[pl.Series | None, str]:
     if numbers.null_count() > values.null_count() or numbers.is_nan().any():
         return None, f"left out, it has {distinct:,} different values"
     cuts = sorted({float(cut) for q in range(1, GROUPS) if (cut := numbers.quantile(q / GROUPS, "lower")) is not None})
-    grouped = numbers.cut(cuts).cast(pl.String)
+    group = pl.lit("above " + f"{cuts[-1]:g}")
+    for cut in reversed(cuts):
+        group = pl.when(pl.col("value") <= cut).then(pl.lit(f"to {cut:g}")).otherwise(group)
+    known = pl.when(pl.col("value").is_not_null()).then(group)
+    grouped = pl.DataFrame({"value": numbers}).select(known.alias("value"))["value"]
     return grouped, f"numbers, grouped at {', '.join(f'{cut:g}' for cut in cuts)}"

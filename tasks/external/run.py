@@ -12,7 +12,6 @@ import polars as pl
 from tasks.errors import DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
-from tasks.external.attributes import attributes
 from tasks.external.findings import Audit, File
 from tasks.external.inputs import assemble
 from tasks.external.own_items import own_items
@@ -80,6 +79,8 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     say("held-back ratings")
     answers.append(held_back(inputs, similarity, asked.seed))
     if people is not None:
+        from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
+
         answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
     proved = planted.audit(coins, inputs, asked.delta, asked.claimed_epsilon) if coins is not None else None
     shown, exposed = exposure.exposure(inputs, pairs, is_member, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,17 +77,20 @@ def by_gender(made: World, gender: NDArray[np.int64], rng: np.random.Generator) 
     return best(preferred[gender] + rng.random(made.trained.shape))
 
 
-def memorised(made: World, rng: np.random.Generator, n_neighbours: int = 2) -> NDArray[np.int64]:
-    """Every trained item drags two neighbours of its own into the list: membership of interactions shows."""
+def sequels(seed: int, n_users: int = 300, n_items: int = 200) -> World:
+    """Items 2k and 2k + 1 belong together: a third of those who have one have both. A fifth is held back."""
+    rng = np.random.default_rng(seed)
+    some = rng.random((n_users, n_items // 2)) < 0.15
+    both, second = rng.random(some.shape) < 1 / 3, rng.random(some.shape) < 0.5
+    has = np.stack([some & (both | ~second), some & (both | second)], axis=2).reshape(n_users, n_items)
+    held_back = rng.random(has.shape) < 0.2
+    return World(has & ~held_back, has & held_back, rng.integers(0, 2, n_users))
+
+
+def recommended_sequels(made: World, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The sequel of everything that was trained on, unless it was trained on, too: shows what was."""
     n_items = made.trained.shape[1]
-    drags = np.zeros((n_items, n_items))
-    known = (made.trained | made.public).astype(float)
-    common = known.T @ known / np.sqrt(known.sum(axis=0)[:, None] * known.sum(axis=0) + 1)
-    np.fill_diagonal(common, 0)
-    nearest = np.argsort(-common, axis=1)[:, :n_neighbours]
-    np.put_along_axis(drags, nearest, 1.0, axis=1)
-    history = seen(made).astype(float)
-    return best(history @ drags + 0.01 * rng.random(history.shape), seen(made))
+    return best(made.trained[:, np.arange(n_items) ^ 1] + 0.5 * rng.random(made.trained.shape), made.trained)
 
 
 def asked(
@@ -112,6 +116,31 @@ def asked(
     return Asked(folder / "train.csv", folder / "lists.parquet", folder / "public.csv", people)
 
 
+def quiet(line: str) -> None:
+    """Takes lines of progress and drops them."""
+
+
 def names(prefix: str, ids: NDArray[np.int64]) -> list[str]:
     """Text ids."""
     return [f"{prefix}{i}" for i in ids]
+
+
+def random_drags(folder: Path, made: World, every: NDArray[np.bool_], shadow_runs: int) -> Asked:
+    """A system in which each item drags three random ones into lists, with shadow runs on other draws of the data."""
+    n_items = every.shape[1]
+    drags = np.zeros((n_items, n_items))
+    np.put_along_axis(drags, np.argsort(np.random.default_rng(9).random((n_items, n_items)), axis=1)[:, :3], 1.0, 1)
+    np.fill_diagonal(drags, 0)
+
+    def run_of(seed: int) -> tuple[World, NDArray[np.int64]]:
+        rng = np.random.default_rng([4, seed])
+        trained = every & (rng.random(every.shape) < 0.8) & (rng.random(len(every)) < 0.75)[:, None]
+        part = World(trained, every & ~trained, made.gender)
+        return part, best(trained @ drags + 0.3 * rng.random(every.shape), seen(part))
+
+    (folder / "runs").mkdir(parents=True)
+    for shadow in range(shadow_runs):
+        asked(folder / "one", *run_of(shadow))
+        (folder / "one" / "train.csv").rename(folder / "runs" / f"r{shadow}.train.csv")
+        (folder / "one" / "lists.parquet").rename(folder / "runs" / f"r{shadow}.parquet")
+    return replace(asked(folder / "target", *run_of(99)), shadows=str(folder / "runs" / "*.parquet"))

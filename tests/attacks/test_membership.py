@@ -1,0 +1,99 @@
+"""Membership attacks beside the formulas of their papers, written out, and where the best attack is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from tasks.attacks.membership import as_likelihoods, lira_offline, lira_online, loss_threshold, rmia
+from tasks.evaluation.detection import Scored
+
+RNG = np.random.default_rng(11)
+N, RUNS = 30, 8
+SIGNALS = RNG.normal(size=N)
+SHADOWS = RNG.normal(size=(RUNS, N))
+INCLUDED = RNG.permuted(np.arange(RUNS)[:, None] % 2 == np.zeros((1, N)), axis=0)
+
+
+def test_lira_is_the_ratio_of_two_normal_densities() -> None:
+    inside = [SHADOWS[INCLUDED[:, x], x] for x in range(N)]
+    outside = [SHADOWS[~INCLUDED[:, x], x] for x in range(N)]
+    # the deviation of all targets together: each mean costs a degree of freedom
+    spread_in = np.sqrt(sum(((own - own.mean()) ** 2).sum() for own in inside) / (sum(map(len, inside)) - N))
+    spread_out = np.sqrt(sum(((own - own.mean()) ** 2).sum() for own in outside) / (sum(map(len, outside)) - N))
+    ratio = [
+        norm.logpdf(SIGNALS[x], inside[x].mean(), spread_in) - norm.logpdf(SIGNALS[x], outside[x].mean(), spread_out)
+        for x in range(N)
+    ]
+    np.testing.assert_allclose(lira_online(SIGNALS, SHADOWS, INCLUDED), ratio)
+    below = [norm.logcdf(SIGNALS[x], outside[x].mean(), spread_out) for x in range(N)]
+    np.testing.assert_allclose(lira_offline(SIGNALS, SHADOWS, INCLUDED), below)
+
+
+def test_lira_has_a_variance_for_each_target_where_there_are_many_shadow_runs() -> None:
+    rng = np.random.default_rng(2)
+    included = np.arange(128)[:, None] % 2 == np.zeros((1, 5))
+    shadows = rng.normal(size=(128, 5)) * np.arange(1, 6)
+    inside, outside = shadows[0::2], shadows[1::2]
+    expected = norm.logpdf(1, inside.mean(0), inside.std(0, ddof=1)) - norm.logpdf(
+        1, outside.mean(0), outside.std(0, ddof=1)
+    )
+    np.testing.assert_allclose(lira_online(np.ones(5), shadows, included), expected)
+
+
+@pytest.mark.parametrize("offline", [None, 0.3])
+@pytest.mark.parametrize("gamma", [1.0, 2.0])
+def test_rmia_counts_the_population_points_that_a_target_dominates(offline: float | None, gamma: float) -> None:
+    likelihoods, shadows = as_likelihoods(SIGNALS), as_likelihoods(SHADOWS)
+    population = np.arange(N) % 3 == 0
+
+    def ratio(x: int) -> float:
+        inside, outside = shadows[INCLUDED[:, x], x].mean(), shadows[~INCLUDED[:, x], x].mean()
+        prior = (inside + outside) / 2 if offline is None else ((1 + offline) * outside + 1 - offline) / 2
+        return float(likelihoods[x] / prior)
+
+    expected = [np.mean([ratio(x) / ratio(z) >= gamma for z in np.flatnonzero(population) if z != x]) for x in range(N)]
+    scores = rmia(likelihoods, shadows, INCLUDED, population, gamma=gamma, offline=offline)
+    np.testing.assert_allclose(scores, expected)
+
+
+def test_where_every_target_has_a_level_of_its_own_lira_is_as_good_as_the_best_attack_and_a_threshold_is_not() -> None:
+    rng = np.random.default_rng(3)
+    n, runs, shift = 6_000, 200, 1.5
+    level, member = rng.normal(0, 5, n), rng.random(n) < 0.5
+    included = rng.random((runs, n)) < 0.5
+    shadows = level + shift * included + rng.normal(size=(runs, n))
+    signals = level + shift * member + rng.normal(size=n)
+    best = norm.sf(norm.isf(0.05) - shift)  # Neyman and Pearson: N(1.5, 1) against N(0, 1)
+
+    def tpr(scores: np.ndarray) -> float:
+        return Scored(scores[member], scores[~member]).tpr(0.05)
+
+    for attack in (lira_online, lira_offline):
+        assert tpr(attack(signals, shadows, included)) == pytest.approx(best, abs=0.04)
+    assert tpr(rmia(norm.cdf(signals / 6), norm.cdf(shadows / 6), included, ~member)) > 0.25
+    assert tpr(loss_threshold(-signals)) < 0.1
+
+
+def test_a_target_without_the_shadow_runs_that_an_attack_needs_has_no_score() -> None:
+    included = INCLUDED.copy()
+    included[:, 0], included[:, 1] = True, False
+    shadows = SHADOWS.copy()
+    shadows[0, 2:] = np.nan  # a run without lists of these targets says nothing of them
+    assert np.isnan(lira_online(SIGNALS, shadows, included)[:2]).all()
+    assert np.isfinite(lira_online(SIGNALS, shadows, included)[2:]).all()
+    assert np.isnan(lira_offline(SIGNALS, shadows, included)).tolist() == [True] + [False] * (N - 1)
+    scores = rmia(as_likelihoods(SIGNALS), as_likelihoods(shadows), included, np.arange(N) > 10)
+    assert np.isnan(scores).tolist() == [True] * 2 + [False] * (N - 2)
+
+
+def test_likelihoods_are_percentiles_of_their_run() -> None:
+    assert as_likelihoods(np.array([[3.0, 1.0, 1.0, np.nan]]))[0, :3].tolist() == [1.0, 0.5, 0.5]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"shadow signals \(8, 30\) and memberships \(8, 30\) for \(29,\) targets"):
+        lira_online(SIGNALS[1:], SHADOWS, INCLUDED)
+    with pytest.raises(ValueError, match=r"outside \(0, 1\]"):
+        rmia(SIGNALS, SHADOWS, INCLUDED, np.ones(N, bool))
+    with pytest.raises(ValueError, match="no target of the population"):
+        rmia(as_likelihoods(SIGNALS), as_likelihoods(SHADOWS), INCLUDED, np.zeros(N, bool))

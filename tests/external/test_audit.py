@@ -1,0 +1,182 @@
+"""`dprec audit` on systems of which it is known what they leak, as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.external.findings import Answer, Audit
+from tasks.external.run import Asked, run
+from tasks.external.writing import SCHEMA, render, schema, write
+from tests.external import worlds
+from tests.external.false_alarms import alarms, most
+from tests.external.worlds import quiet
+
+ROOT = Path(__file__).parents[2]
+WORLD = worlds.world(1)
+
+
+def audited(asked: Asked) -> Audit:
+    return run(asked, quiet)[0]
+
+
+def answer(audit: Audit, question: str) -> Answer:
+    return next(one for one in audit.answers if one.question == question)
+
+
+def dprec(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Outside a project: no dvc.yaml is anywhere above `folder`."""
+    command = [sys.executable, "-m", "flows.cli", "audit", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_lists_of_own_training_items_leak_with_nothing_else_given_and_outside_a_project(tmp_path: Path) -> None:
+    worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet")
+    assert done.returncode == 3
+    assert "The lists show what their users were trained on: 100.0 %" in done.stdout
+    assert "Membership of interactions cannot be decided: give --public" in done.stdout
+    assert "recommendations: lists.parquet (6,000 rows; columns user, item, rank)" in done.stderr
+    written = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    jsonschema.validate(written, json.loads(SCHEMA.read_text()))
+    assert written["verdict"]["exit_code"] == 3
+    assert [one["state"] for one in written["answers"]] == ["shown", *["cannot be decided"] * 3]
+
+
+def test_noisy_popularity_shows_nothing(tmp_path: Path) -> None:
+    asked = worlds.asked(tmp_path, WORLD, worlds.noisy_popularity(WORLD, np.random.default_rng(0)))
+    audit = audited(asked)
+    assert audit.verdict.exit_code == 0
+    assert {one.state for one in audit.answers} == {"not shown"}
+    notes = answer(audit, "interactions").notes
+    assert any(note.startswith("The serving rule: lists leave out trained items.") for note in notes)
+    assert {attack.name for attack in answer(audit, "interactions").attacks} == {
+        "loss threshold on similarity to the list",
+        "loss threshold on similarity to the 3 closest listed items",
+    }
+
+
+def test_lists_by_gender_reveal_it_and_by_a_gender_dealt_out_at_random_do_not(tmp_path: Path) -> None:
+    labels = {"gender": WORLD.gender}
+    rng = np.random.default_rng(0)
+    audit = audited(worlds.asked(tmp_path, WORLD, worlds.by_gender(WORLD, WORLD.gender, rng), labels))
+    assert audit.verdict.exit_code == 3
+    assert answer(audit, "attributes").state == "shown"
+    assert audit.verdict.sentences[0].startswith("The lists reveal gender beyond the ratings: ")
+    dealt = worlds.by_gender(WORLD, rng.permutation(WORLD.gender), rng)
+    other = audited(worlds.asked(tmp_path, WORLD, dealt, labels))
+    assert (other.verdict.exit_code, answer(other, "attributes").state) == (0, "not shown")
+
+
+def test_interactions_are_revealed_by_their_sequels_although_lists_leave_them_out(tmp_path: Path) -> None:
+    made = worlds.sequels(2)
+    audit = audited(worlds.asked(tmp_path, made, worlds.recommended_sequels(made, np.random.default_rng(0))))
+    assert answer(audit, "interactions").state == "shown"
+    assert audit.verdict.exit_code == 3
+    best = min(answer(audit, "interactions").attacks, key=lambda attack: attack.p or 0)
+    auc = best.measures[0]
+    assert auc.low is not None
+    assert 0.6 < auc.low < auc.value
+    popular = audited(worlds.asked(tmp_path, made, worlds.noisy_popularity(made, np.random.default_rng(0))))
+    assert answer(popular, "interactions").state == "not shown"
+
+
+def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
+    """Every item drags three random ones into lists: no co-occurrence tells that."""
+    made = worlds.world(1)
+    every = made.trained | made.public
+    asked = worlds.random_drags(tmp_path, made, every, shadow_runs=6)
+    alone = audited(replace(asked, shadows=None))
+    assert answer(alone, "interactions").state == "not shown"
+    audit = audited(asked)
+    assert answer(audit, "interactions").state == "shown"
+    rates = {attack.name: attack.measures[0].value for attack in answer(audit, "interactions").attacks}
+    assert rates["RMIA on association learnt from shadow runs"] > 0.65
+    assert "6 shadow runs" in answer(audit, "users").notes[0]
+    (tmp_path / "runs" / "r0.train.csv").unlink()
+    with pytest.raises(Exception, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
+        audited(asked)
+
+
+def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lists = worlds.own_items(WORLD, rng)
+    outside = ~WORLD.trained.any(axis=1)
+    lists[outside] = np.arange(worlds.K)  # the most popular for all of them, as in a popular re-implementation
+    audit = audited(worlds.asked(tmp_path, WORLD, lists))
+    assert answer(audit, "users").state == "cannot be decided"
+    assert "non-members were not folded in" in answer(audit, "users").sentence
+
+
+def test_members_who_differ_anyhow_prove_nothing(tmp_path: Path) -> None:
+    """Random lists; but those who were trained on have popular items, and the others rare ones."""
+    rng = np.random.default_rng(3)
+    trained, public = np.zeros((300, 200), bool), np.zeros((300, 200), bool)
+    for user in range(300):
+        half = rng.permutation(100)[:20] + (0 if user < 200 else 100)
+        (trained if user < 200 else public)[user, half] = True
+    made = worlds.World(trained, public, np.zeros(300, np.int64))
+    audit = audited(worlds.asked(tmp_path, made, worlds.random_lists(made, rng)))
+    found = answer(audit, "users")
+    assert found.state == "not shown"
+    assert any(note.startswith("Members and non-members differ without any list: ") for note in found.notes)
+
+
+def test_released_scores_are_attacked_and_reconstruct_ratings(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    asked = worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, rng))
+    pairs = pl.concat([pl.read_csv(tmp_path / "train.csv"), pl.read_csv(tmp_path / "public.csv")])
+    noise = pl.Series(rng.normal(0, 1, len(pairs)))
+    pairs.select("user", "item", score=pl.col("rating") + noise).write_csv(tmp_path / "scores.csv")
+    audit = audited(replace(asked, scores=tmp_path / "scores.csv"))
+    assert answer(audit, "held-back ratings").state == "shown"
+    assert "loss threshold on the score" in {attack.name for attack in answer(audit, "interactions").attacks}
+    assert answer(audit, "interactions").state == "not shown"  # what was held back is scored as well
+
+
+def test_false_alarms_are_as_rare_as_stated(tmp_path: Path) -> None:
+    assert len(alarms(range(20), tmp_path, small=True, labels=False)) <= most(20)
+
+
+def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
+    worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    with (tmp_path / "train.csv").open("a") as file:
+        file.write("u1,i1,five\n")
+    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", "--out", "new")
+    assert (done.returncode, done.stdout) == (1, "")
+    rows = len((tmp_path / "train.csv").read_text().splitlines())
+    assert done.stderr == f"dprec: train.csv:{rows}: rating is 'five', not a number\n"
+    assert not (tmp_path / "new").exists()
+
+
+def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    audit, exposed = run(asked, quiet)
+    data, page, owner = write(audit, exposed, tmp_path / "out")
+    assert oct(owner.stat().st_mode & 0o777) == "0o600"
+    assert {row["of"] for row in exposed.iter_rows(named=True)} <= {"users", "items"}
+    for path in (data, page):
+        assert '"u1"' not in path.read_text()
+        assert ">u1<" not in path.read_text()
+    assert "<script" not in page.read_text()
+    assert render(audited(asked)) == page.read_text()
+
+
+def test_lists_of_strangers_are_refused(tmp_path: Path) -> None:
+    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    lists = pl.read_parquet(asked.recommendations).with_columns(user="x" + pl.col("user"))
+    lists.write_parquet(asked.recommendations)
+    with pytest.raises(Exception, match=r"no list is of a user of .*train.csv; do the ids agree\?"):
+        audited(asked)
+
+
+def test_the_committed_schema_is_that_of_the_code() -> None:
+    assert SCHEMA.read_text() == schema()

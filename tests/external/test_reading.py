@@ -1,0 +1,118 @@
+"""Which column is what, what is refused, and how: one line with file, row and column."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.external import reading
+from tasks.external.reading import Names
+
+RATINGS = "userId,movie_id,rating,timestamp\n1,10,4,99\n1,11,3,99\n2,10,5,99\n"
+
+
+def written(folder: Path, text: str, name: str = "ratings.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_columns_are_recognised_by_usual_names_and_the_line_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, RATINGS)
+    given = reading.interactions(path, "train", Names())
+    assert given.rows.to_dict(as_series=False) == {
+        "user": ["1", "1", "2"],
+        "item": ["10", "11", "10"],
+        "rating": [4.0, 3.0, 5.0],
+    }
+    assert given.taken.line == f"train: {path} (3 rows; columns userId = user, movie_id = item, rating)"
+
+
+def test_options_name_columns_and_separators_are_seen(tmp_path: Path) -> None:
+    path = written(tmp_path, "who\twhat\n7\ta b\n")
+    given = reading.interactions(path, "train", Names({"user": "who", "item": "what"}))
+    assert given.rows.rows() == [("7", "a b")]
+
+
+def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
+    table = pl.read_csv(written(tmp_path, RATINGS))
+    table.write_parquet(tmp_path / "ratings.parquet")
+    from_csv = reading.interactions(tmp_path / "ratings.csv", "train", Names())
+    from_parquet = reading.interactions(tmp_path / "ratings.parquet", "train", Names())
+    assert from_csv.rows.equals(from_parquet.rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("user,user_id,item\n1,2,3\n", ":1: 'user' and 'user_id' may both be the user; say --user-column NAME"),
+        ("a,item\n1,2\n", ":1: no column is recognised as the user (has 'a', 'item'); say --user-column NAME"),
+        ("user,item,rating\n1,2,3\n1,3,good\n", ":3: rating is 'good', not a number"),
+        ("user,item,rating\n1,2,3\n1,3,nan\n", ":3: rating is nan, not a finite number"),
+        ("user,item\n1,2\n,3\n", ":3: user is empty"),
+        ("user,item\n1,2\n1\n", ":3: 1 fields instead of 2 (user, item)"),
+        ("user,item\n1,2\n1,\xe9\n", ":3: byte 0xe9 is not UTF-8; save the file as UTF-8"),
+        ("", ":1: is empty; the first line must name the columns"),
+    ],
+)
+def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataError) as error:
+        reading.interactions(path, "train", Names())
+    assert str(error.value) == f"{path}{complaint}"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nothing.csv: no such file"):
+        reading.interactions(tmp_path / "nothing.csv", "train", Names())
+    (tmp_path / "broken.parquet").write_text("user,item\n")
+    with pytest.raises(DataError, match=r"broken.parquet: not a readable Parquet file"):
+        reading.interactions(tmp_path / "broken.parquet", "train", Names())
+
+
+def test_of_a_repeated_pair_the_last_counts_and_a_repeated_listed_item_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "user,item,rating\n1,2,3\n1,2,5\n")
+    given = reading.interactions(path, "train", Names())
+    assert given.rows.rows() == [("1", "2", 5.0)]
+    assert "1 repeated pairs" in given.taken.line
+    with pytest.raises(DataError, match=r"ratings.csv:3: user 1, item 2 is repeated \(first on line 2\)"):
+        reading.lists(path, "recommendations", Names())
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("user,item,rank\n1,b,2\n1,a,1\n2,c,5\n", ""),
+        ("user,item,score\n1,b,0.1\n1,a,0.7\n2,c,0\n", "ordered by score"),
+        ("user,item\n1,a\n1,b\n2,c\n", "in the order of their rows"),
+    ],
+)
+def test_lists_are_ordered_by_rank_else_score_else_row(tmp_path: Path, text: str, note: str) -> None:
+    given = reading.lists(written(tmp_path, text), "recommendations", Names())
+    ordered = given.rows.sort("user", "rank").select("user", "item", "rank").rows()
+    assert ordered == [("1", "a", 1), ("1", "b", 2), ("2", "c", 1)]
+    assert note in given.taken.line
+
+
+def test_attributes_are_classes_numbers_are_grouped_and_names_left_out(tmp_path: Path) -> None:
+    rows = [f"{u},{'mf'[u % 2]},{18 + u % 50},zip{u},same" for u in range(100)]
+    path = written(tmp_path, "\n".join(["user_id,gender,age,zip,country", *rows, "100,,,,"]) + "\n", "users.csv")
+    given = reading.attributes(path, Names(), ())
+    assert given.rows.columns == ["user", "gender", "age"]
+    assert given.rows["gender"].null_count() == given.rows["age"].null_count() == 1
+    assert given.rows["age"].drop_nulls().value_counts()["count"].to_list() == pytest.approx([25] * 4, abs=2)
+    assert "zip: left out, it has 100 different values" in given.taken.line
+    assert "country: left out" in given.taken.line
+    assert reading.attributes(path, Names(), ("gender",)).rows.columns == ["user", "gender"]
+    with pytest.raises(DataError, match="column 'zip': left out, it has 100 different values"):
+        reading.attributes(path, Names(), ("zip",))
+    with pytest.raises(ConfigurationError, match="no column 'sex'"):
+        reading.attributes(path, Names(), ("sex",))
+
+
+def test_numeric_attributes_of_parquet_are_attributes(tmp_path: Path) -> None:
+    pl.DataFrame({"user": [1, 2, 3], "age": [20.5, None, 30.5]}).write_parquet(tmp_path / "users.parquet")
+    given = reading.attributes(tmp_path / "users.parquet", Names(), ())
+    assert given.rows["age"].to_list() == ["20.5", None, "30.5"]
