@@ -27,8 +27,10 @@ from tasks.external.findings import Answer, Attack, Measure
 from tasks.external.inputs import NOBODY, Inputs, Ints
 
 MOST_LABELLED, MOST_TARGETS = 2_000, 4_000
-"""Users that attackers learn from, and users that are attacked: samples where there are more. The attackers' time grows
-with users × items, that of the Gaussian process with the cube of the labelled users."""
+"""Users that attackers learn from, and users that are attacked: samples where there are more."""
+FEWER = {"gaussian_process": 800}
+"""Attacker -> users that it learns from at most, from ratings and lists and in its controls alike: the time of a
+Gaussian process grows with their cube."""
 MOST_ITEMS = 3_000
 """Items of a profile: those in most histories and lists."""
 TARGET_SHARE = 0.5
@@ -70,6 +72,11 @@ def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: C
         f"{(~is_target).sum():,} labelled users, {is_target.sum():,} targets; profiles of {both.shape[1]:,} items "
         f"({covered:.1%} of all ratings and listed items)"
     )
+    notes += [
+        f"{by.replace('_', ' ')}: {most} of the labelled users"
+        for by, most in FEWER.items()
+        if (~is_target).sum() > most
+    ]
     right = _guesses(both, ratings, enough, is_target, seed, jobs, say)
     for name, of in enough.items():
         known = of[of != UNKNOWN]
@@ -130,8 +137,14 @@ def _guesses(
     dealt = shuffled(labels, seed)
     works = [_Work(name, by, kind) for by in ATTACKERS for name in labels for kind in ("both", "ratings", "random")]
 
+    rank = np.random.default_rng([seed, *b"fewer"]).permutation(len(is_target))
+
     def work(one: _Work) -> Right:
         truth = (dealt if one.kind == "random" else labels)[one.attribute]
+        labelled = np.flatnonzero(~is_target & (truth != UNKNOWN))
+        if one.attacker in FEWER:
+            truth = truth.copy()
+            truth[labelled[np.argsort(rank[labelled])][FEWER[one.attacker] :]] = UNKNOWN
         features = ratings if one.kind == "ratings" else both
         return attack(features, {one.attribute: truth}, is_target, [one.attacker], seed)[0].right
 

@@ -1,0 +1,165 @@
+"""Canaries of `dprec audit`: what is planted, and what guessing their coins may prove."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.external import canaries, reading
+from tasks.external.canaries import bound, plant
+from tasks.external.reading import Names
+from tasks.external.run import Asked, run
+from tasks.privacy.audits.one_run import lower_bound
+from tests.external.test_audit import dprec
+from tests.external.worlds import K, quiet
+
+HEADER = "userId,movieId,rating,timestamp"
+
+
+def ratings(folder: Path, n_users: int = 150, n_items: int = 400, each: int = 12) -> Path:
+    """Random interactions."""
+    rng = np.random.default_rng(1)
+    rows = [
+        f"{user},{item},{rng.integers(1, 6)},{rng.integers(10**9)}"
+        for user in range(1, n_users + 1)
+        for item in rng.choice(n_items, each, replace=False)
+    ]
+    path = folder / "ratings.csv"
+    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    return path
+
+
+def item_knn(table: Path, out: Path, noise: float) -> Path:
+    """Lists by cosines of items, with Laplace noise on all of them."""
+    rows = reading.interactions(table, "train", Names()).rows
+    users, items = rows["user"].unique().sort(), rows["item"].unique().sort()
+    has = np.zeros((len(users), len(items)))
+    has[users.search_sorted(rows["user"]).to_numpy(), items.search_sorted(rows["item"]).to_numpy()] = 1
+    counts = has.sum(axis=0)
+    similarity = has.T @ has / np.sqrt(counts * counts[:, None])
+    np.fill_diagonal(similarity, 0)
+    similarity += np.random.default_rng(0).laplace(0, noise, similarity.shape) if noise else 0
+    lists = np.argsort(-np.where(has > 0, -np.inf, has @ similarity), axis=1, kind="stable")[:, :K]
+    table_of_lists = {"user": users.gather(np.repeat(np.arange(len(users)), K)), "item": items.gather(lists.ravel())}
+    pl.DataFrame(table_of_lists).with_columns(rank=pl.int_range(1, pl.len() + 1).over("user")).write_csv(out)
+    return out
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    """A folder with the training data and 40 canaries."""
+    plant(ratings(tmp_path), 40, 3, 1, tmp_path, Names(), 5)
+    return tmp_path
+
+
+def test_a_canary_that_is_out_leaves_no_row_and_its_witness_is_always_in(planted: Path) -> None:
+    before, after = (pl.read_csv(planted / name) for name in ("ratings.csv", "train-with-canaries.csv"))
+    assert after.columns == HEADER.split(",")
+    assert after[: len(before)].equals(before)
+    coins = pl.read_csv(planted / "canaries.csv")
+    new = {user: set(rows["movieId"]) for (user,), rows in after[len(before) :].group_by("userId")}
+    assert 8 < coins["included"].sum() < 32
+    for row in coins.iter_rows(named=True):
+        assert (row["canary"] in new) == bool(row["included"])
+        assert len(new[row["witness"]]) == 3
+        assert row["item"] not in new[row["witness"]]
+        if row["included"]:
+            assert new[row["canary"]] == new[row["witness"]] | {row["item"]}
+    assert set(new).isdisjoint(before["userId"])
+    assert after[len(before) :]["rating"].unique().to_list() == [5]
+    assert oct((planted / "canaries.csv").stat().st_mode & 0o777) == "0o600"
+    assert sorted({*coins["canary"], *coins["witness"]}) == list(range(151, 231))  # no role is read off an id
+
+
+def test_items_are_the_rarest_that_are_common_enough(tmp_path: Path) -> None:
+    table = ratings(tmp_path)
+    counts = pl.read_csv(table)["movieId"].value_counts()
+    plant(table, 10, 3, 4, tmp_path, Names(), 5)
+    items = pl.read_csv(tmp_path / "canaries.csv")["item"]
+    chosen = counts.filter(pl.col("movieId").is_in(items.implode()))["count"]
+    assert chosen.min() == 4
+    assert items.n_unique() == 10
+    with pytest.raises(DataError, match="0 items have 1000 interactions or more; 4 are needed"):
+        plant(table, 10, 3, 1_000, tmp_path, Names(), 5)
+    with pytest.raises(ConfigurationError, match="--count and --items must be 1 or more"):
+        plant(table, 0, 3, 1, tmp_path, Names(), 5)
+
+
+def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
+    table = ratings(tmp_path)
+    texts = []
+    for _ in range(2):
+        plant(table, 40, 3, 1, tmp_path, Names(), None)
+        texts.append((tmp_path / "canaries.csv").read_text())
+    assert texts[0] != texts[1]
+
+
+def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    made = dprec(tmp_path, "canaries", "--train", "ratings.csv", "--count", "80", "--out", "c")
+    assert made.returncode == 0
+    assert "1. canaries.csv holds the coins." in made.stdout
+    table = tmp_path / "c" / "train-with-canaries.csv"
+    asked = Asked(table, item_knn(table, tmp_path / "l.csv", 0), canaries=tmp_path / "c" / "canaries.csv")
+    audit, _ = run(Asked(**{**vars(asked), "claimed_epsilon": 0.5}), quiet)
+    assert audit.canaries is not None
+    assert audit.canaries.claim == "refuted"
+    assert 0.5 < audit.canaries.epsilon <= audit.canaries.provable
+    assert audit.verdict.exit_code == 3
+    assert audit.verdict.sentences[-1].startswith("The claimed ε = 0.5 is refuted: it is at least ")
+    item_knn(table, tmp_path / "l.csv", 30.0)
+    noisy, _ = run(asked, quiet)
+    assert noisy.canaries is not None
+    assert (noisy.canaries.epsilon, noisy.verdict.exit_code) == (0, 0)
+    assert sum(answer.question == "users" for answer in noisy.answers) == 1
+
+
+def test_training_data_that_the_canaries_are_not_in_are_refused(planted: Path) -> None:
+    lists = item_knn(planted / "train-with-canaries.csv", planted / "l.csv", 0)
+    coins = planted / "canaries.csv"
+    with pytest.raises(DataError, match=r"canaries.csv:\d+: .* has no row in .*ratings.csv"):
+        run(Asked(planted / "ratings.csv", lists, canaries=coins), quiet)
+    table = pl.read_csv(lists)
+    witness = pl.read_csv(coins)["witness"][0]
+    table.filter(pl.col("user") != witness).write_csv(lists)
+    with pytest.raises(DataError, match=rf"canaries.csv:2: witness {witness} has no list"):
+        run(Asked(planted / "train-with-canaries.csv", lists, canaries=coins), quiet)
+
+
+RUNS, M = 300, 100
+remembered = lru_cache(None)(lower_bound)  # the same few bounds are asked for again and again
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("law", ["laplace", "response"])
+def test_the_epsilon_proved_exceeds_the_true_one_no_more_often_than_stated(
+    epsilon: float, law: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each coin is released with Laplace noise, or by randomised response: exactly ε-DP for each canary."""
+    monkeypatch.setattr(canaries, "lower_bound", remembered)
+    above = certain = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng([3, seed])
+        included = rng.random(M) < 0.5
+        if law == "laplace":
+            scores = included + rng.laplace(0, 1 / epsilon, M)
+        else:
+            scores = (included ^ (rng.random(M) > 1 / (1 + np.exp(-epsilon)))).astype(float)
+        above += bound(scores, included, 1e-5, None, 0.95).epsilon > epsilon
+        certain += bound(scores, included, 1e-5, None, 1 - 1e-5).epsilon > epsilon
+    assert above <= 27  # 5 % of 300, and three deviations
+    assert certain == 0
+
+
+def test_nothing_is_proved_of_noise_and_much_of_no_noise() -> None:
+    rng = np.random.default_rng(1)
+    included = rng.random(400) < 0.5
+    open_book = bound(included.astype(float), included, 1e-5, 1.0, 0.95)
+    assert open_book.claim == "refuted"
+    assert 2.5 < open_book.epsilon <= open_book.provable
+    assert bound(rng.random(400), included, 1e-5, 1.0, 0.95).claim == "consistent"
+    few = bound(included[:6].astype(float), included[:6], 1e-5, 5.0, 0.95)
+    assert few.claim == "inconclusive"
