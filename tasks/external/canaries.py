@@ -98,6 +98,20 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
     return [table, coins, page]
 
 
+def check(delta: float, claimed: float | None, coins: Path | None) -> None:
+    """Refuse what no audit can decide.
+
+    Raises:
+        ConfigurationError: delta is outside [0, 1), the claimed epsilon is negative, or nothing could refute it.
+    """
+    if not 0 <= delta < 1:
+        raise ConfigurationError(f"--delta must be in [0, 1), not {delta}")
+    if claimed is not None and not claimed >= 0:
+        raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
+    if claimed is not None and coins is None:
+        raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
+
+
 def verify(given: Given, train: Given, listed: Sequence[str]) -> list[str]:
     """The ids of all planted users.
 
@@ -119,13 +133,7 @@ def verify(given: Given, train: Given, listed: Sequence[str]) -> list[str]:
 
 
 def audit(given: Given, inputs: Inputs, delta: float, claimed: float | None, confidence: float = 0.95) -> Canaries:
-    """The largest ε that the guesses of any rule prove, and the largest that any could have proved.
-
-    Raises:
-        ConfigurationError: delta is outside [0, 1), or the claimed epsilon is negative.
-    """
-    if not 0 <= delta < 1 or (claimed is not None and not claimed >= 0):
-        raise ConfigurationError(f"--delta must be in [0, 1) and --claimed-epsilon 0 or more ({delta} and {claimed})")
+    """The largest ε that the guesses of any rule prove, and the largest that any could have proved."""
     included = given.rows["included"].to_numpy() == 1
     return bound(standing(given.rows, inputs), included, delta, claimed, confidence)
 

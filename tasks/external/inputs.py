@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -123,7 +123,7 @@ def assemble(
     public: Given | None,
     scores: Given | None,
     planted: Sequence[str],
-    shadows: Sequence[tuple[Given, Given]],
+    shadows: Iterable[tuple[Given, Given]],
 ) -> Inputs:
     """Give users and items dense ids and lay out what was read.
 

@@ -15,6 +15,7 @@ from tasks.evaluation.statistics import crossed_interval
 from tasks.external.findings import Answer, Attack, Measure
 from tasks.external.inputs import NOBODY, Inputs
 
+FEWEST = 20
 MOST_USERS = 2_000
 """Users whose lists are dealt out at random; a random sample where there are more."""
 
@@ -27,6 +28,10 @@ def own_items(inputs: Inputs, seed: int) -> Answer:
     """
     rng = np.random.default_rng([seed, *b"own items"])
     users = np.flatnonzero(inputs.is_member & inputs.has_list)
+    if len(users) < FEWEST:
+        why = f"{len(users)} users who were trained on have a list; at least {FEWEST} are needed"
+        subject = "training interactions"
+        return Answer(question="own items", subject=subject, state="cannot be decided", sentence=why)
     if len(users) > MOST_USERS:
         users = np.sort(rng.choice(users, MOST_USERS, replace=False))
     lists = inputs.lists[users]

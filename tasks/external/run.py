@@ -49,10 +49,11 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     Raises:
         DataError: a file is not what it should be (names file, row and column).
     """
-    read: list[Given] = []
+    planted.check(asked.delta, asked.claimed_epsilon, asked.canaries)
+    read: list[Taken] = []
 
     def taken(given: Given) -> Given:
-        read.append(given)
+        read.append(given.taken)
         say(given.taken.line)
         return given
 
@@ -62,12 +63,16 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     scores = taken(reading.scores(asked.scores, asked.names)) if asked.scores else None
     people = taken(reading.attributes(asked.users, asked.names, asked.attributes)) if asked.users else None
     coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
-    shadows = _shadows(asked.shadows, asked.names) if asked.shadows else []
-    read += [given for run in shadows for given in run]
-    if shadows:
-        say(f"shadow runs: {len(shadows)}, each with its training data")
+    shadows = _shadows(asked.shadows) if asked.shadows else []
     hidden = planted.verify(coins, train, lists.rows["user"].unique().to_list()) if coins is not None else []
-    inputs = assemble(train, lists, public, scores, hidden, shadows)
+    runs = (
+        (
+            taken(reading.interactions(trained_on, "shadow train", asked.names)),
+            taken(reading.lists(path, "shadow lists", asked.names)),
+        )
+        for trained_on, path in shadows
+    )  # read in turn: all of them together would not fit
+    inputs = assemble(train, lists, public, scores, hidden, runs)
     say("similarities of items")
     similarity = similarities(inputs)
     answers = [own_items(inputs, asked.seed)]
@@ -88,7 +93,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     audit = Audit(
         alpha=ALPHA,
         seed=asked.seed,
-        files=[_file(given.taken) for given in read],
+        files=[_file(one) for one in read],
         answers=answers,
         canaries=proved,
         exposure=shown,
@@ -97,7 +102,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     return audit, exposed
 
 
-def _shadows(pattern: str, names: Names) -> list[tuple[Given, Given]]:
+def _shadows(pattern: str) -> list[tuple[Path, Path]]:
     """(training data, lists) of every file of the pattern: NAME.csv or .parquet beside NAME.train.csv or .parquet."""
     paths = [Path(path) for path in sorted(glob.glob(pattern)) if not Path(path).stem.endswith(".train")]
     if not paths:
@@ -108,7 +113,7 @@ def _shadows(pattern: str, names: Names) -> list[tuple[Given, Given]]:
         train = next((candidate for candidate in beside if candidate.is_file()), None)
         if train is None:
             raise DataError(f"{path}: neither {beside[0].name} nor {beside[1].name} says what this run was trained on")
-        runs.append((reading.interactions(train, "shadow train", names), reading.lists(path, "shadow lists", names)))
+        runs.append((train, path))
     return runs
 
 

@@ -1,5 +1,6 @@
 """Canaries of `dprec audit`: what is planted, and what guessing their coins may prove."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path)
     assert "1. canaries.csv holds the coins." in made.stdout
     table = tmp_path / "c" / "train-with-canaries.csv"
     asked = Asked(table, item_knn(table, tmp_path / "l.csv", 0), canaries=tmp_path / "c" / "canaries.csv")
-    audit, _ = run(Asked(**{**vars(asked), "claimed_epsilon": 0.5}), quiet)
+    audit, _ = run(replace(asked, claimed_epsilon=0.5), quiet)
     assert audit.canaries is not None
     assert audit.canaries.claim == "refuted"
     assert 0.5 < audit.canaries.epsilon <= audit.canaries.provable
@@ -115,6 +116,21 @@ def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path)
     assert noisy.canaries is not None
     assert (noisy.canaries.epsilon, noisy.verdict.exit_code) == (0, 0)
     assert sum(answer.question == "users" for answer in noisy.answers) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"delta": 1.0}, r"--delta must be in \[0, 1\)"),
+        ({"claimed_epsilon": -1.0}, "--claimed-epsilon must be 0 or more"),
+        ({"claimed_epsilon": 1.0}, "--claimed-epsilon needs --canaries"),
+    ],
+)
+def test_what_canaries_cannot_decide_is_refused_before_anything_is_read(
+    options: dict[str, float], complaint: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=complaint):
+        run(replace(Asked(Path("nothing"), Path("nothing")), **options), quiet)
 
 
 def test_training_data_that_the_canaries_are_not_in_are_refused(planted: Path) -> None:
