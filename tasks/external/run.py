@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from tasks.errors import DataError
@@ -88,8 +89,13 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
 
         answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
     proved = planted.audit(coins, inputs, asked.delta, asked.claimed_epsilon) if coins is not None else None
-    shown, exposed = exposure.exposure(inputs, pairs, is_member, values)
     answers, verdict = decide(answers, proved)
+    leaks = {answer.question for answer in answers if answer.state == "shown"}
+    shown, exposed = [], pl.DataFrame()  # where nothing is shown, who is most exposed is chance
+    if "interactions" in leaks:
+        shown, exposed = exposure.exposure(inputs, pairs, is_member, values)
+    elif "own items" in leaks:
+        shown, exposed = exposure.exposure(inputs, pairs, is_member, np.empty(0))
     audit = Audit(
         alpha=ALPHA,
         seed=asked.seed,
