@@ -67,13 +67,13 @@ def audit(
     def say(line: str) -> None:
         print(f"{time.monotonic() - start:5.0f} s  {line}", file=sys.stderr, flush=True)
 
-    found, exposed = run(Asked(*files, chosen, claimed_epsilon, delta, seed, jobs, names), say)
-    paths = write(found, exposed, out)
-    for sentence in found.verdict.sentences:
+    result, exposed = run(Asked(*files, chosen, claimed_epsilon, delta, seed, jobs, names), say)
+    paths = write(result, exposed, out)
+    for sentence in result.verdict.sentences:
         print(sentence)
     print(f"written: {', '.join(map(str, paths))}")
-    if found.verdict.exit_code:
-        raise typer.Exit(found.verdict.exit_code)
+    if result.verdict.exit_code:
+        raise typer.Exit(result.verdict.exit_code)
 
 
 @app.command()

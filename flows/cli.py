@@ -15,7 +15,6 @@ from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
 if TYPE_CHECKING:
-    from flows.plan import Plan
     from tasks.config.params import Params
 
 app = typer.Typer(
@@ -65,7 +64,7 @@ def check(
     code.json are brought up to date, from the parameters and the code. The first wrong key is named in one line, with
     exit code 1.
     """
-    from flows import plan
+    from flows import plan, plan_tables
     from flows.current import current
     from tasks.config import params
 
@@ -74,9 +73,9 @@ def check(
         _known(suite, loaded)
     with current(suite, patient=False) as project:
         if suite:
-            _show(plan.read(f"report@{suite}", project))
+            plan_tables.show(plan.read(f"report@{suite}", project))
         else:
-            _summarise(plan.read_all(project))
+            plan_tables.summarise(plan.read_all(project))
 
 
 @app.command()
@@ -389,37 +388,6 @@ def _drawn(suite: str) -> Path:
     if (RESULTS / suite / "results.json").is_file() or not (REPORTS / suite).is_dir():
         draw(suite)
     return _report(suite)
-
-
-def _summarise(plans: list[Plan]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title="`dprec check SUITE` shows every stage", title_justify="left")
-    table.add_column("leads to", no_wrap=True)
-    table.add_column("to run", justify="right", no_wrap=True)
-    table.add_column("first, and why", overflow="fold")
-    for todo in plans:
-        first = next(iter(todo.pending), None)
-        why = f"{first.name}: {first.why}" if first else "[green]up to date[/green]"
-        table.add_row(todo.target, f"{len(todo.pending)} of {len(todo.steps)}", escape(why) if first else why)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
-
-
-def _show(todo: Plan) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", title_justify="left")
-    table.add_column("stage", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("why", overflow="fold")
-    for step in todo.steps:
-        state = "[green]up to date[/green]" if step.cached else "will run" if step.reasons else "may run"
-        table.add_row(step.name, state, "" if step.cached else escape(step.why))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 if __name__ == "__main__":

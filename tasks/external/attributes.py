@@ -139,14 +139,14 @@ def _guesses(
 
     rank = np.random.default_rng([seed, *b"fewer"]).permutation(len(is_target))
 
-    def work(one: _Work) -> Right:
-        truth = (dealt if one.kind == "random" else labels)[one.attribute]
+    def work(task: _Work) -> Right:
+        truth = (dealt if task.kind == "random" else labels)[task.attribute]
         labelled = np.flatnonzero(~is_target & (truth != UNKNOWN))
-        if one.attacker in FEWER:
+        if task.attacker in FEWER:
             truth = truth.copy()
-            truth[labelled[np.argsort(rank[labelled])][FEWER[one.attacker] :]] = UNKNOWN
-        features = ratings if one.kind == "ratings" else both
-        return attack(features, {one.attribute: truth}, is_target, [one.attacker], seed)[0].right
+            truth[labelled[np.argsort(rank[labelled])][FEWER[task.attacker] :]] = UNKNOWN
+        features = ratings if task.kind == "ratings" else both
+        return attack(features, {task.attribute: truth}, is_target, [task.attacker], seed)[0].right
 
     right = {}
     with ThreadPoolExecutor(jobs) as pool:

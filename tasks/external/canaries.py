@@ -78,8 +78,8 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
 
     new, secret = [], []
     for items, canary, witness, is_in in zip(dealt, ids[:count], ids[count:], included, strict=True):
-        new += [made(witness, one) for one in items[:-1]]
-        of_canary = [made(canary, one) for one in items]
+        new += [made(witness, item_id) for item_id in items[:-1]]
+        of_canary = [made(canary, item_id) for item_id in items]
         new += of_canary if is_in else []
         secret.append([canary, witness, str(items[-1]), str(int(is_in))])
     out.mkdir(parents=True, exist_ok=True)

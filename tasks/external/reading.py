@@ -196,20 +196,20 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
 
 def _read(path: Path, what: str, names: Names, required: tuple[Role, ...], optional: tuple[Role, ...]) -> Given:
     header = _header(path)
-    found: dict[str, str] = {}
+    recognised: dict[str, str] = {}
     for role in required + optional:
         column = _of_role(path, role, header, names, required=role in required)
         if column is not None:
-            found[role] = column
-    if len(set(found.values())) < len(found):
-        raise DataError(f"{path}: one column is taken for two things ({_shown(list(found.values()))}); name them")
+            recognised[role] = column
+    if len(set(recognised.values())) < len(recognised):
+        raise DataError(f"{path}: one column is taken for two things ({_shown(list(recognised.values()))}); name them")
     ids = ("user", "item")
-    rows = _rows(path, header, {name: Column("id" if role in ids else "number") for role, name in found.items()})
-    for found_role, name in found.items():
-        if found_role not in ids:
+    rows = _rows(path, header, {name: Column("id" if role in ids else "number") for role, name in recognised.items()})
+    for known_role, name in recognised.items():
+        if known_role not in ids:
             allow(path, rows, name, pl.col(name).is_finite(), "a finite number", first_line(path))
-    rows = rows.rename({name: role for role, name in found.items()})
-    return Given(rows, Taken(what, path, found, len(rows)))
+    rows = rows.rename({name: role for role, name in recognised.items()})
+    return Given(rows, Taken(what, path, recognised, len(rows)))
 
 
 def _rows(path: Path, header: list[str], columns: Mapping[str, Column]) -> pl.DataFrame:

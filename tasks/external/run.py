@@ -13,7 +13,7 @@ import polars as pl
 from tasks.errors import DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
-from tasks.external.findings import Audit, File
+from tasks.external.findings import Audit, Exposure, File
 from tasks.external.inputs import assemble
 from tasks.external.own_items import own_items
 from tasks.external.reading import Given, Names, Taken
@@ -91,7 +91,8 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     proved = planted.audit(coins, inputs, asked.delta, asked.claimed_epsilon) if coins is not None else None
     answers, verdict = decide(answers, proved)
     leaks = {answer.question for answer in answers if answer.state == "shown"}
-    shown, exposed = [], pl.DataFrame()  # where nothing is shown, who is most exposed is chance
+    shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
+    exposed = pl.DataFrame()
     if "interactions" in leaks:
         shown, exposed = exposure.exposure(inputs, pairs, is_member, values)
     elif "own items" in leaks:
@@ -99,7 +100,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     audit = Audit(
         alpha=ALPHA,
         seed=asked.seed,
-        files=[_file(one) for one in read],
+        files=[_file(table) for table in read],
         answers=answers,
         canaries=proved,
         exposure=shown,
@@ -115,10 +116,12 @@ def _shadows(pattern: str) -> list[tuple[Path, Path]]:
         raise DataError(f"--shadows {pattern!r}: no such files")
     runs = []
     for path in paths:
-        beside = [path.with_suffix(f".train{suffix}") for suffix in (".parquet", ".csv")]
-        train = next((candidate for candidate in beside if candidate.is_file()), None)
+        candidates = [path.with_suffix(f".train{suffix}") for suffix in (".parquet", ".csv")]
+        train = next((candidate for candidate in candidates if candidate.is_file()), None)
         if train is None:
-            raise DataError(f"{path}: neither {beside[0].name} nor {beside[1].name} says what this run was trained on")
+            raise DataError(
+                f"{path}: neither {candidates[0].name} nor {candidates[1].name} says what this run was trained on"
+            )
         runs.append((train, path))
     return runs
 

@@ -132,23 +132,23 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else number(value)
 
 
-def _canaries(found: Canaries) -> Section:
+def _canaries(canaries: Canaries) -> Section:
     rows = [
-        Row("ε is at least", [Cell(number(found.epsilon, 2))]),
-        Row("the most that could be proved", [Cell(number(found.provable, 2))]),
+        Row("ε is at least", [Cell(number(canaries.epsilon, 2))]),
+        Row("the most that could be proved", [Cell(number(canaries.provable, 2))]),
         Row(
             "claimed",
             [
-                Cell("–" if found.claimed is None else f"{found.claimed:g}"),
+                Cell("–" if canaries.claimed is None else f"{canaries.claimed:g}"),
             ],
         ),
-        Row("claim", [Cell(found.claim, kind="")]),
-        Row("right guesses", [Cell(f"{found.correct} of {found.guesses}")]),
-        Row("canaries", [Cell(str(found.canaries))]),
-        Row("rule", [words(found.rule)]),
-        Row("δ, confidence", [Cell(f"{found.delta:g}, {found.confidence:.0%}")]),
+        Row("claim", [Cell(canaries.claim, kind="")]),
+        Row("right guesses", [Cell(f"{canaries.correct} of {canaries.guesses}")]),
+        Row("canaries", [Cell(str(canaries.canaries))]),
+        Row("rule", [words(canaries.rule)]),
+        Row("δ, confidence", [Cell(f"{canaries.delta:g}, {canaries.confidence:.0%}")]),
     ]
-    about = paragraph("Unit and neighbours: {}.", found.unit)
+    about = paragraph("Unit and neighbours: {}.", canaries.unit)
     headings = [Heading("canaries", ""), Heading("")]
     return Section("canaries", "Canaries", [[about, Table("What the coins prove", headings, rows)]])
 

@@ -26,7 +26,7 @@ def alarms(seeds: Iterable[int], folder: Path, *, small: bool = False, labels: b
         small: fewer users and items.
         labels: whether attributes are attacked: a gender that tastes depend on, and a coin.
     """
-    found = []
+    leaking = []
     for seed in seeds:
         made = worlds.world(seed, 100, 50, 80, 12) if small else worlds.world(seed)
         rng = np.random.default_rng([seed, 7])
@@ -34,8 +34,8 @@ def alarms(seeds: Iterable[int], folder: Path, *, small: bool = False, labels: b
         asked = worlds.asked(folder, made, null_lists(seed, made, rng), people if labels else None)
         audit, _ = run(asked, quiet)
         if audit.verdict.exit_code:
-            found.append(seed)
-    return found
+            leaking.append(seed)
+    return leaking
 
 
 def null_lists(kind: int, made: World, rng: np.random.Generator) -> np.ndarray:
@@ -57,9 +57,9 @@ def most(systems: int) -> int:
 def main() -> None:
     """Run all systems; exit 1 where there are more alarms than the stated rate allows."""
     with tempfile.TemporaryDirectory() as folder:
-        found = alarms(range(SYSTEMS), Path(folder))
-    print(f"{len(found)} false alarms in {SYSTEMS} systems; at the stated rate of {ALPHA:.0%} up to {most(SYSTEMS)}")
-    raise SystemExit(len(found) > most(SYSTEMS))
+        leaking = alarms(range(SYSTEMS), Path(folder))
+    print(f"{len(leaking)} false alarms in {SYSTEMS} systems; at the stated rate of {ALPHA:.0%} up to {most(SYSTEMS)}")
+    raise SystemExit(len(leaking) > most(SYSTEMS))
 
 
 if __name__ == "__main__":

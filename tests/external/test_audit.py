@@ -28,7 +28,7 @@ def audited(asked: Asked) -> Audit:
 
 
 def answer(audit: Audit, question: str) -> Answer:
-    return next(one for one in audit.answers if one.question == question)
+    return next(given for given in audit.answers if given.question == question)
 
 
 def dprec(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -48,14 +48,14 @@ def test_lists_of_own_training_items_leak_with_nothing_else_given_and_outside_a_
     written = json.loads((tmp_path / "audit" / "audit.json").read_text())
     jsonschema.validate(written, json.loads(SCHEMA.read_text()))
     assert written["verdict"]["exit_code"] == 3
-    assert [one["state"] for one in written["answers"]] == ["shown", *["cannot be decided"] * 3]
+    assert [given["state"] for given in written["answers"]] == ["shown", *["cannot be decided"] * 3]
 
 
 def test_noisy_popularity_shows_nothing(tmp_path: Path) -> None:
     asked = worlds.asked(tmp_path, WORLD, worlds.noisy_popularity(WORLD, np.random.default_rng(0)))
     audit = audited(asked)
     assert audit.verdict.exit_code == 0
-    assert {one.state for one in audit.answers} == {"not shown"}
+    assert {given.state for given in audit.answers} == {"not shown"}
     notes = answer(audit, "interactions").notes
     assert any(note.startswith("The serving rule: lists leave out trained items.") for note in notes)
     assert {attack.name for attack in answer(audit, "interactions").attacks} == {
@@ -125,9 +125,9 @@ def test_members_who_differ_anyhow_prove_nothing(tmp_path: Path) -> None:
         (trained if user < 200 else public)[user, half] = True
     made = worlds.World(trained, public, np.zeros(300, np.int64))
     audit = audited(worlds.asked(tmp_path, made, worlds.random_lists(made, rng)))
-    found = answer(audit, "users")
-    assert found.state == "not shown"
-    assert any(note.startswith("Members and non-members differ without any list: ") for note in found.notes)
+    about_users = answer(audit, "users")
+    assert about_users.state == "not shown"
+    assert any(note.startswith("Members and non-members differ without any list: ") for note in about_users.notes)
 
 
 def test_released_scores_are_attacked_and_reconstruct_ratings(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def random_drags(folder: Path, made: World, every: NDArray[np.bool_], shadow_run
 
     (folder / "runs").mkdir(parents=True)
     for shadow in range(shadow_runs):
-        asked(folder / "one", *run_of(shadow))
-        (folder / "one" / "train.csv").rename(folder / "runs" / f"r{shadow}.train.csv")
-        (folder / "one" / "lists.parquet").rename(folder / "runs" / f"r{shadow}.parquet")
+        asked(folder / "run", *run_of(shadow))
+        (folder / "run" / "train.csv").rename(folder / "runs" / f"r{shadow}.train.csv")
+        (folder / "run" / "lists.parquet").rename(folder / "runs" / f"r{shadow}.parquet")
     return replace(asked(folder / "target", *run_of(99)), shadows=str(folder / "runs" / "*.parquet"))
