@@ -96,6 +96,7 @@ bench: env  ## measure speed; nothing passes or fails by it
 .PHONY: site
 site: env  ## the pages of all suites and those over them, in site/, from the committed results
 	@dprec site --out site
+
 .PHONY: false-alarms
 false-alarms: env  ## 200 systems that leak nothing: how often `dprec audit` says that they do
 	@python -m tests.external.false_alarms
