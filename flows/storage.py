@@ -95,12 +95,12 @@ def damage(database: Path) -> str:
     """What SQLite cannot read in a database; nothing where it is sound, or in use."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
-            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+            answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.OperationalError:  # another process has it open
         return ""
     except sqlite3.DatabaseError as error:
         return str(error)
-    return "" if found == "ok" else found
+    return "" if answer == "ok" else answer
 
 
 def repository() -> Any:

@@ -68,7 +68,7 @@ def copy(root: Path) -> None:
         "format": "custom",
         "read": read | {"rating_scale": {"low": 1, "high": 5, "step": 1}, "time": "none"},
     }
-    options = next(one["options"] for one in params["processed"].values() if one["protocol"] == "dpvae")
+    options = next(entry["options"] for entry in params["processed"].values() if entry["protocol"] == "dpvae")
     params |= {"datasets": {"own": dataset}, "perturbed": {}, "embedded": {}}
     params["processed"] = {"own": {"dataset": "own", "protocol": "dpvae", "options": options | {"sample": None}}}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
@@ -122,7 +122,10 @@ def show(root: Path) -> None:
     for record in records:
         print(f"{record['stage']}@{record['name']:<30}{record['seconds']:>9.1f}{record['peak_memory_mb']:>9}")
     contracts = [record for record in records if record["stage"] in CONTRACTS]
-    seconds, peak = sum(record["seconds"] for record in contracts), max(one["peak_memory_mb"] for one in contracts)
+    seconds, peak = (
+        sum(record["seconds"] for record in contracts),
+        max(record["peak_memory_mb"] for record in contracts),
+    )
     print(f"from the file to contracts: {seconds:.1f} s, {peak} MB at most (20 s, 1024 MB)")
     print(f"anywhere: {max(record['peak_memory_mb'] for record in records)} MB at most (16384 MB)")
 

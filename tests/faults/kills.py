@@ -15,8 +15,8 @@ from tests.faults.suite import DVC, RUN, Row, Setup, Suite, together
 
 def _first(suite: Suite, *words: str) -> psutil.Process | None:
     """The oldest process of the suite whose command line has all these words."""
-    found = [process for process in suite.processes() if set(words) <= set(" ".join(process.cmdline()).split())]
-    return min(found, key=psutil.Process.create_time, default=None)
+    named = [process for process in suite.processes() if set(words) <= set(" ".join(process.cmdline()).split())]
+    return min(named, key=psutil.Process.create_time, default=None)
 
 
 def _group(_: Suite, running: subprocess.Popen[str]) -> bool:
@@ -30,15 +30,15 @@ def _alone(_: Suite, running: subprocess.Popen[str]) -> bool:
 
 
 def _stage(suite: Suite, _: subprocess.Popen[str]) -> bool:
-    if found := _first(suite, "python", "stage.py"):
-        found.kill()
-    return found is not None
+    if process := _first(suite, "python", "stage.py"):
+        process.kill()
+    return process is not None
 
 
 def _server(suite: Suite, _: subprocess.Popen[str]) -> bool:
-    if found := _first(suite, "prefect", "server", "start"):
-        found.kill()
-    return found is not None
+    if process := _first(suite, "prefect", "server", "start"):
+        process.kill()
+    return process is not None
 
 
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Suite, subprocess.Popen[str]], bool]]] = {

@@ -140,13 +140,13 @@ class Suite(conftest.Project):
 
     def results(self) -> dict[str, str]:
         """What a run made: SHA-256 of every file, and of every dvc.lock what it says."""
-        found = {
+        files = {
             path.relative_to(self.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for folder in RESULTS
             for path in sorted((self.root / folder).rglob("*"))
             if path.is_file()
         }
-        return found | {
+        return files | {
             name: str(sorted(yaml.safe_load((self.root / name).read_text())["stages"].items())) for name in LOCKS
         }
 

@@ -190,16 +190,16 @@ def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, addres
         text=True,
     )
     wait_for(changed.root / "started.train@a")
-    beside = changed.start("run", "demo", PREFECT_API_URL=address)
-    assert beside.stdout is not None
+    waiting = changed.start("run", "demo", PREFECT_API_URL=address)
+    assert waiting.stdout is not None
     lines: list[str] = []
-    for line in beside.stdout:
+    for line in waiting.stdout:
         lines.append(line)
         if f"train@a                                  waits for process {repro.pid} (" in line:
             (changed.root / "slow.train@a").unlink()
     _, errors = repro.communicate(timeout=60)
     assert (repro.returncode, errors) == (0, "")
-    assert beside.wait() == 0, "".join(lines)
+    assert waiting.wait() == 0, "".join(lines)
     assert not (changed.root / "slow.train@a").exists(), lines  # it waited
     assert changed.ran() == ["train@a"]
     assert changed.call("dvc", "status").stdout == "Data and pipelines are up to date.\n"
@@ -228,14 +228,14 @@ def test_stages_end_with_the_command_that_started_them(changed: Project, address
 
 def working(root: Path) -> list[str]:
     """Command lines of stages that run in a folder."""
-    found = []
+    lines = []
     for process in psutil.process_iter():
         try:
             if process.cwd() == str(root) and "stage.py" in process.cmdline():
-                found.append(" ".join(process.cmdline()))
+                lines.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue
-    return found
+    return lines
 
 
 @contextmanager

@@ -106,21 +106,21 @@ def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None
         shutil.copy(root / "tasks" / name, tmp_path / "tasks" / name)
     (tmp_path / "tasks/stages/job.py").write_text("import time\nprint('started')\ntime.sleep(60)\n")
     (tmp_path / "parent.py").write_text(STARTS)
-    process = subprocess.Popen(
+    run = subprocess.Popen(
         [sys.executable, "parent.py"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": str(root)},
     )
-    assert process.stdout is not None
-    left = [psutil.Process(int(pid)) for pid in process.stdout.readline().split()]
-    process.kill()
-    process.wait()
+    assert run.stdout is not None
+    left = [psutil.Process(int(pid)) for pid in run.stdout.readline().split()]
+    run.kill()
+    run.wait()
     deadline = time.monotonic() + 10
-    while any(works(one) for one in left) and time.monotonic() < deadline:
+    while any(works(process) for process in left) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not [one for one in left if works(one)]
+    assert not [process for process in left if works(process)]
 
 
 def works(process: psutil.Process) -> bool:
