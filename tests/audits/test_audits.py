@@ -40,8 +40,8 @@ def test_what_is_released_keeps_what_its_ledger_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
-    found = record(name, auditor(name)(1, **fewer(name)), corrected(len(AUDITS)))
-    assert (found["verdict"], found["epsilon_accounted"], found["fault"]) == ("refuted", None, False)
+    recorded = record(name, auditor(name)(1, **fewer(name)), corrected(len(AUDITS)))
+    assert (recorded["verdict"], recorded["epsilon_accounted"], recorded["fault"]) == ("refuted", None, False)
 
 
 def test_every_audit_says_what_its_worst_case_is() -> None:

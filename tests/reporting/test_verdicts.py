@@ -53,7 +53,7 @@ def test_every_comparison_has_its_row_and_every_printed_number_its_mark(real: Re
     forest = figures.comparisons(real, K)
     assert [panel.title for panel in forest.panels] == ["minus popularity", "minus dp-popularity"]
     for panel in forest.panels:
-        assert {row.name for row in panel.rows} == {one.label for one in real.compared if not one.is_yardstick}
+        assert {row.name for row in panel.rows} == {system.label for system in real.compared if not system.is_yardstick}
         means = [row.mean for row in panel.rows]
         assert means == sorted(means, reverse=True)
     numbers = headline.reproduced(comparison.frame(real))
