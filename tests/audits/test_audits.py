@@ -13,7 +13,7 @@ from tasks.privacy.mechanisms import dpsgd
 
 SOUND = [name for name in AUDITS if name not in CLAIMS]
 FEWER = {
-    "dipsgnn": 1_500, "dipsgnn-cached": 5_000, "dipsgnn-rigorous": 5_000, "dipsgnn-released": 1_000, "edgerand": 5_000,
+    "dipsgnn-cached": 5_000, "dipsgnn-rigorous": 5_000, "dipsgnn-released": 1_000, "edgerand": 5_000,
     "dp-popularity": 4_000, "dp-popularity/above-cap": 4_000, "dpae": 3_200, "dpae/sampled": 3_200, "dpals": 1_000,
     "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpmf-rigorous": 2_000, "dpne": 400, "dpsgd": 3_200,
     "dpvae-compact": 3_200, "dpvae-rigorous": 3_200, "dpvae-rigorous/norms": 3_000, "dpvae-rigorous/popularity": 5_000,
