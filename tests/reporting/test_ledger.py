@@ -19,7 +19,7 @@ from tests.reporting.example import SEEDS, SPENT
 
 def test_seeds_that_spent_the_same_share_a_line(real: Results) -> None:
     for system in real.systems:
-        lines = ledger.base_lines(real, system)
+        lines = ledger.lines_at(real, system)
         assert len(lines) == len(SPENT.get(system.name, [None]))
         assert all(line.seeds == SEEDS for line in lines)
 
@@ -30,7 +30,7 @@ def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
     more = Spent(first.setting, first.seed, first.entry.model_copy(update={"accounted_epsilon": 2.0}))
     changed = replace(system, spent=(more, *others))
     results = replace(real, systems=tuple(changed if other is system else other for other in real.systems))
-    assert [line.seeds for line in ledger.base_lines(results, changed)] == [(0,), (1, 2)]
+    assert [line.seeds for line in ledger.lines_at(results, changed)] == [(0,), (1, 2)]
     assert ledger.total_epsilon(results, changed) == 2.0
 
 
@@ -86,7 +86,7 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
 def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None:
     """Setting, mechanism, observer, budget and protected thing are all those of the line."""
     system = real.called("dp-popularity")
-    (line,) = ledger.base_lines(real, system)
+    (line,) = ledger.lines_at(real, system)
     assert line.audit is not None
     assert line.audit["covers"] == {system.experiment: ["base"]}
     assert audits.audit_of(real, system, "epsilon=2", line.entry) is None
@@ -101,7 +101,7 @@ def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
     assert audits.unexplained(real) == []
     without = replace(real, audit=tuple(record for record in real.audit if system.experiment not in record["covers"]))
     assert audits.unexplained(without) == ["dp-popularity, base: noisy counts made-up"]
-    (line,) = ledger.base_lines(without, system)
+    (line,) = ledger.lines_at(without, system)
     assert (line.unjoined, line.audited_note) == ("not audited", "This was not audited.")
 
 
@@ -204,7 +204,7 @@ def test_what_a_guarantee_takes_as_fixed_is_said_with_it(real: Results) -> None:
     spent = [
         replace(spent_, entry=spent_.entry.model_copy(update={"given": "the configuration"})) for spent_ in system.spent
     ]
-    (budget,) = ledger.budgets(ledger.base_lines(real, replace(system, spent=tuple(spent))))
+    (budget,) = ledger.budgets(ledger.lines_at(real, replace(system, spent=tuple(spent))))
     assert budget.accounted == "1, given the configuration"
-    (budget,) = ledger.budgets(ledger.base_lines(real, system))
+    (budget,) = ledger.budgets(ledger.lines_at(real, system))
     assert budget.accounted == "1"
