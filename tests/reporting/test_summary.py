@@ -111,7 +111,7 @@ def test_an_attack_beats_a_control_only_with_its_whole_interval(real: Results, c
 
 def test_the_first_paragraph_tells_ratings_from_recommendations(every: Results) -> None:
     text = lead(every, K)
-    assert "more than the ratings alone on age against 5 of 13 (gcn +0.080, 0.060 to 0.100, the most)" in text
+    assert "leak beyond the ratings alone on age against 5 of 13 (gcn +0.080, 0.060 to 0.100, the most)" in text
     assert "none of them gains: blurm, dpae, dpne and dpmf." in text
     text = lead(gains(every, -0.5, control="ratings"), K)
     assert "No attacker is shown to guess age, gender and occupation better" in text
