@@ -47,6 +47,7 @@ def common(
         os.environ["DPREC_DEBUG"] = "1"
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
     if context.invoked_subcommand == "audit":
+        private()  # what it writes has rows of users, or names them
         return
     root = settings.project(Path.cwd())
     os.chdir(root)

@@ -373,5 +373,5 @@ def test_text_ids_run_under_gerai(folder: Path) -> None:
 
 def test_the_entry_of_the_source_is_an_entry_of_params() -> None:
     entry = yaml.safe_load(custom.SOURCE.entry)
-    ObtainOptions.model_validate(entry["obtain"])
-    ReadOptions.model_validate(entry["read"])
+    assert ObtainOptions.model_validate(entry["obtain"]).model_fields_set == entry["obtain"].keys()
+    assert ReadOptions.model_validate(entry["read"]).model_fields_set == entry["read"].keys()

@@ -45,6 +45,7 @@ def test_lists_of_own_training_items_leak_with_nothing_else_given_and_outside_a_
     assert "The lists show what their users were trained on: 100.0 %" in done.stdout
     assert "Membership of interactions cannot be decided: give --public" in done.stdout
     assert "recommendations: lists.parquet (6,000 rows; columns user, item, rank)" in done.stderr
+    assert all(not file.stat().st_mode & 0o077 for file in (tmp_path / "audit").iterdir())  # its owner's alone
     written = json.loads((tmp_path / "audit" / "audit.json").read_text())
     jsonschema.validate(written, json.loads(SCHEMA.read_text()))
     assert written["verdict"]["exit_code"] == 3

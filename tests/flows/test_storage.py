@@ -1,6 +1,5 @@
 """What a disk lost is noticed before a stage reads it, and every remedy that a message names works."""
 
-import os
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from flows import plan
 from flows.project import opened
 from flows.storage import KNOWN
 from tasks.errors import ConfigurationError
+from tests.faults.corruptions import rot
 from tests.flows.conftest import Project
 
 DOWNLOADED = "data/raw/demo/index.html"
@@ -22,16 +22,6 @@ def seen(finished: Project) -> Project:
     """The finished project whose files DVC has read: from now on it goes by their times."""
     assert finished.call("dvc", "status", "-q").returncode == 0
     return finished
-
-
-def rot(path: Path) -> None:
-    """One bit of a file is another; its size, times, mode and inode stay."""
-    stat, content = path.stat(), bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.chmod(0o644)
-    path.write_bytes(content)
-    path.chmod(stat.st_mode)
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def cached(project: Project, content: str) -> Path:
