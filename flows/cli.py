@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -320,6 +321,7 @@ def schedule() -> None:
     """
     from flows.deployments import serve_schedules
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells switch Ctrl-C off in the background
     try:
         serve_schedules()
     except KeyboardInterrupt:

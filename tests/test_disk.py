@@ -50,7 +50,8 @@ def renames(tree: ast.AST) -> list[int]:
             of_files = (module, name) in {("os", "rename"), ("os", "replace"), ("os", "renames"), ("shutil", "move")}
             if name in ("rename", "replace") and len(call.args) == 1 and not call.keywords:
                 (to,) = call.args
-                literal = isinstance(to, ast.Constant) or any(isinstance(part, ast.Dict) for part in ast.walk(to))
+                tables = any(isinstance(part, ast.Dict | ast.DictComp) for part in ast.walk(to))
+                literal = isinstance(to, ast.Constant) or tables
                 of_files |= not literal
             if of_files:
                 lines.append(call.lineno)

@@ -9,7 +9,7 @@ released, fits the real model on either again and again, and returns a statistic
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -94,47 +94,6 @@ TAKES: dict[str, tuple[str, ...]] = {
 """Name of an audit -> keys of a model's configuration that it is given beside the budget."""
 
 
-WORST: dict[str, str] = {
-    "dipsgnn": "a visit between two others, seen in their rows of all epochs' aggregates",
-    "dipsgnn-cached": "a visit between two others, seen in their rows of the aggregates",
-    "dipsgnn-released": "the second of three events is one of two items, seen in its state and in the weights",
-    "dipsgnn-rigorous": "a visit between two others, seen in their rows of all epochs' aggregates",
-    "dp-popularity": "a user with as many items as are counted, each twice",
-    "dp-popularity/above-cap": "a user with four times as many items as may count",
-    "dp-rating-means": "the only rating of an item, at either end of the scale",
-    "dpae": "128 users with three items each or none; two steps with all of them",
-    "dpae/sampled": "128 users with three items each or none; two steps with half of them on average",
-    "dpals": "the only user, who has all four items",
-    "dpmf": "two blocks of users and items, nearly equally strong; one interaction decides which one is stronger",
-    "dpmf-explicit": "two blocks of users and items, nearly equally strong; one rating decides which one is stronger",
-    "dpmf-implicit": "two blocks of users and items, nearly equally strong; one cell decides which one is stronger",
-    "dpmf-ratings": "the only rating of an item, at either end of the scale, in all iterations",
-    "dpmf-rigorous": "the only interaction with an item",
-    "dpne": "two blocks of users and items, nearly equally strong; one edge decides which one is stronger",
-    "dpsgd": "128 users with sequences of three items of their own, or of one; one step with all of them",
-    "dpvae-compact": "128 users with three items each or none; two steps with all of them",
-    "dpvae-rigorous": "128 users with three items each or none; two steps with all of them",
-    "dpvae-rigorous/norms": "a user whose gradient is clipped, or an empty row; the sum and the count of one step",
-    "dpvae-rigorous/popularity": "users with as many items of their own as are counted, or none",
-    "dpvae-rigorous/popularity-above-cap": "users with four times as many items of their own as may count, or none",
-    "dpvae-rigorous/quantile": "128 users with three items each or none; two steps with all of them",
-    "edgerand": "a visit between two others, seen in their rows of both matrices",
-    "edges": "a friendship of a graph with ten others that are known, and their noisy number",
-    "edges/cells": "edges and non-edges of a sparse graph, whose number is public",
-    "edges/filled": "a friendship that is released with no false one beside it; twelve others are known",
-    "edges/number": "nine friendships or ten",
-    "features": "two users who differ in every feature, at opposite ends",
-    "features/categories": "two different categories",
-    "features/numbers": "the two ends of a range",
-    "privsr": "the only rating of an item, at either end of the scale, in all iterations",
-    "privsr-rigorous": "one of four ratings of an item, at either end of the scale; items' vectors at the end",
-    "privsr-rigorous/recommender": "one of four ratings of an item, at either end of the scale; its submissions",
-    "privsr-rigorous/submissions": "one of four ratings of an item, at either end of the scale; its submissions",
-    "texts": "a text of two words that are one word or its opposite",
-}
-"""Name of an audit -> the neighbouring data that it is of, and what is seen of them, where the record shows it."""
-
-
 class Samples(NamedTuple):
     """What an auditor saw of many runs on either of two neighbouring data sets."""
 
@@ -147,7 +106,10 @@ class Samples(NamedTuple):
 
 
 class Auditor(Protocol):
-    """An audit: a function at the top of a module of `tasks.audits`."""
+    """An audit: a function at the top of a module of `tasks.audits`, marked by `worst_case`."""
+
+    worst_case: str
+    """The neighbouring data that it is of, and what is seen of them, where the record shows it."""
 
     def __call__(self, seed: int, n_samples: int = ..., epsilon: float = ...) -> Samples:
         """Run the real model `n_samples` times on either data set.
@@ -158,6 +120,16 @@ class Auditor(Protocol):
             epsilon: the budget that the model is configured with.
         """
         ...
+
+
+def worst_case(text: str) -> Callable[[Callable[..., Samples]], Auditor]:
+    """Say of an audit what its worst case is."""
+
+    def mark(function: Callable[..., Samples]) -> Auditor:
+        function.worst_case = text  # type: ignore[attr-defined]
+        return cast(Auditor, function)
+
+    return mark
 
 
 def auditor(name: str) -> Auditor:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, sessions
+from tasks.audits import Samples, sessions, worst_case
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig
 from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig
 from tasks.models.ranking.dpne import DPNE, DPNEConfig
@@ -23,6 +23,7 @@ KNOWN = 12
 """Friendships that are no secret."""
 
 
+@worst_case("a visit between two others, seen in their rows of all epochs' aggregates")
 def aggregates(
     seed: int, n_samples: int = 4_000, epsilon: float = 5.0, delta: float = 1e-5, epochs: int = 10
 ) -> Samples:
@@ -31,12 +32,14 @@ def aggregates(
     return Samples(without, with_visit, model.ledger()[0])
 
 
+@worst_case("two blocks of users and items, nearly equally strong; one interaction decides which one is stronger")
 def factorisation(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
     """DPMF's claim, on two data sets that differ in one interaction; see `_stronger_block`."""
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="published"))
     return _stronger_block(model, [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
 
 
+@worst_case("two blocks of users and items, nearly equally strong; one edge decides which one is stronger")
 def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
     """DPNE's claim, on two graphs that differ in one edge.
 
@@ -46,6 +49,7 @@ def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Sample
     return _stronger_block(DPNE(config), [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
 
 
+@worst_case("two blocks of users and items, nearly equally strong; one rating decides which one is stronger")
 def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
     """The claim of `dpmf-explicit`: all ratings are the highest but, in one world, that of one listed cell."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
@@ -53,6 +57,7 @@ def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     return _stronger_block(model, _rated(), seed, n_samples)
 
 
+@worst_case("two blocks of users and items, nearly equally strong; one cell decides which one is stronger")
 def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
     """The claim of `dpmf-implicit`, which holds the list of cells constant: both worlds are given the same list."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
@@ -61,6 +66,7 @@ def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     return _stronger_block(model, _rated(), seed, n_samples)
 
 
+@worst_case("a friendship that is released with no false one beside it; twelve others are known")
 def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.1) -> Samples:
     """The claim of the published top-m filter: a friendship that is released with no false one beside it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.audits import WORST, Samples
+from tasks.audits import Samples, auditor
 from tasks.privacy.audits.audit import Audit, audit, verdict
 from tasks.privacy.audits.power import power
 
@@ -38,7 +38,7 @@ def record(name: str, samples: Samples, confidence: float) -> dict[str, Any]:
     accounted = entry.accounted_epsilon
     return {
         "audit": name,
-        "worst_case": WORST[name],
+        "worst_case": auditor(name).worst_case,
         "protects": entry.protects,
         "mechanism": entry.mechanism,
         "neighbouring": entry.neighbouring,

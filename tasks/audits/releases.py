@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.audits import Samples
+from tasks.audits import Samples, worst_case
 from tasks.contracts import Feature
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.audits import worst_cases
@@ -25,12 +25,14 @@ COUNT_SHARE = 0.1
 """Of the budget of friendships, what their number costs."""
 
 
+@worst_case("two users who differ in every feature, at opposite ends")
 def features(seed: int, n_samples: int = 200_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES) -> Samples:
     """All features of one user, at opposite ends."""
     samples = worst_cases.multidimensional_samples(of, epsilon, n_samples, np.random.default_rng(seed))
     return Samples(samples[1], samples[0], multidimensional.ledger(of, epsilon, 1))
 
 
+@worst_case("the two ends of a range")
 def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
     """One number, through the piecewise mechanism."""
     samples = worst_cases.piecewise_samples(epsilon, n_samples, np.random.default_rng(seed))
@@ -38,6 +40,7 @@ def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Sample
     return Samples(samples[1], samples[0], _part(entry, "piecewise", "one number replaced", epsilon))
 
 
+@worst_case("two different categories")
 def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_categories: int = 3) -> Samples:
     """One category, through optimised unary encoding."""
     samples = worst_cases.unary_samples(epsilon, n_categories, n_samples, np.random.default_rng(seed))
@@ -45,6 +48,7 @@ def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_cate
     return Samples(samples[1], samples[0], _part(entry, "optimised unary encoding", "one category replaced", epsilon))
 
 
+@worst_case("a friendship of a graph with ten others that are known, and their noisy number")
 def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_share: float = COUNT_SHARE) -> Samples:
     """A whole release of the rigorous top-m filter: the noisy number, and whether the one friendship is in it.
 
@@ -68,6 +72,7 @@ def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_
     return Samples(without, present, edges.ledger(cells, count, "rigorous", 1))
 
 
+@worst_case("edges and non-edges of a sparse graph, whose number is public")
 def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
     """Cells of one release of the rigorous top-m filter towards a number that is public: each is a sample."""
     samples = worst_cases.cells_samples(epsilon, n_samples, np.random.default_rng(seed))
@@ -76,6 +81,7 @@ def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
     return Samples(samples[1], samples[0], entry)
 
 
+@worst_case("nine friendships or ten")
 def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     """The noisy number of friendships alone, which either accounting of the filter releases."""
     rng, known = np.random.default_rng(seed), np.stack([np.arange(10), np.arange(10) + 1], axis=1)
@@ -88,6 +94,7 @@ def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     return Samples(without, present, entry)
 
 
+@worst_case("a text of two words that are one word or its opposite")
 def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
     """A user's whole text of two words, each at one end of the vocabulary; every user is a sample."""
     rng, n_words = np.random.default_rng(seed), 2

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.audits import Samples
+from tasks.audits import Samples, worst_case
 from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
@@ -46,31 +46,37 @@ TINY = 1e-12
 Present = NDArray[np.bool_]
 
 
+@worst_case("128 users with three items each or none; two steps with all of them")
 def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpae`, every user in every step."""
     return _autoencoder(STEPS, seed, n_samples, epsilon)
 
 
+@worst_case("128 users with three items each or none; two steps with half of them on average")
 def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpae`, two steps with half of the users on average."""
     return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon)
 
 
+@worst_case("128 users with three items each or none; two steps with all of them")
 def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpvae-rigorous`."""
     return _vae(seed, n_samples, epsilon)
 
 
+@worst_case("128 users with three items each or none; two steps with all of them")
 def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
     return _vae(seed, n_samples, epsilon, quantile=0.5)
 
 
+@worst_case("128 users with three items each or none; two steps with all of them")
 def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
     return _vae(seed, n_samples, epsilon, frozen_encoder=True)
 
 
+@worst_case("128 users with sequences of three items of their own, or of one; one step with all of them")
 def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
     """`dpsgd`, one step: a user has a sequence, or a single event, which teaches nothing.
 

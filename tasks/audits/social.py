@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.audits import Samples
+from tasks.audits import Samples, worst_case
 from tasks.models.base import Received
 from tasks.models.social.baselines import DPMF, DPMFConfig
 from tasks.models.social.factorisation import SocialFactorisation
@@ -33,6 +33,7 @@ FACTORS: dict[str, Any] = {
 RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous", "delta": DELTA}
 
 
+@worst_case("the only rating of an item, at either end of the scale")
 def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     """`dp-rating-means`: items' deviations, each from a single sensitive rating."""
     config = PrivateRatingMeansConfig(of="item", damping=1.0, scale=SCALE, epsilon=epsilon, variance=1.0)
@@ -41,6 +42,7 @@ def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     return Samples(lowest, highest, model.ledger()[0])
 
 
+@worst_case("one of four ratings of an item, at either end of the scale; items' vectors at the end")
 def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
     """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum."""
     config = PrivSRConfig.model_validate(RIGOROUS | {"towards": "sums", "epsilon": epsilon, "learning_rate": 1e-3})
@@ -49,16 +51,19 @@ def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
     return Samples(lowest, highest, model.ledger()[0])
 
 
+@worst_case("one of four ratings of an item, at either end of the scale; its submissions")
 def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
     """`privsr-rigorous` towards sums, seen by a recommender: every submission carries a share of the sum's noise."""
     return _submissions("sums", 1, seed, n_samples, epsilon)
 
 
+@worst_case("one of four ratings of an item, at either end of the scale; its submissions")
 def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
     """`privsr-rigorous` towards a recommender who sees each submission."""
     return _submissions("recommender", 0, seed, n_samples, epsilon)
 
 
+@worst_case("the only rating of an item, at either end of the scale, in all iterations")
 def published(
     seed: int,
     n_samples: int = 3_000,
@@ -74,6 +79,7 @@ def published(
     return _claimed(PrivSR(PrivSRConfig.model_validate(FACTORS | size | own)), seed, n_samples)
 
 
+@worst_case("the only rating of an item, at either end of the scale, in all iterations")
 def factorisation(
     seed: int,
     n_samples: int = 3_000,

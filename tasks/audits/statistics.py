@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from tasks.audits import Samples
+from tasks.audits import Samples, worst_case
 from tasks.models.draws import normal
 from tasks.models.ranking.dpals import DPALS, DPALSConfig
 from tasks.training_data import TrainingData
@@ -25,6 +25,7 @@ CONFIG = {
 """Nearly all of the budget is for the right-hand sides, and the ridge leaves them as they are but for a factor."""
 
 
+@worst_case("the only user, who has all four items")
 def alternating(seed: int, n_samples: int = 10_000, epsilon: float = 2.0) -> Samples:
     """A user with all items, or nobody; what the auditor knows are the items' vectors that training starts from.
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tasks.audits import Samples
+from tasks.audits import Samples, worst_case
 from tasks.audits.combined import combined
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.account import account
@@ -25,6 +25,7 @@ ABOVE = 4
 """Times as many items has a user of whom more than the cap would count."""
 
 
+@worst_case("a user whose gradient is clipped, or an empty row; the sum and the count of one step")
 def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
     """One step of `dpvae-rigorous` whose bound follows a quantile: a user whose gradient is clipped, or an empty row.
 
@@ -44,6 +45,7 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
     return Samples(*combined(*sides), model.fit(_data(2, 3, [], []), rng=rng).ledger()[0])
 
 
+@worst_case("users with as many items of their own as are counted, or none")
 def popularity(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
 ) -> Samples:
@@ -51,6 +53,7 @@ def popularity(
     return _popularity(1, seed, n_samples, epsilon, popularity, contribution)
 
 
+@worst_case("users with four times as many items of their own as may count, or none")
 def popularity_above_cap(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
 ) -> Samples:

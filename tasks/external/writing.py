@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import polars as pl
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tasks.external.findings import Answer, Audit, Canaries, Measure
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number, words
 from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
+from tasks.reporting.templating import environment, script
 
 SCHEMA = Path(__file__).with_name("audit.schema.json")
 HEADINGS = {
@@ -46,16 +46,10 @@ def write(audit: Audit, exposed: pl.DataFrame, out: Path) -> list[Path]:
 
 def render(audit: Audit) -> str:
     """The page, self-contained and without ids of users or items."""
-    environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("tasks.external", "templates"), PackageLoader("tasks.reporting", "templates")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    templates = environment("tasks.external")
+    return templates.get_template("audit.html.j2").render(
+        **script(templates), audit=audit, sections=_sections(audit), revisions=[]
     )
-    return environment.get_template("audit.html.j2").render(audit=audit, sections=_sections(audit))
 
 
 def _sections(audit: Audit) -> list[Section]:

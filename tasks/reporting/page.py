@@ -6,16 +6,9 @@ no other.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from collections import Counter
 from collections.abc import Sequence
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from tasks.reporting.core import drawing, figures
+from tasks.reporting.core import figures
 from tasks.reporting.core.chart import sampled
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
@@ -38,6 +31,7 @@ from tasks.reporting.sections import (
     validation,
     verdicts,
 )
+from tasks.reporting.templating import environment, script
 
 
 def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, k: int, docs: str) -> list[Section]:
@@ -92,35 +86,6 @@ def render(
         revisions=details.revisions(results),
         sections=[section for section in every if any(section.blocks)],
     )
-
-
-def environment() -> Environment:
-    """What draws templates, everything escaped; ids that it gives out are unique among those of one environment."""
-    made = Environment(
-        loader=PackageLoader("tasks.reporting", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    used: Counter[str] = Counter()
-
-    def anchor(text: str) -> str:
-        name = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
-        used[name] += 1
-        return name if used[name] == 1 else anchor(f"{name}-{used[name]}")
-
-    made.filters["svg"] = drawing.svg
-    made.globals["anchor"] = anchor
-    return made
-
-
-def script(templates: Environment) -> dict[str, Markup]:
-    """The text of the pages' script, and the digest by which their policy allows it."""
-    assert templates.loader is not None
-    text = templates.loader.get_source(templates, "page.js")[0]
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return {"script": Markup(text), "digest": Markup(digest)}
 
 
 def _comparisons(results: Results, k: int) -> Section:

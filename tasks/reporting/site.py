@@ -19,8 +19,9 @@ from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missi
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Section, heading, paragraph
-from tasks.reporting.page import environment, headline_cutoff, render, script
+from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.sections.verdicts import verdicts
+from tasks.reporting.templating import environment, script
 
 PAGES = {
     "index.html": "Suites",

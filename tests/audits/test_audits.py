@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.audits import AUDITS, CLAIMS, SET, WORST, auditor
+from tasks.audits import AUDITS, CLAIMS, SET, auditor
 from tasks.audits.combined import combined
 from tasks.audits.judging import CONFIDENCE, corrected, judged, record
 from tasks.privacy import noise
@@ -45,7 +45,7 @@ def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
 
 
 def test_every_audit_says_what_its_worst_case_is() -> None:
-    assert WORST.keys() == AUDITS.keys()
+    assert all(auditor(name).worst_case for name in AUDITS)
 
 
 @pytest.mark.parametrize("name", COINS)

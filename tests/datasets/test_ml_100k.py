@@ -106,6 +106,8 @@ def test_an_empty_and_a_missing_file_are_named(folder: Path, name: str) -> None:
 
 def test_binary_rubbish_is_refused_in_one_line(folder: Path) -> None:
     (folder / "u.item").write_bytes(bytes(range(256)) * 20)
+    refused(folder, "u.item:1: holds a NUL byte")
+    (folder / "u.item").write_bytes(bytes(range(1, 256)) * 20)
     refused(folder, "u.item:1: 1 fields instead of 8")
 
 

@@ -16,7 +16,7 @@ from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
 
-@pytest.mark.parametrize(("number", "name"), [(15, "SIGTERM"), (1, "SIGHUP"), (35, "signal 35")])
+@pytest.mark.parametrize(("number", "name"), [(15, "SIGTERM"), (6, "SIGABRT"), (35, "signal 35")])
 def test_a_signal_that_ends_a_stage_is_its_reason_and_not_the_line_of_its_progress_bar(number: int, name: str) -> None:
     code = f"import os; print('epoch 3 of 9:  33%', flush=True); os.kill(os.getpid(), {number})"
     with pytest.raises(StageFailed, match=f"^killed by {name}; run it again, it goes on where it stopped$"):

@@ -300,7 +300,7 @@ def test_no_finite_budget_is_accounted_that_the_lists_refute(accounting, budget)
     """Two users who differ in one visit, the first: scores after it prove more than the aggregates' budget."""
     known = learning(ragged([[0], [1]] + [[0, 1, 2, 1], [1, 2, 0, 2]] * 10), 22, 3)
     model = trained(accounting, of=known, epsilon=budget, epochs=30, learning_rate=0.05)
-    n = 2000
+    n = 4000
     shown = [
         model.score_again(Sequences(np.zeros(n, np.int32), np.arange(n + 1), np.full(n, item, np.int32)), first + order)
         for item, first in ((0, 0), (1, n))

@@ -249,7 +249,9 @@ def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: P
 def test_a_release_that_was_not_checked_is_refused(fresh: Path) -> None:
     rows = tiny_embeddings.vectors(NOISE, "base", 0)["left"]
     tiny_embeddings.release(fresh, NOISE, "base", 0, "left", 2 * rows)
-    with pytest.raises(DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dvc repro"):
+    with pytest.raises(
+        DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dprec verify`, then `dvc repro"
+    ):
         attack_embeddings.main(NOISE)
     tiny_embeddings.path(NOISE, "base", 0, "left").unlink()
     tiny_embeddings.passed(fresh, NOISE)
