@@ -251,7 +251,7 @@ def shows_model_and_attacker(page: str, real: str, results: pl.DataFrame) -> Non
 
 
 def shows_paper(page: str, real: str) -> None:
-    """Its tables on synthetic data, too, and whose systems they are; its printed numbers and claims on real data alone."""
+    """Its tables and whose systems they are on all data; its printed numbers and claims on real data alone."""
     assert all(f">{table.title}</h3>" in page for table in TOY.tables)
     assert f"{TOY.figures[0].name}: {TOY.figures[0].title}" in real
     assert f"paper {number(0.5)}" in rows("ToyRec", real)
