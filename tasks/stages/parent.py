@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import select
 import signal
 import sys
+import threading
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+STAGE = b"\0DVC_STAGE="
+"""DVC sets it for the command of a stage, not for itself."""
 
 
 def end_with_parent() -> None:
-    """On Linux the kernel ends this process as soon as the thread that started it is gone."""
+    """On Linux the kernel ends this process as soon as the thread that started it is gone.
+
+    Where a shell stands between DVC and its stage (dash does not replace itself with the command), DVC is watched, too.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        try:
+            shell = Path(f"/proc/{os.getppid()}")
+            if STAGE in b"\0" + (shell / "environ").read_bytes():
+                dvc = os.pidfd_open(int((shell / "stat").read_text().rpartition(")")[2].split()[1]))
+                threading.Thread(target=_end_with, args=(dvc,), daemon=True).start()
+        except (OSError, ValueError):  # the parent is gone already, or another user's
+            return
+
+
+def _end_with(process: int) -> None:
+    """Wait for the end of a process, given by its file descriptor, and end this one."""
+    select.select([process], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -205,9 +205,9 @@ def test_dvc_repro_and_a_run_beside_each_other_end_well(changed: Project, addres
     assert changed.call("dvc", "status").stdout == "Data and pipelines are up to date.\n"
 
 
-@pytest.mark.parametrize("runner", ["dprec", "dvc"])
+@pytest.mark.parametrize("runner", ["dprec", "/bin/sh", "/bin/bash"])
 def test_stages_end_with_the_command_that_started_them(changed: Project, address: str, runner: str) -> None:
-    """Also where it is killed, which nothing can catch."""
+    """Also where it is killed, which nothing can catch; and DVC with any shell, some of which wait for the stage."""
     program = "from tasks.stages.parent import end_with_parent\nend_with_parent()\n"
     changed.write("stage.py", program + (changed.root / "stage.py").read_text())
     changed.write("slow.download@demo", "300")
@@ -215,7 +215,10 @@ def test_stages_end_with_the_command_that_started_them(changed: Project, address
         running = changed.start("run", "demo", PREFECT_API_URL=address)
     else:
         running = subprocess.Popen(
-            [sys.executable, "-m", "dvc", "repro", "-q"], cwd=changed.root, env=changed.environment, text=True
+            [sys.executable, "-m", "dvc", "repro", "-q"],
+            cwd=changed.root,
+            env=changed.environment | {"SHELL": runner},
+            text=True,
         )
     wait_for(changed.root / "started.download@demo")
     running.send_signal(signal.SIGKILL)
