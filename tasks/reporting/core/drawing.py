@@ -6,14 +6,16 @@ those of light paper, so that a picture can stand alone; style.css exchanges the
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from tasks.reporting.core.chart import ALARM, COLOURS, DASHES, MUTED, Forest, Heat, Panel
@@ -57,12 +59,18 @@ def specification(panel: object) -> alt.TopLevelMixin:
 
 def svg(panel: Panel | Forest | Heat) -> Markup:
     """A panel as an SVG element, its texts escaped."""
-    drawn = vl_convert.vegalite_to_svg(
-        specification(panel).to_dict(validate=False), config=CONFIG, allowed_base_urls=[]
-    )
+    with debug_mode(False):  # Altair looks at each part of a description as it is made: half of the time
+        described = json.dumps(specification(panel).to_dict(validate=False))
+    drawn = _drawn(described)
     label = f"{panel.title}: {panel.finding}"
     named = Markup(' role="img" aria-label="{}" ').format(label)
     return Markup(_compact(drawn).replace(" ", named, 1))
+
+
+@lru_cache(512)
+def _drawn(described: str) -> str:
+    """The SVG of a description in Vega-Lite; a site shows some figures twice."""
+    return str(vl_convert.vegalite_to_svg(described, config=CONFIG, allowed_base_urls=[]))
 
 
 def _compact(drawn: str) -> str:
