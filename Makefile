@@ -138,7 +138,7 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 # downloads, and what cannot be made again, such as the record of runs. Nothing ever removes data/placed or data/results.
 CHEAP := site data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	build dist dprec.egg-info $(VENV)-lock requirements.lock.partial
-DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/embedded data/embeddings \
+DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/words data/embeddings \
 	data/aligned data/targets data/runs data/checkpoints data/provenance
 
 .PHONY: clean

@@ -15,7 +15,7 @@ from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ("x; touch FILE", "$(touch FILE)", "a.b", "../a", "-x", "x y", "x\n", "x'", "\u0445", "X", "", "${key}")
-SHARED = ("datasets", "processed", "perturbed", "embedded")
+SHARED = ("datasets", "processed", "perturbed", "words")
 OWN = {"experiments": "demo", "embeddings": "dpcrosue", "aligned": "dpcrosue"}
 
 

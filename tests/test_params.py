@@ -20,7 +20,7 @@ from tests import parameters
 from tests.mistakes import DEMO, MISTAKES, ORIGINAL, Change, drop, put
 
 ROOT = Path(__file__).resolve().parents[1]
-EMBEDDED = "dpvae-ml-100k"
+WORDS = "dpvae-ml-100k"
 
 
 @pytest.fixture
@@ -238,19 +238,19 @@ def test_schedules_and_the_workflow_of_results_name_suites() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop("embedded"), "embedded: this key is missing"),
-        (put("embedded", EMBEDDED, "data", value="none"), f"embedded.{EMBEDDED}.data: unknown processed data set"),
-        (put("embedded", EMBEDDED, "vectors", value="word2vec"), f"embedded.{EMBEDDED}.vectors: .*'glove' or 'hashed'"),
-        (put("embedded", EMBEDDED, "dimension", value=51), f"embedded.{EMBEDDED}.dimension: .*less than or equal"),
-        (put("embedded", EMBEDDED, "dimension", value=0), f"embedded.{EMBEDDED}.dimension: .*greater than or equal"),
-        (put("embedded", EMBEDDED, "seed", value=-1), f"embedded.{EMBEDDED}.seed: .*greater than or equal"),
+        (drop("words"), "words: this key is missing"),
+        (put("words", WORDS, "data", value="none"), f"words.{WORDS}.data: unknown processed data set"),
+        (put("words", WORDS, "vectors", value="word2vec"), f"words.{WORDS}.vectors: .*'glove' or 'hashed'"),
+        (put("words", WORDS, "dimension", value=51), f"words.{WORDS}.dimension: .*less than or equal"),
+        (put("words", WORDS, "dimension", value=0), f"words.{WORDS}.dimension: .*greater than or equal"),
+        (put("words", WORDS, "seed", value=-1), f"words.{WORDS}.seed: .*greater than or equal"),
         (
-            put(*DEMO, "experiments", "demo-bpr", "features", value="embedded/none"),
-            "suites/demo/params.yaml: experiments.demo-bpr.features: unknown embedded data 'none'",
+            put(*DEMO, "experiments", "demo-bpr", "features", value="words/none"),
+            "suites/demo/params.yaml: experiments.demo-bpr.features: unknown table of word vectors 'none'",
         ),
         (
-            put(*DEMO, "experiments", "demo-bpr", "features", value=f"embedded/{EMBEDDED}"),
-            f"suites/demo/params.yaml: experiments.demo-bpr.features: '{EMBEDDED}' embeds 'dpvae-ml-100k', not 'demo'",
+            put(*DEMO, "experiments", "demo-bpr", "features", value=f"words/{WORDS}"),
+            f"suites/demo/params.yaml: experiments.demo-bpr.features: '{WORDS}' embeds 'dpvae-ml-100k', not 'demo'",
         ),
         (
             put(*DEMO, "experiments", "demo-bpr", "sweep", value=[{"features_epsilon": 20.0}]),
@@ -267,8 +267,8 @@ def test_embedded_features_are_known_and_the_experiments_own(
 
 def test_embedded_features_have_no_budget(written: Callable[[Change], Path]) -> None:
     def change(params: dict[str, Any]) -> None:
-        params["embedded"]["tiny"] = {"data": "demo", "vectors": "hashed", "dimension": 2, "seed": 0}
-        params["suites"]["demo"]["experiments"]["demo-bpr"]["features"] = "embedded/tiny"
+        params["words"]["tiny"] = {"data": "demo", "vectors": "hashed", "dimension": 2, "seed": 0}
+        params["suites"]["demo"]["experiments"]["demo-bpr"]["features"] = "words/tiny"
 
     params = load(written(change))
     experiment = params.experiments["demo-bpr"]

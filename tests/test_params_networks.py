@@ -16,7 +16,7 @@ from tasks.config.references import check
 from tasks.papers import PROTOCOLS
 from tests import parameters
 from tests.mistakes import DEMO, ORIGINAL, Change, put
-from tests.test_params import EMBEDDED, refused
+from tests.test_params import WORDS, refused
 
 WEIBO = "dpcrosue-weibo-twin"
 OTHER = "dpcrosue-foursquare-twitter-twin"
@@ -116,7 +116,7 @@ def lend(section: str, to: str) -> Change:
             f"{FILE}: embeddings.{WEIBO}.networks: unknown perturbed data 'no",
         ),
         (alone(WEIBO, "networks", f"perturbed/{OTHER}"), f"{FILE}: embeddings.{WEIBO}.networks: '{OTHER}' perturbs"),
-        (alone(WEIBO, "networks", f"embedded/{EMBEDDED}"), f"{FILE}: embeddings.{WEIBO}.networks: "),
+        (alone(WEIBO, "networks", f"words/{WORDS}"), f"{FILE}: embeddings.{WEIBO}.networks: "),
         (
             alone(f"{WEIBO}-private", "seeds", [0, 9]),
             f"{FILE}: embeddings.{WEIBO}-private.seeds: 9 is not among the seeds of perturbed.{WEIBO}",
@@ -154,7 +154,7 @@ def test_networks_are_embedded_and_aligned_from_what_there_is(
     [
         ("sne", {"data": "none"}, "data: unknown processed data set 'none'"),
         ("sne", {"features": f"processed/{OTHER}"}, f"features: '{OTHER}' is not the data '{WEIBO}'"),
-        ("sne", {"features": f"embedded/{EMBEDDED}"}, "features: embedded data are the features of a table of users"),
+        ("sne", {"features": f"words/{WORDS}"}, "features: word vectors are the features of a table of users"),
         ("sne", {"features": "perturbed/none"}, "features: unknown perturbed data 'none'; known: "),
         ("sne", {"features": f"perturbed/{OTHER}"}, f"features: '{OTHER}' perturbs '{OTHER}', not '{WEIBO}'"),
         ("santext", {"seeds": [0, 9]}, f"seeds: 9 is not among the seeds of perturbed.{WEIBO}"),

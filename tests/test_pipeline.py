@@ -75,7 +75,7 @@ def test_a_stage_is_tied_to_its_own_fingerprint_and_to_no_module(project: Projec
 
 
 def test_a_stage_depends_on_its_own_parameters_and_on_no_others(project: Project) -> None:
-    tables = {"datasets", "processed", "perturbed", "embedded", "embeddings", "aligned", "experiments"}
+    tables = {"datasets", "processed", "perturbed", "words", "embeddings", "aligned", "experiments"}
     for address, stage in project.stages.items():
         kind, _, own = name_of(stage).partition("@")
         suite = address.removeprefix("suites/").partition("/")[0] if address.startswith("suites/") else own

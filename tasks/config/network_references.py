@@ -56,8 +56,8 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
         return
     yield from _data_problems(where, experiment.data, params)
     alone = name
-    if layer == "embedded":
-        yield f"{where}.features: embedded data are the features of a table of users, not networks"
+    if layer == "words":
+        yield f"{where}.features: word vectors are the features of a table of users, not networks"
         return
     if layer in ("processed", "perturbed"):
         seeds = experiment.seeds

@@ -55,7 +55,7 @@ class Processed(Strict):
     """The protocol's own options (its `Options`)."""
 
 
-class Embedded(Strict):
+class Words(Strict):
     """The user features of a processed data set as word vectors (DP-VAE's metadata)."""
 
     data: str
@@ -105,7 +105,7 @@ class Experiment(Strict):
     suite: Name
     """Whose file it stands in; `load` fills this in."""
     data: str
-    features: Annotated[str, Field(pattern=r"^(processed|perturbed|embedded|embeddings|aligned)/[a-z0-9-]+$")]
+    features: Annotated[str, Field(pattern=r"^(processed|perturbed|words|embeddings|aligned)/[a-z0-9-]+$")]
     model: Annotated[str, known("model", lambda: list(MODELS))]
     """The class that is trained (`tasks.models.MODELS`)."""
     system: Name = Field(default_factory=lambda given: given["model"])
@@ -190,7 +190,7 @@ class Data(Strict):
     datasets: dict[Name, Dataset]
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
-    embedded: dict[Name, Embedded]
+    words: dict[Name, Words]
 
 
 class Params(Data):

@@ -103,8 +103,8 @@ def root_problems(params: Params) -> Iterator[str]:
     for name, perturbed in params.perturbed.items():
         yield from _unknown(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
         yield from _perturbed_problems(f"perturbed.{name}", perturbed, params)
-    for name, embedded in params.embedded.items():
-        yield from _unknown(f"embedded.{name}.data", embedded.data, params.processed, "processed data set")
+    for name, table in params.words.items():
+        yield from _unknown(f"words.{name}.data", table.data, params.processed, "processed data set")
 
 
 def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterato
 
 def _features_problems(where: str, experiment: Experiment, params: Params) -> Iterator[str]:
     layer, name = experiment.features.split("/")
-    if layer not in ("processed", "perturbed", "embedded"):
+    if layer not in ("processed", "perturbed", "words"):
         return
     if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
         yield f"{where}.sweep: features_epsilon is for perturbed features, not for {experiment.features!r}"
@@ -200,9 +200,9 @@ def _features_problems(where: str, experiment: Experiment, params: Params) -> It
         if name != experiment.data:
             yield f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}"
         return
-    if layer == "embedded":
-        yield from _unknown(f"{where}.features", name, params.embedded, "embedded data")
-        if name in params.embedded and (data := params.embedded[name].data) != experiment.data:
+    if layer == "words":
+        yield from _unknown(f"{where}.features", name, params.words, "table of word vectors")
+        if name in params.words and (data := params.words[name].data) != experiment.data:
             yield f"{where}.features: {name!r} embeds {data!r}, not {experiment.data!r}"
         return
     if name not in params.perturbed:

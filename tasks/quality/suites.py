@@ -1,7 +1,6 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
 from tasks.quality.alignments import aligned, alignment_metrics
-from tasks.quality.embedded import embedded
 from tasks.quality.embedding_releases import embedding_releases
 from tasks.quality.metrics import (
     attack_metrics,
@@ -19,12 +18,12 @@ from tasks.quality.processed import processed
 from tasks.quality.raw import raw
 from tasks.quality.releases import next_items, perturbed, predictions, recommendations
 from tasks.quality.rules import files
+from tasks.quality.words import words
 
 __all__ = [
     "aligned",
     "alignment_metrics",
     "attack_metrics",
-    "embedded",
     "embedding_attack_metrics",
     "embedding_metrics",
     "embedding_releases",
@@ -42,4 +41,5 @@ __all__ = [
     "raw",
     "recommendations",
     "reconstruction_metrics",
+    "words",
 ]

@@ -215,16 +215,16 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
     return Subject([*expected, *files], tables)
 
 
-def embedded(key: str, params: Params) -> Subject:
+def words(key: str, params: Params) -> Subject:
     """User features as word vectors."""
-    embedding = entry("embedded", key, params.embedded)
-    folder = DATA / "embedded" / key
+    embedding = entry("words", key, params.words)
+    folder = DATA / "words" / key
     file = folder / "features.parquet"
 
     def tables() -> list[Table]:
         schema = contracts.read_schema(folder / "schema.json")
         columns = [f"{feature.name}.{number}" for feature in schema.features for number in range(embedding.dimension)]
-        return suites.embedded(contracts.read(file, contracts.features_schema(columns)), schema)
+        return suites.words(contracts.read(file, contracts.features_schema(columns)), schema)
 
     return Subject([folder / "schema.json", folder / "words.json", file], tables)
 
@@ -262,7 +262,7 @@ LAYERS: dict[str, Callable[[str, Params], Subject]] = {
     "raw": raw,
     "processed": processed,
     "perturbed": perturbed,
-    "embedded": embedded,
+    "words": words,
     "embeddings": embedding.embeddings,
     "aligned": embedding.aligned,
     "recommendations": recommendations,

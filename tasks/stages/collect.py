@@ -34,7 +34,7 @@ from tasks.reporting.core.results import (
     label,
     unique,
 )
-from tasks.reporting.sections import embeddings, one_run
+from tasks.reporting.sections import one_run, word_vectors
 from tasks.stages.command import run_stage
 from tasks.stages.common import DATA, PROCESSED, QUALITY, RESULTS, RUNS, SUMMARY, read_json, require_passed
 from tasks.stages.papers import describe
@@ -42,7 +42,7 @@ from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
-EMBEDDED = DATA / "embedded"
+WORDS = DATA / "words"
 
 
 def main(name: str) -> None:
@@ -173,13 +173,13 @@ def _words(params: Params, suite: str) -> list[dict[str, Any]]:
             name
             for experiment in params.suites[suite].experiments.values()
             for layer, _, name in [experiment.features.partition("/")]
-            if layer == EMBEDDED.name
+            if layer == WORDS.name
         ]
     )
     return [
         {"name": name} | record
         for name in names
-        for record in _records(EMBEDDED / name / "words.json", embeddings.FIELDS)
+        for record in _records(WORDS / name / "words.json", word_vectors.FIELDS)
     ]
 
 

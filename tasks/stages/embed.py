@@ -1,6 +1,6 @@
 """Stage `embed`: the user features of a processed data set as word vectors, the metadata of DP-VAE's priors.
 
-Writes data/embedded/<name>/: features.parquet (user, then `<attribute>.<i>`), schema.json (of the processed data) and
+Writes data/words/<name>/: features.parquet (user, then `<attribute>.<i>`), schema.json (of the processed data) and
 words.json: which words stand for whom, and where the vector of each is from. The features are the users' own, only
 written in another way: nothing here protects them.
 
@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from tasks import contracts
-from tasks.config.params import Embedded, entry, load
+from tasks.config.params import Words, entry, load
 from tasks.datasets import glove, word_vectors
 from tasks.datasets.fetch import fetched
 from tasks.datasets.word_vectors import Vocabulary, WordVector
@@ -31,7 +31,7 @@ from tasks.stages.command import run_stage
 from tasks.stages.common import DATA, PROCESSED, atomic_write, file_digest, require_passed, write_json
 from tasks.stages.download import places
 
-EMBEDDED = DATA / "embedded"
+WORDS = DATA / "words"
 
 
 def main(name: str) -> None:
@@ -42,14 +42,14 @@ def main(name: str) -> None:
         ByHandError: GloVe's file is neither placed nor in the mirror.
         DataError: the data did not pass their check, users have no features, or GloVe's file is not what it should be.
     """
-    options = entry("embedded", name, load().embedded)
+    options = entry("words", name, load().words)
     require_passed("processed", options.data)
     source = PROCESSED / options.data
     schema = contracts.read_schema(source / "schema.json")
     if not schema.features:
         raise DataError(
             f"{source}/schema.json: users have no features, so there is nothing to embed; "
-            f"take embedded.{name} out of params.yaml"
+            f"take words.{name} out of params.yaml"
         )
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
     attributes = [attribute(feature, users) for feature in schema.features]
@@ -62,7 +62,7 @@ def main(name: str) -> None:
     columns = [f"{attribute.name}.{number}" for attribute in attributes for number in range(options.dimension)]
     table = pl.DataFrame(matrix, schema=columns)
     table = table.insert_column(0, pl.Series("user", np.arange(len(matrix), dtype=np.int32)))
-    with atomic_write(EMBEDDED / name) as place:
+    with atomic_write(WORDS / name) as place:
         place.mkdir()
         contracts.write(table, place / "features.parquet", contracts.features_schema(columns))
         write_json(place / "schema.json", schema.model_dump(mode="json"))
@@ -70,7 +70,7 @@ def main(name: str) -> None:
         write_json(place / "words.json", about | report(attributes, vectors))
 
 
-def read_vocabulary(name: str, options: Embedded) -> tuple[Vocabulary, dict[str, Any]]:
+def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, Any]]:
     """GloVe's words in `options.dimension` numbers, and what is said about the file that they are from.
 
     Raises:
@@ -89,7 +89,7 @@ def read_vocabulary(name: str, options: Embedded) -> tuple[Vocabulary, dict[str,
                 "variance_kept": vocabulary.kept,
             }
     except ByHandError as error:
-        raise ByHandError(f"{error}\nor set embedded.{name}.vectors to hashed in params.yaml") from error
+        raise ByHandError(f"{error}\nor set words.{name}.vectors to hashed in params.yaml") from error
     return vocabulary, origin
 
 

@@ -22,7 +22,7 @@ from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
 from tasks.training_data import TrainingData
 
-EMBEDDED = DATA / "embedded"
+WORDS = DATA / "words"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Inputs:
     interactions: pl.DataFrame
     processed: Path
     features_layer: Path
-    """The processed folder (true features), an embedded or a perturbed one."""
+    """The processed folder (true features), one of word vectors or a perturbed one."""
     sensitive_share: float | None = None
     """Share of the ratings that their users keep to themselves; None where ratings are not told apart."""
 
@@ -80,7 +80,7 @@ class Inputs:
         if self.features_layer == self.processed:
             return encode(self._users, self.schema.features)
         columns, file = self.schema.columns, f"seed-{seed}.parquet"
-        if self.features_layer.parent == EMBEDDED:
+        if self.features_layer.parent == WORDS:
             columns, file = read_json(self.features_layer / "words.json")["columns"], "features.parquet"
         table = contracts.read(self.features_layer / file, contracts.features_schema(columns))
         return table.sort("user").select(columns).to_numpy()
@@ -132,7 +132,7 @@ def read_inputs(experiment: Experiment, features_epsilon: float | None, sensitiv
     """The inputs of one setting of an experiment; `features_epsilon` chooses among perturbed releases."""
     processed = PROCESSED / experiment.data
     layer, name = experiment.features.split("/")
-    folders = {"processed": PROCESSED, "embedded": EMBEDDED, "perturbed": PERTURBED}
+    folders = {"processed": PROCESSED, "words": WORDS, "perturbed": PERTURBED}
     features = folders[layer] / name
     if layer == "perturbed":
         features /= f"epsilon={features_epsilon:g}"

@@ -128,11 +128,11 @@ def _data(params: Params) -> Iterator[Stage]:
         plugins=lambda key: [_mechanism(params.perturbed[key])],
     )
     yield _check("perturbed", perturbed, deps=("data/perturbed/${key}", "data/processed/${item.data}"))
-    if params.embedded:
-        embedded = {name: {"data": embedding.data} for name, embedding in params.embedded.items()}
-        of = {root: ("embedded.${key}",)}
-        yield Stage("embed", "embed", embedded, deps=checked, outs=("data/embedded/${key}",), params=of)
-        yield _check("embedded", {name: {} for name in embedded}, deps=("data/embedded/${key}",))
+    if params.words:
+        words = {name: {"data": embedding.data} for name, embedding in params.words.items()}
+        of = {root: ("words.${key}",)}
+        yield Stage("embed", "embed", words, deps=checked, outs=("data/words/${key}",), params=of)
+        yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
 
 
 def _check(
@@ -341,7 +341,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
-    words = sorted({layer for layer in read if layer.startswith("embedded/")})
+    words = sorted({layer for layer in read if layer.startswith("words/")})
     yield Stage(
         "collect",
         "collect",

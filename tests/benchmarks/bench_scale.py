@@ -69,7 +69,7 @@ def copy(root: Path) -> None:
         "read": read | {"rating_scale": {"low": 1, "high": 5, "step": 1}, "time": "none"},
     }
     options = next(entry["options"] for entry in params["processed"].values() if entry["protocol"] == "dpvae")
-    params |= {"datasets": {"own": dataset}, "perturbed": {}, "embedded": {}}
+    params |= {"datasets": {"own": dataset}, "perturbed": {}, "words": {}}
     params["processed"] = {"own": {"dataset": "own", "protocol": "dpvae", "options": options | {"sample": None}}}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     suite = root / "suites/own"

@@ -214,7 +214,7 @@ def make(root: Path) -> Project:
     for table in ("datasets", "processed", "suites"):
         params[table] = {"demo": params[table]["demo"]}
     params["perturbed"] = {}
-    params["embedded"] = {}
+    params["words"] = {}
     params["suites"]["demo"]["experiments"] = {}
     parameters.write(params, root)
     tiny.write("dvc.yaml", PIPELINE)

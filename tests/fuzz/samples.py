@@ -123,7 +123,7 @@ def _archive() -> Sample:
 def _params() -> Sample:
     """The root's params.yaml with what the demo needs, and the demo's own files."""
     root = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    needed = {"datasets": {"demo"}, "processed": {"demo"}, "perturbed": set(), "embedded": set()}
+    needed = {"datasets": {"demo"}, "processed": {"demo"}, "perturbed": set(), "words": set()}
     demo = (ROOT / "suites/demo").glob("*.yaml")
     files = {f"suites/demo/{path.name}": path.read_bytes() for path in demo if path.name != "dvc.yaml"}
     own = yaml.safe_load(files["suites/demo/params.yaml"])

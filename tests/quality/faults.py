@@ -221,9 +221,9 @@ def processed_network() -> list[Fault]:
     ]
 
 
-def embedded() -> list[Fault]:
-    name, source = "embedded", "features"
-    columns = tables.embedded_table(2).columns[1:]
+def words() -> list[Fault]:
+    name, source = "words", "features"
+    columns = tables.words_table(2).columns[1:]
     return [
         *(make_fault(name, source, value(2, column, 1.001), column, "between", 2) for column in columns),
         make_fault(name, source, value(2, columns[0], -0.001), columns[0], "between", 2),
@@ -288,7 +288,7 @@ def released() -> list[Fault]:
     ]  # fmt: skip
 
 
-FAULTS = [*raw(), *processed(), *embedded(), *released()]
+FAULTS = [*raw(), *processed(), *words(), *released()]
 
 
 BY_USER = ("labels", "posts", "vectors")
@@ -357,7 +357,7 @@ JOINT = [
         {("epsilon=7.5", "user", "not_null"), ("epsilon=7.5 per user", "rows", "between")},
     ),
     Joint(
-        "embedded",
+        "words",
         "features",
         value(2, "user", None),
         {("features", "user", "not_null"), ("features per user", "rows", "between")},

@@ -237,7 +237,7 @@ def perturbed_tables() -> dict[tuple[float, int], pl.DataFrame]:
     return tables
 
 
-def embedded_table(dimension: int) -> pl.DataFrame:
+def words_table(dimension: int) -> pl.DataFrame:
     """Numbers from 0 to 1 for every user and feature."""
     columns = [f"{feature.name}.{number}" for feature in FEATURES for number in range(dimension)]
     numbers = np.linspace(0, 1, N_USERS * len(columns), dtype=np.float32).reshape(N_USERS, -1)
@@ -311,8 +311,8 @@ def sources(name: str) -> dict[Any, pl.DataFrame]:
             return processed_pair()
         case "perturbed":
             return perturbed_tables()
-        case "embedded":
-            return {"features": embedded_table(2)}
+        case "words":
+            return {"features": words_table(2)}
         case "recommendations":
             return {("base", seed): recommended() for seed in SEEDS}
         case "next items":
@@ -346,8 +346,8 @@ def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[
             return suites.processed(Held(pair_schemas(), tables))
         case "perturbed":
             return suites.perturbed(tables, SCHEMA)
-        case "embedded":
-            return suites.embedded(tables["features"], SCHEMA)
+        case "words":
+            return suites.words(tables["features"], SCHEMA)
         case "recommendations":
             return suites.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
         case "next items":

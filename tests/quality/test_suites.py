@@ -22,7 +22,7 @@ from tests.quality.tables import Held, put
 
 CONTRACTS = (
     "raw", "raw log", "raw pair", "processed", "processed sequences", "processed folds", "processed pair", "perturbed",
-    "embedded", "recommendations", "next items", "predictions", "metrics",
+    "words", "recommendations", "next items", "predictions", "metrics",
 )  # fmt: skip
 NAN = float("nan")
 

@@ -18,7 +18,7 @@ from tasks.reporting import page
 from tasks.reporting.core import comparison, figures
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.results import Processed, Results
-from tasks.reporting.sections import embeddings, lead, one_run, summary, tables, tradeoff, validation
+from tasks.reporting.sections import lead, one_run, summary, tables, tradeoff, validation, word_vectors
 from tasks.stages import collect
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_next, shown
@@ -347,13 +347,13 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results)
 
 
 def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, replica: Results) -> None:
-    (sentence,) = embeddings.sentences(known)
+    (sentence,) = word_vectors.sentences(known)
     assert "made-up.zip (400,000 words), reduced to 20 numbers per word, which keep 51 % of their variance" in sentence
     assert sentence.endswith("1 word not in it.")
-    table = embeddings.table(known)
+    table = word_vectors.table(known)
     assert table is not None
     assert [cell.text for cell in table.rows[1].cells] == ["1", "20 of 943", ""]
-    (sentence,) = embeddings.sentences(replica)
+    (sentence,) = word_vectors.sentences(replica)
     assert "no GloVe, but hashed vectors" in sentence
     assert 'id="embeddings"' not in shown.page(replace(known, words=()), [])
 

@@ -18,7 +18,7 @@ import pytest
 from tasks.reporting import site
 from tasks.reporting.core.layout import Table
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections import details, embeddings
+from tasks.reporting.sections import details, word_vectors
 from tasks.stages import site as stage
 from tasks.stages.report import report_of
 from tests.reporting import shown
@@ -171,7 +171,7 @@ def test_groups_of_few_users_are_not_counted_on_pages(real: Results) -> None:
     words = {word: {"how": how, "users": n} for word, how, n in (("doctor", "sub-words", 7), ("student", "glove", 90))}
     origins = {"sub-words": {"words": 1, "users": 7}, "glove": {"words": 1, "users": 90}}
     vectors = {"name": "a", "n_users": 97, "words": words, "origins": origins}
-    table = embeddings.table(replace(real, words=(vectors,)))
+    table = word_vectors.table(replace(real, words=(vectors,)))
     assert table is not None
     assert [row.cells[1].text for row in table.rows] == ["fewer than 10 of 97", "90 of 97"]
 

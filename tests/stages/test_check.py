@@ -30,13 +30,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PARAMS = load(ROOT / "params.yaml")
 DATA = "demo"
 PERTURBED = next(name for name, release in PARAMS.perturbed.items() if release.data == DATA)
-EMBEDDED = next(iter(PARAMS.embedded))
+WORDS = next(iter(PARAMS.words))
 EXPERIMENT = next(name for name, experiment in PARAMS.experiments.items() if experiment.suite == "demo")
 NAMES = {
     "raw": DATA,
     "processed": DATA,
     "perturbed": PERTURBED,
-    "embedded": EMBEDDED,
+    "words": WORDS,
     "recommendations": EXPERIMENT,
     "metrics": "demo",
 }
@@ -77,10 +77,10 @@ def write_perturbed() -> None:
     write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
 
 
-def write_embedded() -> None:
-    folder = Path("data/embedded") / EMBEDDED
+def write_words() -> None:
+    folder = Path("data/words") / WORDS
     folder.mkdir(parents=True)
-    table = tables.embedded_table(PARAMS.embedded[EMBEDDED].dimension)
+    table = tables.words_table(PARAMS.words[WORDS].dimension)
     contracts.write(table, folder / "features.parquet", contracts.features_schema(table.columns[1:]))
     write_json(folder / "schema.json", tables.SCHEMA.model_dump(mode="json"))
     write_json(folder / "words.json", {})
@@ -119,7 +119,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.chdir(place)
     try:
         parameters.copy(place)
-        for write in (write_raw, write_processed, write_perturbed, write_embedded, write_runs):
+        for write in (write_raw, write_processed, write_perturbed, write_words, write_runs):
             write()
     finally:
         os.chdir(before)
@@ -281,12 +281,12 @@ def test_a_release_that_is_not_complete_fails_the_check() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_word_vectors_of_another_dimension_fail_the_check() -> None:
-    table = tables.embedded_table(PARAMS.embedded[EMBEDDED].dimension - 1)
-    file = Path(f"data/embedded/{EMBEDDED}/features.parquet")
+    table = tables.words_table(PARAMS.words[WORDS].dimension - 1)
+    file = Path(f"data/words/{WORDS}/features.parquet")
     contracts.write(table, file, contracts.features_schema(table.columns[1:]))
     with pytest.raises(DataError, match=re.escape(f"{file}: column 'count.19' is missing")):
-        check.main(f"embedded/{EMBEDDED}")
-    assert not verdict("embedded", EMBEDDED)["success"]
+        check.main(f"words/{WORDS}")
+    assert not verdict("words", WORDS)["success"]
 
 
 @pytest.mark.usefixtures("project")

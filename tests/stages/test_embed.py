@@ -19,7 +19,7 @@ from tasks.stages.common import PLACED, PROCESSED, QUALITY, digest, read_json, w
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
 
-OUT = embed.EMBEDDED / "tiny"
+OUT = embed.WORDS / "tiny"
 DIMENSION = 3
 FEATURES = (
     Feature(name="age", kind="numeric", low=1, high=120),
@@ -70,7 +70,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask_for(vectors: str) -> None:
     entry = {"data": "tiny", "vectors": vectors, "dimension": DIMENSION, "seed": 5}
-    tiny.write_parameters(tiny.parameters(embedded={"tiny": entry}), Path())
+    tiny.write_parameters(tiny.parameters(words={"tiny": entry}), Path())
 
 
 def place(file: Path) -> None:
@@ -141,11 +141,11 @@ def test_a_missing_file_of_vectors_is_said_with_both_ways_out(monkeypatch: pytes
         f"get it at: {glove.FILE.page}",
         f"ask for: {glove.FILE.what}",
         "put it at: data/placed/glove.6B.50d.txt",
-        "or set embedded.tiny.vectors to hashed in params.yaml",
+        "or set words.tiny.vectors to hashed in params.yaml",
     ]
     (tmp_path / "mirror").mkdir()
     monkeypatch.setenv("DPREC_MIRROR", str(tmp_path / "mirror"))
-    with pytest.raises(ByHandError, match=r"holds no glove/(?s:.*)or set embedded\.tiny\.vectors to hashed"):
+    with pytest.raises(ByHandError, match=r"holds no glove/(?s:.*)or set words\.tiny\.vectors to hashed"):
         embed.main("tiny")
     assert not OUT.exists()
 
@@ -184,12 +184,12 @@ def test_users_without_features_are_refused() -> None:
         embed.main("tiny")
     assert str(error.value) == (
         "data/processed/tiny/schema.json: users have no features, so there is nothing to embed; "
-        "take embedded.tiny out of params.yaml"
+        "take words.tiny out of params.yaml"
     )
 
 
 def test_unknown_names_and_data_that_failed_their_check_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"embedded has no 'large'; known: tiny"):
+    with pytest.raises(ConfigurationError, match=r"words has no 'large'; known: tiny"):
         embed.main("large")
     verdict = QUALITY / "processed" / "tiny.json"
     write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})
@@ -199,9 +199,9 @@ def test_unknown_names_and_data_that_failed_their_check_are_refused() -> None:
 
 
 def experiment_on_embedded_features() -> None:
-    """An experiment whose model reads features, on embedded ones that passed their check."""
+    """An experiment whose model reads features, on word vectors that passed their check."""
     shutil.rmtree(Path("suites"))
-    experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "embedded/tiny"}
+    experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "words/tiny"}
     experiment |= {"model": "gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"}
@@ -211,9 +211,9 @@ def experiment_on_embedded_features() -> None:
     write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
     contracts.write(test_train.interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
     embed.main("tiny")
-    verdict = {"contract": "embedded", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
-    (QUALITY / "embedded").mkdir()
-    write_json(QUALITY / "embedded" / "tiny.json", verdict)
+    verdict = {"contract": "words", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
+    (QUALITY / "words").mkdir()
+    write_json(QUALITY / "words" / "tiny.json", verdict)
 
 
 def test_a_model_gets_the_vectors_whatever_its_seed() -> None:
@@ -237,10 +237,10 @@ def test_a_run_on_embedded_features_waits_for_their_check_and_protects_nothing_o
     experiment_on_embedded_features()
     train.main("tiny-gerai")
     run = Path("data/runs/tiny/tiny-gerai/train")
-    assert [check["contract"] for check in read_json(run / "inputs.json")["checks"]] == ["processed", "embedded"]
+    assert [check["contract"] for check in read_json(run / "inputs.json")["checks"]] == ["processed", "words"]
     entries = [entry for entry in read_json(run / "ledger.json") if entry["protects"] == "feature"]
     assert {(entry["mechanism"], entry["accounted_epsilon"]) for entry in entries} == {("none", None)}
-    verdict = QUALITY / "embedded" / "tiny.json"
+    verdict = QUALITY / "words" / "tiny.json"
     write_json(verdict, read_json(verdict) | {"success": False, "failed": 1})
     with pytest.raises(DataError, match="failed their check"):
         train.main("tiny-gerai")

@@ -34,7 +34,7 @@ def test_ways_have_the_names_of_their_metrics() -> None:
         ({"anchors": "anchors-5%"}, "'truth'"),
         ({"ways": ["adversarial"]}, "anchors: 'attribute-start' is not among the ways"),
         ({"ways": [], "anchor_shares": []}, "there is nothing to do"),
-        ({"of": "embedded/pair"}, "of"),
+        ({"of": "words/pair"}, "of"),
         ({"anchor_shares": [0.61]}, "0.61 and test_share are more than all anchors"),
         ({"anchor_shares": [0.1, 0.1 + 1e-12]}, "two have one name"),
         ({"test_share": 1.0}, "test_share"),
@@ -58,7 +58,7 @@ def test_attributes_alone_and_all_anchors_but_those_that_judge_are_fine() -> Non
 @pytest.mark.parametrize(
     "changes",
     [
-        {"networks": "embedded/pair"},
+        {"networks": "words/pair"},
         {"model": "gcn"},
         {"text": {"dimension": 8}},
         {"reads": ["edge"]},

@@ -48,7 +48,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
         "perturbed": {
             "tiny": {"data": "tiny", "mechanism": "multidimensional", "epsilon": [1.0, 7.5], "seeds": [0, 1]}
         },
-        "embedded": {"tiny": {"data": "tiny", "vectors": "hashed", "dimension": 3, "seed": 5}},
+        "words": {"tiny": {"data": "tiny", "vectors": "hashed", "dimension": 3, "seed": 5}},
         "suites": {"tiny": entry | {"title": "Tiny"}, "open": entry | {"title": "Nothing private"}},
         "experiments": {
             "tiny-counts": experiment

@@ -42,7 +42,7 @@ def build(root: Path, **other: Any) -> None:
             }
         },
         "perturbed": {},
-        "embedded": {},
+        "words": {},
         "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
         "experiments": {name: about | experiment for name, experiment in EXPERIMENTS.items()},
         "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},

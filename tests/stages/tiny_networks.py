@@ -108,7 +108,7 @@ def build(root: Path, **perturbed: Any) -> None:
     changes = {
         "processed": of_suites | {"tiny": processed},
         "perturbed": perturbed,
-        "embedded": {},
+        "words": {},
         "suites": {name: entry | {"data": "demo"} for name, entry in base["suites"].items()},
         "experiments": {},
     }

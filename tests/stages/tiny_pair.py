@@ -126,7 +126,7 @@ def parameters(root: Path, entry: dict[str, Any] | None = None, **embeddings: An
             "other": {"dataset": "tiny", "protocol": "dpcrosue", "options": text},
         },
         "perturbed": {"tiny": RELEASE},
-        "embedded": {},
+        "words": {},
         "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
         "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
         "training": {"patience": 1, "validation_k": None},

@@ -86,7 +86,7 @@ def parameters(root: Path = Path(), **changes: Any) -> None:
     sections = {
         "processed": {"tiny": {"dataset": "tiny", "protocol": "dpcrosue", "options": text}},
         "perturbed": {"published": PUBLISHED},
-        "embedded": {},
+        "words": {},
         "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
         "evaluation": {"k": [1], "negatives": None, "seed": 1, "recall": "relevant"},
         "training": {"patience": 1, "validation_k": None},

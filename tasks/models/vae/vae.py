@@ -44,7 +44,7 @@ class VAEConfig(AEConfig):
     beta: float = Field(ge=0)
     """β, weight of the divergence from the prior."""
     prior: Literal["standard", "user"]
-    """N(0, 1), or each user's own from vectors of their metadata (an experiment whose features are `embedded/...`)."""
+    """N(0, 1), or each user's own from vectors of their metadata (an experiment whose features are `words/...`)."""
 
 
 class VAENetwork(RowNetwork):
@@ -128,10 +128,10 @@ def metadata_vectors(features: NDArray[np.float32] | None, dimension: int) -> ND
     if features.shape[1] % dimension:
         raise ConfigurationError(
             f"dimension: {features.shape[1]} columns of metadata are no whole number of vectors of {dimension}; "
-            "say features: embedded/NAME, with the same dimension"
+            "say features: words/NAME, with the same dimension"
         )
     if not ((features >= 0) & (features <= 1)).all():
-        raise ConfigurationError("features: vectors of metadata must lie in [0, 1]; say features: embedded/NAME")
+        raise ConfigurationError("features: vectors of metadata must lie in [0, 1]; say features: words/NAME")
     return features.astype(np.float64).reshape(len(features), -1, dimension)
 
 

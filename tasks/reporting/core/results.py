@@ -186,7 +186,7 @@ class Results:
     """What one training run with canaries proves (`one_run.FIELDS`), one record per audited setting; None where there
     was such an audit and it was not recorded."""
     words: tuple[dict[str, Any], ...] = ()
-    """Where word vectors of users' metadata come from (`embeddings.FIELDS`), with the `name` of each set of them."""
+    """Where word vectors of users' metadata come from (`word_vectors.FIELDS`), with the `name` of each set of them."""
     part: str = ""
     """What part of the data set this is, as a sentence; empty where it is whole."""
     networks: tuple[Network, ...] = ()

@@ -12,7 +12,7 @@ from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import numbered
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph
-from tasks.reporting.sections import data_statistics, embeddings, reconstruction, tables
+from tasks.reporting.sections import data_statistics, reconstruction, tables, word_vectors
 
 SEEDS = (
     "Comparisons are paired t-tests over {}s{}, corrected by Holm's method within a claim, trends within a table or "
@@ -116,9 +116,9 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
         note = layout.settings_note if results.reproduced else ""
         blocks += [_heading(results, layout.settings_table, "Settings of the network")]
         blocks += [[paragraph("{}", note)] if note else [], settings, _said(claims, layout.settings_table)]
-    if words := embeddings.table(results):
+    if words := word_vectors.table(results):
         title = heading("Embeddings of users' metadata", anchor="embeddings")
-        blocks += [title, bullets(embeddings.sentences(results)), words]
+        blocks += [title, bullets(word_vectors.sentences(results)), words]
     return blocks
 
 

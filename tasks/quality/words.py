@@ -9,13 +9,13 @@ from tasks.quality.counting import all_users, rows_of
 from tasks.quality.rules import Table, between, not_null
 
 
-def embedded(frame: pl.DataFrame, schema: Schema) -> list[Table]:
+def words(frame: pl.DataFrame, schema: Schema) -> list[Table]:
     """Attributes as word vectors (docs/methods.md §4): every number is finite and within [0, 1].
 
     A second table has one row per user, and finds users that are absent or repeated.
 
     Args:
-        frame: user and columns (`contracts.embedded_columns`).
+        frame: user and columns (`contracts.features_schema`).
         schema: of the processed data.
     """
     numbers = [column for column in frame.columns if column != "user"]

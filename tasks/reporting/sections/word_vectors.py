@@ -8,7 +8,7 @@ from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, joined
 from tasks.reporting.core.results import Results
 
 FIELDS = ("vectors", "dimension", "vocabulary", "n_users", "attributes", "words", "origins")
-"""What is read of data/embedded/<name>/words.json."""
+"""What is read of data/words/<name>/words.json."""
 CALLED = {
     "vocabulary": "in the vocabulary",
     "sub-words": "put together from parts",
