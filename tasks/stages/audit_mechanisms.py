@@ -7,13 +7,13 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each audit
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import as_completed
 from typing import Any
 
 from tasks.audits import AUDITS, CLAIMS, auditor
 from tasks.audits.judging import corrected, record
 from tasks.errors import ConfigurationError
+from tasks.stages.parent import workers
 
 SEED = 0
 
@@ -37,7 +37,7 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
         jobs: processes side by side.
     """
     confidence = corrected(len(names))
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         for done in as_completed([pool.submit(_record, name, confidence) for name in names]):
             yield done.result()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +10,7 @@ import polars as pl
 from tasks.errors import DataError
 from tasks.reporting import site
 from tasks.stages.common import REFERENCE, RESULTS, atomic_write
+from tasks.stages.parent import workers
 from tasks.stages.report import read
 
 DOCS = Path("docs")
@@ -26,7 +25,7 @@ def write(out: Path, jobs: int) -> int:
     names = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         suites = list(pool.map(_suite, names))
     printed = pl.read_csv(REFERENCE / "paper_tables.csv", infer_schema=False)
     documents = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
