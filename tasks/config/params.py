@@ -45,6 +45,11 @@ class Dataset(Strict):
     read: dict[str, Any]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
 
+    def own_files(self) -> dict[str, Path]:
+        """The user's own files by what they hold: of data that are nobody else's, and empty for published data."""
+        tables = ("interactions", "users", "social") if self.source == "custom" else ()
+        return {table: Path(self.obtain[table]).expanduser() for table in tables if self.obtain.get(table)}
+
 
 class Processed(Strict):
     """A data set under a protocol: which rows are kept, how they are split, which user features there are."""

@@ -62,10 +62,10 @@ def fingerprints(params: Params, source: Source | None = None) -> dict[str, dict
 
 
 def _key(stage: Stage, key: str, source: Source) -> str:
-    """A stage's key: its code, and the order in which its outputs have names."""
+    """A stage's key: its code, and what else decides its outputs."""
     digest = source.digest(f"{STAGES}.{stage.module}", stage.plugins(key))
-    order = stage.order(key)
-    return text_digest(json.dumps([digest, order]))[:16] if order else digest
+    decides = stage.decides(key)
+    return text_digest(json.dumps([digest, decides]))[:16] if decides else digest
 
 
 @cache

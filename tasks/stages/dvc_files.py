@@ -56,6 +56,7 @@ def write(params: Params) -> list[Path]:
 def _code(params: Params) -> str:
     """The stage before all others: it fingerprints their code."""
     own = [str(SUITES / name / file) for name in params.suites for file in OWN_FILES]
+    own += sorted({str(path) for dataset in params.datasets.values() for path in dataset.own_files().values()})
     body = {
         "cmd": "python -m tasks.stages.code",
         "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],

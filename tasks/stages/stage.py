@@ -17,8 +17,8 @@ def nothing(_: str) -> Iterable[Plugin]:
     return ()
 
 
-def no_order(_: str) -> list[Any]:
-    """No names."""
+def nothing_else(_: str) -> list[Any]:
+    """Only what DVC sees."""
     return []
 
 
@@ -40,9 +40,9 @@ class Stage:
     """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
     plugins: Callable[[str], Iterable[Plugin]] = nothing
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
-    order: Callable[[str], list[Any]] = no_order
-    """Instance -> names that outputs have, in their order: DVC compares tables without order, 100 is 100.0 to it, but
-    not in a setting's name, and it knows none that the stage has no parameter for."""
+    decides: Callable[[str], list[Any]] = nothing_else
+    """Instance -> what decides its outputs and DVC does not see: names that outputs have, in their order (DVC compares
+    tables without order, 100 is 100.0 to it, but not in a setting's name), and what a user's own files hold."""
 
 
 def model(name: str) -> Plugin:

@@ -8,6 +8,7 @@ says of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
@@ -17,7 +18,8 @@ from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
 from tasks.stages import table_audits
-from tasks.stages.stage import Items, Stage, inherited, model, names, no_order, nothing
+from tasks.stages.common import file_digest
+from tasks.stages.stage import Items, Stage, inherited, model, names, nothing, nothing_else
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -94,6 +96,7 @@ def _data(params: Params) -> Iterator[Stage]:
         outs=("data/raw/${key}",),
         params={root: ("datasets.${key}.obtain", "datasets.${key}.source")},
         plugins=lambda key: [Plugin("tasks.datasets", "SOURCES", params.datasets[key].source)],
+        decides=lambda key: [_content(path) for path in params.datasets[key].own_files().values()],
     )
     yield Stage(
         "convert",
@@ -135,12 +138,17 @@ def _data(params: Params) -> Iterator[Stage]:
         yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
 
 
+def _content(own: Path) -> str:
+    """What a user's own file holds; one that is not there is the stage's to name."""
+    return file_digest(own) if own.is_file() else ""
+
+
 def _check(
     layer: str,
     items: Items,
     deps: tuple[str, ...],
     passed: tuple[str, ...] = (),
-    order: Callable[[str], list[Any]] = no_order,
+    decides: Callable[[str], list[Any]] = nothing_else,
     plugins: Callable[[str], Iterable[Plugin]] = nothing,
 ) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
@@ -154,7 +162,7 @@ def _check(
         deps=deps,
         outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
         argument=f"{layer}/${{key}}",
-        order=order,
+        decides=decides,
         plugins=plugins,
     )
 
@@ -218,14 +226,14 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             model(suite.experiments[key].model),
             *_of_task(suite, task.evaluator),
         ],
-        order=lambda key: names(suite.experiments[key]),
+        decides=lambda key: names(suite.experiments[key]),
     )
     yield _check(
         "recommendations",
         data,
         deps=(*against, f"{runs}/${{key}}/released"),
         passed=(f"{runs}/${{key}}/checked.json",),
-        order=lambda key: names(suite.experiments[key]),
+        decides=lambda key: names(suite.experiments[key]),
         plugins=lambda _: _of_task(suite, task.checks),
     )
     if suite.attack is not None:
@@ -323,7 +331,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {name: {}},
         deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
         outs=(f"{runs}/audit.json",),
-        order=lambda _: _all_names(suite),
+        decides=lambda _: _all_names(suite),
         plugins=lambda _: [Plugin("tasks.audits", "AUDITS", audit) for audit in table_audits.names(name, params)],
         params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
@@ -337,7 +345,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=("data/quality/metrics/${key}.json", "data/quality/metrics/${key}"),
         params={attack: ("attack",), own: ("task", "evaluation", *experiments)},
         argument="metrics/${key}",
-        order=lambda _: _all_names(suite),
+        decides=lambda _: _all_names(suite),
         plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
@@ -368,5 +376,5 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             *_of_task(suite, task.collects),
             *_of_attack(suite, kind.collects if kind else None),
         ],
-        order=lambda _: [source, *_all_names(suite)],
+        decides=lambda _: [source, *_all_names(suite)],
     )

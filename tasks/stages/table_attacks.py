@@ -25,7 +25,7 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
         params={_file(name): ("attack.split_seed", "attack.target_share")},
     )
     attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-    yield _each("attack", name, suite, deps=(targets,), plugins=attackers, order=_named)
+    yield _each("attack", name, suite, deps=(targets,), plugins=attackers, decides=_named)
 
 
 def edges(name: str, suite: Suite) -> Iterator[Stage]:
@@ -46,7 +46,7 @@ def edges(name: str, suite: Suite) -> Iterator[Stage]:
         outs=(f"{runs}/edges",),
         params={_file(name): ("attack",), f"suites/{name}/params.yaml": keys},
         plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
-        order=lambda _: [[system, *names(suite.experiments[system])] for system in systems],
+        decides=lambda _: [[system, *names(suite.experiments[system])] for system in systems],
     )
 
 
@@ -63,7 +63,7 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
         """Beside those, the model: it says whether the vectors of both networks belong together."""
         return [experiment.model, *_named(experiment)]
 
-    yield _each("attack-embeddings", name, suite, order=joint)
+    yield _each("attack-embeddings", name, suite, decides=joint)
 
 
 def _named(experiment: Experiment) -> list[Any]:
@@ -83,7 +83,7 @@ def _each(
     deps: tuple[str, ...] = (),
     asked: dict[str, tuple[str, ...]] | None = None,
     plugins: Sequence[Plugin] = (),
-    order: Callable[[Experiment], list[Any]] = names,
+    decides: Callable[[Experiment], list[Any]] = names,
 ) -> Stage:
     """A stage that attacks every experiment by itself; settings and seeds are those of what was released."""
     runs = f"data/runs/{name}"
@@ -101,5 +101,5 @@ def _each(
         outs=(f"{runs}/${{key}}/attack",),
         params={_file(name): ("attack",)} | (asked or {}),
         plugins=lambda _: plugins,
-        order=lambda key: order(suite.experiments[key]),
+        decides=lambda key: decides(suite.experiments[key]),
     )

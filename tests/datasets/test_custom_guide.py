@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.config.params import load
+from tasks.config.params import Params, load
 from tasks.config.references import check
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
+from tasks.errors import DataError
 from tasks.raw import read_raw
+from tasks.stages import convert as stage
+from tasks.stages import download, dvc_files, table
 from tests import parameters
 from tests.datasets.test_custom import ready
 
@@ -22,24 +25,65 @@ def guide(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop").mkdir()
+def shop(folder: Path) -> Params:
+    """The guide's data set, as its reader has it."""
+    (folder / "shop").mkdir()
     for name, content in zip(("ratings", "people", "follows"), guide("csv"), strict=True):
-        (tmp_path / "shop" / f"{name}.csv").write_text(content)
+        (folder / "shop" / f"{name}.csv").write_text(content)
     shown = {table: entries for text in guide("yaml") for table, entries in yaml.safe_load(text).items()}
     params = parameters.read()
     params["suites"]["shop"] = {key: shown.pop(key) for key in parameters.OWN if key in shown}
-    for table, entries in shown.items():
-        params[table] = params[table] | entries
-    checked = load(parameters.write(params, tmp_path))
+    for section, entries in shown.items():
+        params[section] = params[section] | entries
+    return load(parameters.write(params, folder))
+
+
+def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    checked = shop(tmp_path)
     check(checked, tmp_path / "params.yaml")
 
-    shop = checked.datasets["shop"]
+    dataset = checked.datasets["shop"]
     (tmp_path / "raw").mkdir()
     (tmp_path / "tables").mkdir()
-    obtain(tmp_path / "raw", Places(None, tmp_path, tmp_path), ObtainOptions.model_validate(shop.obtain))
-    convert(tmp_path / "raw", tmp_path / "tables", ReadOptions.model_validate(shop.read))
+    obtain(tmp_path / "raw", Places(None, tmp_path, tmp_path), ObtainOptions.model_validate(dataset.obtain))
+    convert(tmp_path / "raw", tmp_path / "tables", ReadOptions.model_validate(dataset.read))
     prepared = ready(read_raw(tmp_path / "tables"))
     assert (prepared.n_users, prepared.n_items) == (3, 3)
     assert prepared.tables["users"]["plan"].to_list() == ["basic", "none", "premium"]
+
+
+def test_an_own_file_that_changes_makes_its_download_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = shop(tmp_path)
+    kind = table.named("download", "shop", params)
+    before = kind.decides("shop")
+    Path("shop/people.csv").write_text(Path("shop/people.csv").read_text() + "57,30,basic\n")
+    after = kind.decides("shop")
+    assert [first == second for first, second in zip(before, after, strict=True)] == [True, False, True]
+    assert kind.decides("ml-100k") == []
+    root = yaml.safe_load(dvc_files.texts(params)[Path("dvc.yaml")])
+    assert {"shop/ratings.csv", "shop/people.csv", "shop/follows.csv"} <= {*root["stages"]["code"]["deps"]}
+    Path("shop/people.csv").unlink()
+    assert kind.decides("shop")[1] == ""  # the stage then says what is missing
+
+
+@pytest.mark.parametrize(
+    ("file", "wrong", "message"),
+    [
+        ("ratings", "17,espresso-machine,9,2024-05-31T18:30:00", r"^shop/ratings\.csv:2: stars "),
+        ("people", "17,old,basic", r"^shop/people\.csv:2: age "),
+        ("follows", "17,99", r"^shop/follows\.csv:2: .*shop/people\.csv"),
+    ],
+)
+def test_what_is_wrong_in_an_own_file_is_said_of_it_and_not_of_a_copy(
+    file: str, wrong: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop(tmp_path)
+    path = Path(f"shop/{file}.csv")
+    header, _, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([header, wrong, *rows]) + "\n")
+    download.main("shop")
+    with pytest.raises(DataError, match=message):
+        stage.main("shop")
