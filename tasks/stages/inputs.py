@@ -39,11 +39,12 @@ class Inputs:
 
     @cached_property
     def digest(self) -> str:
-        """Fingerprint of all files read here."""
+        """Fingerprint of all files read here, and of what was spent on them."""
         tables = ["interactions.parquet", "schema.json"]
         if self.sensitive_share is not None:
             tables += ["folds.parquet", "social.parquet"]
-        return digest(*(self.processed / table for table in tables), self.features_layer)
+        spent = [self.features_layer.parent / "ledger.json"] if PERTURBED in self.features_layer.parents else []
+        return digest(*(self.processed / table for table in tables), self.features_layer, *spent)
 
     def at(self, seed: int) -> Inputs:
         """What the run of `seed` learns from and is judged on.

@@ -17,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -30,6 +30,8 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import atomic_write, file_digest, read_json, remove, text_digest, write_json
 from tasks.stages.screen import Screen
 
+LOCK = "lock"
+"""In a unit's folder: held while it is worked on."""
 MANIFEST = "manifest.json"
 SECONDS = "seconds.json"
 """Of a finished unit, what its epochs took: for the provenance, never for an output."""
@@ -133,15 +135,35 @@ def perform(
             if chosen:  # another process has set results aside meanwhile
                 continue
             work.assemble()
-            if work.kept is not None:
-                for folder in work.kept.iterdir():
-                    if folder not in {candidate.folder for candidate in work.units}:
-                        remove(folder)
+            _clear(work)
             seconds = {candidate.label: _seconds(candidate) for candidate in work.units}
             timings = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
             if record is not None:
                 record(timings)
             return timings
+
+
+def _clear(work: Work[Any]) -> None:
+    """Remove the folders of former units, but for those that another process works on, with other parameters."""
+    own = {candidate.folder for candidate in work.units}
+    for folder in work.kept.iterdir() if work.kept is not None else ():
+        if folder in own:
+            continue
+        try:
+            with FileLock(folder / LOCK, timeout=0) if folder.is_dir() else nullcontext():
+                remove(folder)
+        except (Timeout, IsADirectoryError):
+            continue
+
+
+def _ready(unit: Unit) -> None:
+    """Make the unit's folder; what lies in its place, or in that of its lock, is set aside."""
+    for path, there in ((unit.folder, Path.is_dir), (unit.folder / LOCK, Path.is_file)):
+        if os.path.lexists(path) and (path.is_symlink() or not there(path)):
+            aside = path.with_name(f"{path.name}.set-aside-{time.time_ns()}")
+            print(f"{path}: not what is kept there; set aside as {aside.name}", file=sys.stderr, flush=True)
+            rename(path, aside, durable=False)
+    unit.folder.mkdir(parents=True, exist_ok=True)
 
 
 def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any], *, patient: bool) -> bool:
@@ -150,10 +172,10 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any],
     former: units whose results are not believed while they have this stamp. Several processes that are forced to
     work on all units share them, too.
     """
-    unit.folder.mkdir(parents=True, exist_ok=True)
+    _ready(unit)
     try:
         with ExitStack() as held:
-            held.enter_context(FileLock(unit.folder / "lock", timeout=-1 if patient else 0))
+            held.enter_context(FileLock(unit.folder / LOCK, timeout=-1 if patient else 0))
             forced = unit.label in former and former[unit.label] == _stamp(unit)
             if not forced and finished(unit):
                 for _ in range(work.fits):

@@ -4,6 +4,7 @@ they kept, and several processes share them without harm."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tasks.errors import ConfigurationError
 from tasks.stages import runs, train
@@ -84,6 +86,32 @@ def test_what_no_unit_has_any_more_is_cleared_away(counted: Counted) -> None:
     assert {path.name for path in (counted.root / "kept").iterdir()} == {
         unit.folder.name for unit in counted.work.units
     }
+
+
+def test_what_another_process_works_on_is_not_cleared_away(counted: Counted) -> None:
+    former = counted.root / "kept" / "former-0123456789abcdef"
+    former.mkdir(parents=True)
+    with FileLock(former / runs.LOCK):
+        runs.perform(counted.work)
+        assert former.is_dir()
+    runs.perform(counted.work)
+    assert not former.exists()
+
+
+@pytest.mark.parametrize("below", ["", runs.LOCK])
+def test_what_lies_where_a_unit_keeps_its_own_is_set_aside(
+    below: str, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file in place of the unit's folder; a folder in place of its lock."""
+    place = counted.work.units[0].folder / below
+    if below:
+        (place / "full").mkdir(parents=True)
+    else:
+        place.parent.mkdir()
+        place.write_text("no folder")
+    runs.perform(counted.work)
+    assert (counted.calls, counted.assembled) == (["a", "b", "c"], 1)
+    assert re.fullmatch(rf"{place}: not what is kept there; set aside as \S+\n", capsys.readouterr().err)
 
 
 def edited(place: Path) -> None:

@@ -10,6 +10,7 @@ import yaml
 from safetensors.torch import load_file
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.errors import DataError
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -120,6 +121,19 @@ def test_the_ledger_names_what_is_protected_and_what_is_not(tmp_path, monkeypatc
     assert accounted["tiny-gerai", "base", 0, "feature"] == pytest.approx(1.0)
     assert accounted["tiny-gerai", "features_epsilon=7.5", 1, "feature"] == pytest.approx(7.5)
     assert ("tiny-bpr", "base", 0, "feature") not in accounted
+
+
+def test_units_depend_on_what_was_spent_on_the_features_they_read(tmp_path, monkeypatch):
+    """A unit's ledger repeats it, and a further budget of the same perturbation changes what it says of the others."""
+    build(tmp_path, monkeypatch)
+    before = {name: [unit.folder for unit in train.plan(name, load())] for name in ("tiny-gerai", "tiny-bpr")}
+    path = Path("data/perturbed/tiny/ledger.json")
+    records = read_json(path)
+    records[0]["gaps"] = [*records[0]["gaps"], "Another budget was spent on the same users."]
+    write_json(path, records)
+    after = {name: [unit.folder for unit in train.plan(name, load())] for name in before}
+    assert not {*before["tiny-gerai"]} & {*after["tiny-gerai"]}
+    assert before["tiny-bpr"] == after["tiny-bpr"]
 
 
 def test_secure_noise_is_in_the_ledger_and_in_no_seed(tmp_path, monkeypatch):
