@@ -145,9 +145,11 @@ def _forest(panel: Forest) -> alt.TopLevelMixin:
     base = _chart(rows)
     zero = _chart([{"x": 0.0}]).mark_rule(color=INK, strokeDash=[4, 3], aria=False).encode(x=x)
     bars = base.mark_rule(aria=False, strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=scale, title=panel.x_label, axis=few), x2="high:Q", y=y, color=colour
+        x=alt.X("low:Q", scale=scale, title=panel.x_label, axis=few), x2=alt.X2("high:Q"), y=y, color=colour
     )
-    marks = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, color=colour, description="text:N")
+    marks = base.mark_point(filled=True, size=55, opacity=1).encode(
+        x=x, y=y, color=colour, description=alt.Description("text:N")
+    )
     return alt.layer(zero, bars, marks).properties(width=360, height=alt.Step(20), title=panel.title)
 
 
@@ -171,13 +173,15 @@ def _heat(panel: Heat) -> alt.TopLevelMixin:
     y = alt.Y("row:N", sort=list(dict.fromkeys(cell.row for cell in panel.cells)), title=panel.row_label or None)
     scale = alt.Scale(domain=[-top, 0, top], range=["#9ecae1", "#f7f4f0", ALARM])
     base = _chart(rows).encode(x=x, y=y)
-    squares = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), description="text:N")
+    squares = base.mark_rect().encode(
+        color=alt.Color("value:Q", scale=scale, legend=None), description=alt.Description("text:N")
+    )
     both = []
     for weight in ("normal", "bold"):
         written = base.transform_filter(alt.datum.weight == weight).mark_text(
             aria=False, fontWeight=weight, fontSize=LABEL
         )
-        both.append(written.encode(text="shown:N", color=alt.Color("ink:N", scale=None)))
+        both.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
     layers = alt.layer(squares, *both).resolve_scale(color="independent")
     return layers.properties(width=alt.Step(56), height=alt.Step(22), title=panel.title)
 
@@ -207,16 +211,19 @@ def _marks(rows: list[dict[str, Any]], x: alt.X, y: alt.Y, offset: dict[str, Any
     offset = offset or {}
     if joined := [row for row in rows if row["line"]]:
         lines = _chart(joined).mark_line(aria=False, strokeWidth=1.8)
-        layers.append(lines.encode(x=x, y=y, color=colour, detail="series:N", order="x:Q"))
+        layers.append(lines.encode(x=x, y=y, color=colour, detail=alt.Detail("series:N"), order=alt.Order("x:Q")))
     for axis in ("x", "y"):
         if held := [row for row in rows if f"{axis}_low" in row and row["mark"]]:
             bars = _chart(held).mark_rule(aria=False, strokeWidth=1.1, opacity=0.75)
-            between = {axis: type(x if axis == "x" else y)(f"{axis}_low:Q"), f"{axis}2": f"{axis}_high:Q"}
+            low, high = (alt.X, alt.X2) if axis == "x" else (alt.Y, alt.Y2)
+            between = {axis: low(f"{axis}_low:Q"), f"{axis}2": high(f"{axis}_high:Q")}
             layers.append(bars.encode(**({"x": x, "y": y} | between | offset), color=colour))
     if marked := [row for row in rows if row["mark"]]:
         shape = alt.Shape("shape:N", scale=None)
         marks = _chart(marked).mark_point(filled=True, size=60, opacity=1)
-        layers.append(marks.encode(x=x, y=y, color=colour, shape=shape, description="text:N", **offset))
+        layers.append(
+            marks.encode(x=x, y=y, color=colour, shape=shape, description=alt.Description("text:N"), **offset)
+        )
     return layers
 
 
@@ -224,7 +231,7 @@ def _levels(panel: Panel) -> list[alt.Chart]:
     return [
         _chart([{"y": level.y, "text": f"{level.name}: {level.y:.3f}"}])
         .mark_rule(color=INK, strokeWidth=1.4, strokeDash=list(DASHES[level.kind][0]))
-        .encode(y="y:Q", description="text:N")
+        .encode(y=alt.Y("y:Q"), description=alt.Description("text:N"))
         for level in panel.levels
     ]
 
@@ -249,9 +256,9 @@ def _ends(
     leads = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6)
     texts = _chart(named).mark_text(align="left", dx=16, fontSize=LABEL, aria=False)
     return [
-        leads.encode(x="x:Q", x2="right:Q", y="y:Q", color=colour),
-        leads.encode(x="right:Q", y="y:Q", y2="at:Q", color=colour),
-        texts.encode(x="right:Q", y="at:Q", text="series:N", color=_readable()),
+        leads.encode(x=alt.X("x:Q"), x2=alt.X2("right:Q"), y=alt.Y("y:Q"), color=colour),
+        leads.encode(x=alt.X("right:Q"), y=alt.Y("y:Q"), y2=alt.Y2("at:Q"), color=colour),
+        texts.encode(x=alt.X("right:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable()),
     ]
 
 
@@ -277,7 +284,7 @@ def _at_points(
         place = left * (right / left) ** share if panel.log else left + share * (right - left)
         named.append(row | {"across": place, "at": high - down / height * (high - low)})
     texts = _chart(named).mark_text(fontSize=LABEL, aria=False)
-    return [texts.encode(x="across:Q", y="at:Q", text="series:N", color=_readable())]
+    return [texts.encode(x=alt.X("across:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable())]
 
 
 def labels(
