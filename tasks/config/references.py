@@ -50,12 +50,11 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
 def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     """Validate the options of every data set, protocol and experiment against the module that takes them.
 
-    This imports the models: seconds, not milliseconds.
+    This imports the models that are named: seconds, not milliseconds.
 
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
-    aligner, networks = (import_module(f"tasks.models.{name}") for name in ("alignment.aligner", "user_networks.base"))
     for name, dataset in params.datasets.items():
         source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
         options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
@@ -72,12 +71,14 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         where = params.suites[alone.suite].place(f"embeddings.{name}.config")
         options(model_class(alone.model).Config, alone.config, where, own_file(alone.suite, path))
     for name, pair in params.aligned.items():
+        aligner = import_module("tasks.models.alignment.aligner")
         where = params.suites[pair.suite].place(f"aligned.{name}.config")
         options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
 
     for suite_name, suite in params.suites.items():
         for name, experiment in suite.experiments.items():
             cls, file = model_class(experiment.model), own_file(suite_name, path)
+            networks = import_module("tasks.models.user_networks.base")
             layer = experiment.features.partition("/")[0]
             of_networks = TASKS[suite.task].networks
             if issubclass(cls, networks.Embedder) != of_networks:

@@ -23,6 +23,15 @@ def test_help_answers_without_loading_what_commands_need() -> None:
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "[]\n"
 
 
+def test_parameters_without_models_are_checked_without_loading_any(project: Project) -> None:
+    """Models take seconds to load; a pipeline of one's own names none."""
+    loaded = (
+        "import sys; from tasks.config import params, references; references.check(params.load()); "
+        "print([name for name in ('torch', 'sklearn') if name in sys.modules])"
+    )
+    assert project.call(sys.executable, "-c", loaded).stdout == "[]\n"
+
+
 def exposed(folder: Path) -> list[Path]:
     """What others than the owner can read or write."""
     return [path for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
