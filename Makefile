@@ -19,7 +19,7 @@ export DO_NOT_TRACK ?= 1
 export DVC_NO_ANALYTICS ?= 1
 export GX_ANALYTICS_ENABLED ?= false
 export DGLBACKEND ?= pytorch
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE  # every command would compile the project anew
 
 .PHONY: help
 help:  ## show the targets
