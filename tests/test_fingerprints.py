@@ -30,8 +30,16 @@ def params() -> Params:
 
 
 @pytest.fixture(scope="module")
-def before(params: Params) -> dict[str, dict[str, str]]:
-    return code.fingerprints(params, Source(ROOT))
+def source(params: Params) -> Source:
+    """The tree, read as far as any stage asks for."""
+    source = Source(ROOT)
+    code.fingerprints(params, source)
+    return source
+
+
+@pytest.fixture(scope="module")
+def before(params: Params, source: Source) -> dict[str, dict[str, str]]:
+    return code.fingerprints(params, source)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +72,13 @@ def copied(folder: Path) -> Path:
     shutil.copytree(ROOT / "tasks", folder / "tasks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "requirements.lock", folder)
     return folder
+
+
+def reread(root: Path, source: Source, *modules: str) -> Source:
+    """The copy of the tree, of which only these modules have changed: the others are as they were."""
+    copy = Source(root)
+    copy._modules |= {name: module for name, module in source._modules.items() if name not in modules}
+    return copy
 
 
 def moved(before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> set[tuple[str, str]]:
@@ -106,14 +121,21 @@ def test_comments_docstrings_and_blank_lines_move_nothing(
 
 
 def test_a_constant_moves_exactly_the_stages_whose_closure_holds_its_module(
-    before: dict[str, dict[str, str]], closures: dict[tuple[str, str], frozenset[str]], params: Params
+    source: Source, closures: dict[tuple[str, str], frozenset[str]], params: Params
 ) -> None:
     """One module after the other; which ones a stage runs, grimp says."""
-    source, wrong = Source(ROOT), []
+    instances: dict[tuple[str, frozenset[Plugin]], set[tuple[str, str]]] = {}
+    for stage in (stage for stages in table.dvc_files(params).values() for stage in stages):
+        for key in stage.items:
+            runs = f"tasks.stages.{stage.module}", frozenset(stage.plugins(key))
+            instances.setdefault(runs, set()).add((stage.name, key))
+    wrong = []
     for path in sorted((ROOT / "tasks").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         expected = {which for which, modules in closures.items() if module in modules and module not in APART}
-        actual = moved(before, code.fingerprints(params, Changed(source, module)))
+        changed = Changed(source, module)
+        moves = (which for runs, which in instances.items() if changed.digest(*runs) != source.digest(*runs))
+        actual = set().union(*moves)
         if actual != expected:
             wrong.append((module, sorted(actual ^ expected)[:3]))
     assert wrong == []
@@ -124,7 +146,10 @@ class Changed(Source):
 
     def __init__(self, source: Source, module: str) -> None:
         super().__init__(ROOT)
-        self._shared, self._changed = source, module
+        self._shared, self._changed, self._files = source, module, source._files
+
+    def path(self, name: str) -> Path | None:
+        return self._shared.path(name)
 
     def closure(self, *names: str) -> frozenset[str]:
         return self._shared.closure(*names)
@@ -182,17 +207,17 @@ def test_of_a_registry_only_the_named_entry_counts(tmp_path: Path) -> None:
 
 
 def test_templates_and_pinned_packages_count_where_they_are_used(
-    before: dict[str, dict[str, str]], params: Params, tmp_path: Path
+    before: dict[str, dict[str, str]], source: Source, params: Params, tmp_path: Path
 ) -> None:
     root = copied(tmp_path)
     style = root / "tasks/reporting/templates/style.css"
     style.write_text(style.read_text() + "\n")
-    actual = moved(before, code.fingerprints(params, Source(root)))
+    actual = moved(before, code.fingerprints(params, reread(root, source)))
     assert actual == {("report", suite) for suite in params.suites}
     style.write_text((ROOT / "tasks/reporting/templates/style.css").read_text())
     pins = root / "requirements.lock"
     pins.write_text(re.sub(r"(?m)^dp-accounting==.*$", "dp-accounting==99.0", pins.read_text()))
-    actual = moved(before, code.fingerprints(params, Source(root)))
+    actual = moved(before, code.fingerprints(params, reread(root, source)))
     assert ("train", "gerai-dpae") in actual
     assert ("train", "gerai-bpr") not in actual
 
@@ -240,7 +265,7 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
 
 
 def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
-    before: dict[str, dict[str, str]], params: Params, tmp_path: Path
+    before: dict[str, dict[str, str]], source: Source, params: Params, tmp_path: Path
 ) -> None:
     root = copied(tmp_path)
     path = root / "tasks/config/params.py"
@@ -249,7 +274,7 @@ def test_of_the_parameters_types_fields_that_hold_what_a_file_says_do_not_count(
     def changed_keys(old: str, new: str) -> set[tuple[str, str]]:
         assert old in text
         path.write_text(text.replace(old, new))
-        return moved(before, code.fingerprints(params, Source(root)))
+        return moved(before, code.fingerprints(params, reread(root, source, "tasks.config.params")))
 
     assert changed_keys("class About(Strict):", "class New(Strict):\n    k: int\n\n\nclass About(Strict):") == set()
     assert changed_keys("class About(Strict):", "class About(Strict):\n    k: int") == set()
@@ -277,13 +302,18 @@ def test_fields_of_the_parameters_types_have_no_defaults_that_decide() -> None:
 
 
 def test_which_stages_a_change_of_each_kind_makes_stale(
-    before: dict[str, dict[str, str]], closures: dict[tuple[str, str], frozenset[str]], params: Params, tmp_path: Path
+    before: dict[str, dict[str, str]],
+    source: Source,
+    closures: dict[tuple[str, str], frozenset[str]],
+    params: Params,
+    tmp_path: Path,
 ) -> None:
     """What CONTRIBUTING.md says of a constant in a mechanism, of a new model and of a new attacker."""
     root = copied(tmp_path)
+    touched = "tasks.privacy.mechanisms.optimal_clip", "tasks.models", "tasks.attacks"
 
     def stale() -> set[tuple[str, str]]:
-        return moved(before, code.fingerprints(params, Source(root)))
+        return moved(before, code.fingerprints(params, reread(root, source, *touched)))
 
     mechanism = root / "tasks/privacy/mechanisms/optimal_clip.py"
     text = mechanism.read_text()
@@ -311,7 +341,8 @@ def test_which_stages_a_change_of_each_kind_makes_stale(
     assert attack is not None
     with_toy = attack.model_copy(update={"attackers": [*attack.attackers, "toy"]})
     suites = params.suites | {"demo": params.suites["demo"].model_copy(update={"attack": with_toy})}
-    actual = moved(before, code.fingerprints(params.model_copy(update={"suites": suites}), Source(root)))
+    of_toy = params.model_copy(update={"suites": suites})
+    actual = moved(before, code.fingerprints(of_toy, reread(root, source, *touched)))
     assert actual == {("attack", name) for name in params.suites["demo"].experiments}
 
 
