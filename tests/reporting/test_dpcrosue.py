@@ -371,8 +371,10 @@ def test_the_table_of_all_systems_has_the_columns_that_were_measured(replica: Re
 
 
 def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, replica: Results) -> None:
-    for results in (published, bare, replica, example_dpcrosue.weibo()):
-        text = shown.page(results, shown.claims(results, 0))
+    every = {"published": published, "bare": bare, "weibo": example_dpcrosue.weibo(), "replica": replica}
+    pages = {name: shown.page(results, shown.claims(results, 0)) for name, results in every.items()}
+    for name, results in every.items():
+        text = pages[name]
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
@@ -381,11 +383,10 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
         assert ("Not reproducible here" in text) == (not results.synthetic)
         assert ("SYNTHETIC" in text) == results.synthetic
         assert not re.search(r"@0\b|best-sellers|popularity|over K\b|rank(s|ing)? (better|worse)", text)
-    assert "The paper has no results on these data" in shown.page(bare, [])
-    generated = shown.page(example_dpcrosue.weibo(), [])
-    assert "Interests on Weibo2" in generated
-    assert "Foursquare" not in generated
-    assert shown.page(replica, []) == shown.page(example_dpcrosue.replica(), [])
+    assert "The paper has no results on these data" in pages["bare"]
+    assert "Interests on Weibo2" in pages["weibo"]
+    assert "Foursquare" not in pages["weibo"]
+    assert pages["replica"] == shown.page(example_dpcrosue.replica(), [])
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:

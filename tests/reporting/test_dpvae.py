@@ -45,6 +45,16 @@ def replica() -> Results:
     return example_dpvae.replica()
 
 
+@pytest.fixture(scope="module")
+def page_of_known(known: Results) -> str:
+    return shown.page(known, [])
+
+
+@pytest.fixture(scope="module")
+def page_of_replica(replica: Results) -> str:
+    return shown.page(replica, [])
+
+
 def mean(results: Results, label: str, setting: str, metric: str, k: int) -> float:
     system = results.named(label)
     assert system is not None
@@ -142,7 +152,7 @@ def test_popularity_lists_have_a_row_in_every_table(known: Results, large: Resul
     assert len([row for row in everyone.rows if not row.kind]) == len(QUALITY)
 
 
-def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large: Results) -> None:
+def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large: Results, page_of_known: str) -> None:
     actual = {table.key: parts for table, parts in tables.published_tables(large)}
     cells = {row.name: row.cells[0] for row in actual["table5"][0].rows}
     assert (cells["KNN, original data"].text, cells["KNN, original data"].lines) == ("not run", ("paper 0.210",))
@@ -151,7 +161,7 @@ def test_original_data_are_not_run_where_no_suite_has_them(known: Results, large
     assert not_run.verdict == "not run"
     here = {table.key: parts for table, parts in tables.published_tables(known)}
     assert here["table5"] == []
-    assert "Not for these data" in shown.page(known, [])
+    assert "Not for these data" in page_of_known
 
 
 def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(large: Results, replica: Results) -> None:
@@ -333,7 +343,15 @@ def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) 
     assert len(verdicts) == 21
 
 
-def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results) -> None:
+@pytest.fixture(scope="module")
+def bare_page(known: Results) -> str:
+    """Without an audit by one run, and without embedded texts."""
+    return shown.page(replace(known, one_run=(), words=()), [])
+
+
+def test_an_audit_by_one_run_stands_beside_its_claim_and_control(
+    known: Results, page_of_known: str, bare_page: str
+) -> None:
     table = one_run.table(known)
     assert table is not None
     rows = {row.name: row.cells for row in table.rows}
@@ -342,11 +360,11 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(known: Results)
     assert rows["dpvae-rigorous"][3].lines[-1] == "above accounted"
     assert rows["dpvae-rigorous, epsilon_max=8.0"][3].lines == ("95 % confidence",)
     assert rows["dpvae-rigorous, epsilon_max=8.0"][1].text == "8"
-    assert 'id="one-run"' in shown.page(known, [])
-    assert 'id="one-run"' not in shown.page(replace(known, one_run=()), [])
+    assert 'id="one-run"' in page_of_known
+    assert 'id="one-run"' not in bare_page
 
 
-def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, replica: Results) -> None:
+def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, replica: Results, bare_page: str) -> None:
     (sentence,) = word_vectors.sentences(known)
     assert "made-up.zip (400,000 words), reduced to 20 numbers per word, which keep 51 % of their variance" in sentence
     assert sentence.endswith("1 word not in it.")
@@ -355,10 +373,12 @@ def test_embeddings_name_their_source_and_what_has_a_stand_in(known: Results, re
     assert [cell.text for cell in table.rows[1].cells] == ["1", "20 of 943", ""]
     (sentence,) = word_vectors.sentences(replica)
     assert "no GloVe, but hashed vectors" in sentence
-    assert 'id="embeddings"' not in shown.page(replace(known, words=()), [])
+    assert 'id="embeddings"' not in bare_page
 
 
-def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, large: Results, replica: Results) -> None:
+def test_the_page_is_whole_and_its_links_lead_somewhere(
+    known: Results, large: Results, replica: Results, page_of_replica: str
+) -> None:
     for results in (known, large, replica):
         text = shown.page(results, shown.claims(results, K))
         ids = re.findall(r'\bid="([^"]+)"', text)
@@ -366,15 +386,14 @@ def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, large: R
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
         assert "<healthcare>" not in text
         assert {"ladder", "accounting", "table2", "table3", "table6", "figure3", "embeddings"} <= set(ids)
-    assert text == shown.page(replica, [])
+    assert text == page_of_replica
     assert page.headline_cutoff(known) == DPVAE.headline_k
 
 
-def test_nothing_printed_stands_beside_generated_data(replica: Results) -> None:
+def test_nothing_printed_stands_beside_generated_data(replica: Results, page_of_replica: str) -> None:
     assert set(comparison.frame(replica)["published"]) == {""}
-    text = shown.page(replica, [])
-    assert "SYNTHETIC" in text
-    assert not re.search(r"paper 0\.|>paper<", text)
+    assert "SYNTHETIC" in page_of_replica
+    assert not re.search(r"paper 0\.|>paper<", page_of_replica)
 
 
 def test_records_are_read_whole_or_not_at_all(tmp_path: Path) -> None:
