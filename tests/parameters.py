@@ -17,6 +17,8 @@ from tasks.stages import code, table
 ROOT = Path(__file__).resolve().parents[1]
 OF_ENTRIES = ("experiments", "embeddings", "aligned")
 """Sections of entries."""
+_TEXTS: dict[str, str] = {}
+"""What was written before, as YAML: a test changes one of fifty files."""
 OWN = (
     *("title", "paper", "data", "task", "about", "evaluation", "training", "tuning", "attack", "training_audit"),
     *("defaults", *OF_ENTRIES),
@@ -33,11 +35,11 @@ def read() -> dict[str, Any]:
 @cache
 def _read() -> dict[str, Any]:
     """The same, once."""
-    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")) | {"suites": {}}
+    raw = _load(ROOT / "params.yaml") | {"suites": {}}
     for folder in sorted(path for path in (ROOT / "suites").iterdir() if path.is_dir()):
         suite = raw["suites"].setdefault(folder.name, {})
         for file in OWN_FILES:
-            suite |= yaml.safe_load((folder / file).read_text(encoding="utf-8"))
+            suite |= _load(folder / file)
         for section, shared in suite.pop("defaults").items():
             suite[section] = {entry: copying.deepcopy(shared) | own for entry, own in suite[section].items()}
     return raw
@@ -55,9 +57,15 @@ def write(raw: dict[str, Any], place: Path) -> Path:
     return path
 
 
+def _load(path: Path) -> Any:
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+
+
 def _dump(table: dict[str, Any], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.dump(table, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
+    if (known := repr(table)) not in _TEXTS:
+        _TEXTS[known] = yaml.dump(table, Dumper=yaml.CSafeDumper, sort_keys=False)
+    path.write_text(_TEXTS[known], encoding="utf-8")
 
 
 def copy(place: Path) -> None:
