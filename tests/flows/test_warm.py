@@ -34,7 +34,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(warm, "LOADED", ("json",))
     (tmp_path / "job.py").write_text(JOB)
     warm.prepare()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not warm.ready() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert warm.ready()
@@ -117,7 +117,7 @@ def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None
     left = [psutil.Process(int(pid)) for pid in run.stdout.readline().split()]
     run.kill()
     run.wait()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(works(process) for process in left) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [process for process in left if works(process)]

@@ -148,7 +148,7 @@ def test_on_the_command_line_an_error_is_one_line_and_exit_code_1(workspace: Pat
     environment = os.environ | {"DPREC_MIRROR": "/nowhere", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tasks.stages.download", "ml-100k"]
     run = subprocess.run(
-        command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert run.returncode == 1
     assert run.stderr.splitlines() == [
