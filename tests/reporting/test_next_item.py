@@ -53,11 +53,18 @@ def test_printed_percents_stand_as_shares_beside_ours(known: Results) -> None:
     assert set(frame.filter(pl.col("protocol") == "next-new")["published"]) == {""}
 
 
-def test_nothing_printed_stands_beside_other_data(other: Results) -> None:
+@pytest.fixture(scope="module")
+def pages(known: Results, other: Results) -> list[str]:
+    """Of what the paper prints, of other data, and of a part of the systems."""
+    every = known, other, example_next.results(full=False)
+    return [shown.page(results, shown.claims(results, K)) for results in every]
+
+
+def test_nothing_printed_stands_beside_other_data(other: Results, pages: list[str]) -> None:
     frame = comparison.frame(other)
     assert set(frame["published"]) == {""}
     assert frame.height == 2 * 4 * len(QUALITY)
-    text = shown.page(other, [])
+    text = pages[1]
     assert "The paper has no results on these data" in text
     assert not re.search(r"paper 0\.|of the whole data set\. ", text)
 
@@ -197,18 +204,18 @@ def test_the_first_paragraph_and_the_summary_speak_of_recall(known: Results) -> 
     assert page.headline_cutoff(known) == K
 
 
-def test_the_page_is_whole_and_its_links_lead_somewhere(known: Results, other: Results) -> None:
-    for results in (known, other, example_next.results(full=False)):
-        text = shown.page(results, shown.claims(results, K))
+def test_the_page_is_whole_and_its_links_lead_somewhere(pages: list[str]) -> None:
+    for text in pages:
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
         assert "<another>" not in text
-    assert text == shown.page(results, shown.claims(results, K))
+    results = example_next.results(full=False)
+    assert pages[2] == shown.page(results, shown.claims(results, K))
 
 
-def test_sections_stand_only_where_there_is_something_to_tell(known: Results, real: Results) -> None:
-    text, bare = shown.page(known, []), shown.page(real, [])
+def test_sections_stand_only_where_there_is_something_to_tell(real: Results, pages: list[str]) -> None:
+    text, bare = pages[0], shown.page(real, [])
     for name in ("limits", "accounting", "edges"):
         assert f'<section id="{name}">' in text
         assert f'<section id="{name}">' not in bare
