@@ -130,9 +130,14 @@ def run(
 
             regenerate(suite, jobs=jobs, wait=wait, force=force)
         else:
-            for step in todo.steps:
-                say(step.name, "cached")
-    _headline(suite)
+            if sys.stdout.isatty():
+                say(todo.target, f"{len(todo.steps)} stages, all up to date")
+            else:
+                for step in todo.steps:
+                    say(step.name, "cached")
+    from flows import headline
+
+    headline.show(suite)
     print(f"report: {_report(suite)}")
 
 
@@ -356,31 +361,6 @@ def _report(suite: str) -> Path:
     if not path.is_file():
         raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")
     return path
-
-
-def _headline(suite: str) -> None:
-    """The answer in ten lines; nothing for a pipeline without results of its own."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from tasks.stages.common import RESULTS
-    from tasks.stages.report import standings
-
-    if not (RESULTS / suite / "results.json").is_file():
-        return
-    utility, systems = standings(suite)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("system", no_wrap=True)
-    for name in (utility, "accounted ε", "proved ε"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for of in systems:
-        level = "" if of.utility is None else f"{of.utility:.3f}"
-        proved = "" if of.proved is None else f"≥ {of.proved:.3g}"
-        cells = (of.system.label, level, of.budget, proved, of.verdict)
-        table.add_row(*map(escape, cells), style="red" if of.refuted else None)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _drawn(suite: str) -> Path:

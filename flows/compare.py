@@ -110,7 +110,7 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
         pending = plan.read(f"report@{suite}", project).pending
     if pending:
         raise NothingRun(
-            f"{suite}: its results were not computed here, or not to the end ({pending[0].name} {pending[0].why}), so "
+            f"{suite}: its results were not computed here, or not to the end ({pending[0].name}: {pending[0].why}), so "
             f"there is nothing to compare; `dprec run {suite}` first"
         )
     if not ran:

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -25,8 +26,10 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import plan, warm
+from flows.cost import recorded
 from flows.current import current
 from flows.execution import Processes, StageFailed, exclusive, say
+from flows.live import Lines, view
 from flows.plan import Plan, Step
 from flows.project import Project
 from tasks.errors import DprecError
@@ -51,33 +54,33 @@ def report_stage(suite: str) -> str:
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
-def run_stage(step: Step, project: Project, processes: Processes, force: bool) -> State[Any]:
+def run_stage(step: Step, project: Project, processes: Processes, screen: Lines, force: bool) -> State[Any]:
     """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
 
     Raises:
         StageFailed: with the stage's own last word.
     """
     if step.cached and not force:
-        say(step.name, "cached")
+        screen.cached(step.name)
         return Completed(name="Cached", message="up to date")
     logger = get_run_logger()
 
     def on_line(line: str) -> None:
         logger.info(line)
-        say(step.name, f"| {line}")
+        screen.line(step.name, line)
 
-    say(step.name, f"starts ({'forced' if force else step.why})")
+    screen.starts(step.name, "forced" if force else step.why)
     start = time.monotonic()
     try:
         ran = project.reproduce(step.address, lambda command: processes.run(command, on_line), force=force)
     except DprecError as error:
-        say(step.name, f"failed: {error}")
+        screen.failed(step.name, str(error))
         raise
     if not ran:
-        say(step.name, "cached (its inputs came out the same)")
+        screen.cached(step.name, "its inputs came out the same")
         return Completed(name="Cached", message="its inputs came out the same")
     seconds = time.monotonic() - start
-    say(step.name, f"done in {seconds:.1f} s")
+    screen.done(step.name, seconds)
     return Completed(message=f"ran for {seconds:.1f} s")
 
 
@@ -103,10 +106,14 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
             todo = plan.read(report_stage(suite), project)
         if force or len(todo.pending) >= MANY:
             warm.prepare()
-        with _stopping(Processes(force=force), project) as processes:
-            failed, left = _walk(todo, project, processes, jobs or os.cpu_count() or 1, force)
+        jobs = jobs or os.cpu_count() or 1
+        with (
+            view(todo, recorded(Path(), suite), jobs, force) as screen,
+            _stopping(Processes(force=force), project) as processes,
+        ):
+            failed, left = _walk(todo, _Stages(project, processes, screen, force), jobs)
     for name in left:
-        say(name, "not run: what it needs failed")
+        screen.left(name)
         logger.warning("%s was not run: what it needs failed", name)
     if failed:
         raise StageFailed("; ".join(f"{name} failed: {reason}" for name, reason in failed.items()))
@@ -118,9 +125,29 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     return Completed(message=f"{len(todo.steps)} stages, {ran} looked at anew: {report}")
 
 
-def _walk(
-    todo: Plan, project: Project, processes: Processes, jobs: int, force: bool
-) -> tuple[dict[str, str], list[str]]:
+@dataclass(frozen=True)
+class _Stages:
+    """What every stage of a run is run with."""
+
+    project: Project
+    processes: Processes
+    screen: Lines
+    force: bool
+
+    def submit(self, step: Step, needs: list[PrefectFuture[Any]]) -> PrefectFuture[Any]:
+        """A task run of a stage, after those that it needs."""
+        retried = step.name.partition("@")[0] == RETRIED
+        configured = run_stage.with_options(
+            name=step.name.partition("@")[0],
+            task_run_name=step.name,
+            retries=len(RETRY_DELAYS) if retried else 0,
+            retry_delay_seconds=RETRY_DELAYS if retried else 0,
+        )
+        arguments = (step, self.project, self.processes, self.screen, self.force)
+        return configured.submit(*arguments, wait_for=needs, return_state=False)
+
+
+def _walk(todo: Plan, stages: _Stages, jobs: int) -> tuple[dict[str, str], list[str]]:
     """Submit every stage as soon as what it needs is done, at most `jobs` of them at work at the same time.
 
     Returns:
@@ -135,10 +162,10 @@ def _walk(
 
     while True:
         for step in list(waiting):
-            idle = step.cached and not force
+            idle = step.cached and not stages.force
             if succeeded.issuperset(step.needs) and (idle or len(busy) < jobs):
                 waiting.remove(step)
-                futures[step.name] = _submit(step, project, processes, force, [futures[name] for name in step.needs])
+                futures[step.name] = stages.submit(step, [futures[name] for name in step.needs])
                 futures[step.name].add_done_callback(partial(_put, ended, step.name))
                 if not idle:
                     busy.add(step.name)
@@ -169,19 +196,6 @@ def _next(ended: SimpleQueue[str]) -> str:
 
 def _put(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
     ended.put(name)
-
-
-def _submit(
-    step: Step, project: Project, processes: Processes, force: bool, needs: list[PrefectFuture[Any]]
-) -> PrefectFuture[Any]:
-    retried = step.name.partition("@")[0] == RETRIED
-    configured = run_stage.with_options(
-        name=step.name.partition("@")[0],
-        task_run_name=step.name,
-        retries=len(RETRY_DELAYS) if retried else 0,
-        retry_delay_seconds=RETRY_DELAYS if retried else 0,
-    )
-    return configured.submit(step, project, processes, force, wait_for=needs, return_state=False)
 
 
 def _message(state: State[Any]) -> str:

@@ -10,6 +10,14 @@ from typing import Any
 from flows.project import Project, name_of
 from tasks.errors import ConfigurationError
 
+FIRST = "first run"
+"""Why a stage runs of which neither the workspace nor DVC's cache has outputs."""
+SHOWN = 3
+"""Names in a reason; of more the rest is counted."""
+CODE = "code.json"
+PARAMETERS = "params"
+"""What DVC calls the hash of parameters."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -38,7 +46,7 @@ class Step:
         """One line for people."""
         if self.reasons:
             return "; ".join(self.reasons)
-        return f"after {', '.join(self.follows)}" if self.follows else "up to date"
+        return f"after {_few(self.follows)}" if self.follows else "up to date"
 
 
 @dataclass(frozen=True)
@@ -107,28 +115,56 @@ def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Ste
 
 
 def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
-    """DVC's account of a stage's changes as short phrases; a parameter is named by its key."""
+    """DVC's account of a stage's changes as short phrases; of many names the first few."""
     if changes and not any(out.hash_info for out in stage.outs):
-        return ("never run",)
+        return (FIRST,)
     reasons: list[str] = []
+    parameters: list[str] = []
+    files: list[str] = []
     absent = False
     for change in changes:
         if isinstance(change, str):  # "changed command", "always changed"
-            reasons.append({"changed command": "its command changed"}.get(change, change))
+            reasons.append({"changed command": "command changed"}.get(change, change))
             continue
         for kind, entries in change.items():
             for path, how in entries.items():
                 if isinstance(how, dict):
-                    reasons += [f"{key} {_verb(state)}" for key, state in how.items()]
+                    by_code = Path(path).name == CODE
+                    reasons += ["code changed"] if by_code else []
+                    parameters += [] if by_code else _parameters(stage, path, how)
                 elif kind == "changed deps" and how == "deleted":
                     absent = True
+                elif how == "not in cache" and not any(out.exists for out in stage.outs):
+                    return (FIRST,)
                 elif how in ("deleted", "not in cache"):
-                    reasons.append("its outputs are not here")
+                    reasons.append("outputs missing")
                 else:
-                    reasons.append(f"{path} {_verb(how)}")
+                    files.append(f"{path} is new" if how == "new" else f"{path} changed")
+    reasons += [f"parameters changed: {_few(list(dict.fromkeys(parameters)))}"] if parameters else []
+    reasons += [_few(files)] if files else []
     # an input that is missing says nothing more than that the stage which writes it comes first
-    return tuple(dict.fromkeys(reasons)) or (("its inputs are not here",) if absent else ())
+    return tuple(dict.fromkeys(reasons)) or (("inputs missing",) if absent else ())
 
 
-def _verb(state: str) -> str:
-    return {"modified": "changed", "deleted": "is missing", "new": "is new"}.get(state, f"is {state}")
+def _parameters(stage: Any, path: str, keys: dict[str, str]) -> list[str]:
+    """Names of the parameters below the keys of a file that differ from those of the last run."""
+    names: list[str] = []
+    for dep in stage.deps:
+        if dep.hash_name == PARAMETERS and str(dep) == path:
+            before, now = dep.hash_info.value or {}, dep.read_params()
+            for key in keys:
+                names += _different(key.rpartition(".")[2], before.get(key), now.get(key))
+    return names or [key.rpartition(".")[2] for key in keys]
+
+
+def _different(name: str, before: Any, now: Any) -> list[str]:
+    """The innermost names at which two values differ; that of a list is its own."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return [] if before == now else [name]
+    return [found for key in {**before, **now} for found in _different(str(key), before.get(key), now.get(key))]
+
+
+def _few(names: list[str] | tuple[str, ...]) -> str:
+    if len(names) <= SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[: SHOWN - 1])} and {len(names) - SHOWN + 1} more"

@@ -119,9 +119,9 @@ def test_where_results_are_the_committed_ones_nothing_is_compared(
     actual = where.dprec("compare", "demo")
     assert (actual.returncode, actual.stdout, actual.stderr.count("\n")) == (2, "", 1)
     expected = {
-        "nothing was run": "were not computed here, or not to the end (download@demo never run)",
+        "nothing was run": "were not computed here, or not to the end (download@demo: first run)",
         "outputs were pulled": "pulled, not computed here, so there is nothing to compare; `dprec run demo --force`",
-        "a stage changed since": "were not computed here, or not to the end (train@a code/a.py changed)",
+        "a stage changed since": "were not computed here, or not to the end (train@a: code/a.py changed)",
     }
     assert expected[state] in actual.stderr
     assert "`dprec run demo" in actual.stderr

@@ -34,7 +34,7 @@ def test_every_step_comes_after_what_it_needs_and_nothing_else_is_planned() -> N
 
 @pytest.mark.usefixtures("inside")
 def test_a_project_in_which_nothing_ran_runs_everything() -> None:
-    assert {step.why for step in read().steps} == {"never run"}
+    assert {step.why for step in read().steps} == {"first run"}
 
 
 @pytest.mark.usefixtures("finished")
@@ -53,14 +53,14 @@ def test_a_changed_module_runs_its_stages_again_and_those_after_them(finished: P
 def test_a_changed_parameter_is_named_by_its_key(finished: Project) -> None:
     params = (finished.root / "suites/demo/params.yaml").read_text()
     finished.write("suites/demo/params.yaml", params.replace("Demo on synthetic data", "Another title"))
-    assert {step.name: step.why for step in read().pending} == {"report@demo": "title changed"}
+    assert {step.name: step.why for step in read().pending} == {"report@demo": "parameters changed: title"}
 
 
 def test_a_missing_output_is_the_reason(finished: Project) -> None:
     shutil.rmtree(finished.root / "data/runs/demo/b")
     pending = read().pending
     assert [step.name for step in pending] == ["train@b", "report@demo"]
-    assert pending[0].why == "its outputs are not here"
+    assert pending[0].why == "outputs missing"
 
 
 def test_unknown_stages_and_broken_graphs_are_one_line(inside: Project) -> None:

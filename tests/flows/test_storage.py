@@ -69,7 +69,7 @@ def test_a_run_removes_damaged_inputs_before_a_stage_reads_them(seen: Project) -
     with opened() as project:
         assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
         todo = plan.read("report@demo", project)
-        assert todo.step("download@demo").why == "its outputs are not here"
+        assert todo.step("download@demo").why == "outputs missing"
         assert plan.discard_damaged(todo, project) == []
         assert not project.reproduce("download@demo", lambda line: _call(seen, line))  # from the cache
     assert (seen.root / DOWNLOADED).read_text() == "download@demo"

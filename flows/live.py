@@ -1,0 +1,233 @@
+"""What people see of a run: in a terminal one view that is kept up to date, elsewhere one line for each event."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
+from rich.text import Text
+
+from flows.execution import say
+from flows.plan import Plan, Step
+
+UNKNOWN_SECONDS = 5.0
+"""Expected of a stage where nothing is on record."""
+_UNIT = re.compile(r"\((\d+)/(\d+)\)")
+_STEP = re.compile(r"(?<![\d/(])(\d+)/(\d+)(?![\d/)])")
+
+
+class Lines:
+    """One line for each event, for logs."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+
+    def cached(self, name: str, why: str = "") -> None:
+        """A stage has nothing to do."""
+        say(name, f"cached ({why})" if why else "cached")
+
+    def starts(self, name: str, why: str) -> None:
+        """A stage begins."""
+        say(name, f"starts ({why})")
+
+    def line(self, name: str, text: str) -> None:
+        """A stage printed a line."""
+        say(name, f"| {text}")
+
+    def done(self, name: str, seconds: float) -> None:
+        """A stage ended well."""
+        say(name, f"done in {seconds:.1f} s")
+
+    def failed(self, name: str, reason: str) -> None:
+        """A stage ended with an error."""
+        say(name, f"failed: {reason}")
+
+    def left(self, name: str) -> None:
+        """A stage was not run, since one that it needs failed."""
+        say(name, "not run: what it needs failed")
+
+
+class Live(Lines):
+    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen."""
+
+    def __init__(self, todo: Plan, clock: Clock, console: Console) -> None:
+        left = TextColumn("{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+        columns = (name, BarColumn(20), TimeElapsedColumn(), _Left(clock), left)
+        self._progress = Progress(*columns, console=console, transient=True)
+        self._clock = clock
+        self._total = len(todo.steps)
+        self._ended: dict[str, str] = {}
+        self._target = todo.target
+        self._rows: dict[str, TaskID] = {}
+        self._all = self._progress.add_task(todo.target, total=self._total, text=self._told())
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """One line remains."""
+        self._progress.stop()
+        took = timedelta(seconds=round(time.monotonic() - self._began))
+        say(self._target, f"{self._told()} in {took}")
+
+    def cached(self, name: str, why: str = "") -> None:  # noqa: ARG002
+        """Counted."""
+        self._ends(name, "cached")
+
+    def starts(self, name: str, why: str) -> None:
+        """A row with a bar that moves without an end until the stage says how far it is."""
+        self._clock.starts(name)
+        self._rows[name] = self._progress.add_task(name, total=None, text=why)
+
+    def line(self, name: str, text: str) -> None:
+        """The row shows the line, and how far it says the stage is."""
+        share = fraction(text)
+        if share is None:
+            self._progress.update(self._rows[name], text=text)
+        else:
+            self._clock.reaches(name, share)
+            self._progress.update(self._rows[name], total=1.0, completed=share, text=text)
+
+    def done(self, name: str, seconds: float) -> None:  # noqa: ARG002
+        """Counted, and its row removed."""
+        self._ends(name, "run")
+
+    def failed(self, name: str, reason: str) -> None:
+        """Stays above the view."""
+        self._ends(name, "failed")
+        say(name, f"failed: {reason}")
+
+    def _ends(self, name: str, how: str) -> None:
+        self._clock.ends(name)
+        if name in self._rows:
+            self._progress.remove_task(self._rows.pop(name))
+        self._ended[name] = how  # one that is tried again ends again
+        self._progress.update(self._all, completed=len(self._ended), text=self._told())
+
+    def _told(self) -> str:
+        ways = Counter(self._ended.values())
+        counts = ", ".join(f"{ways[how]} {how}" for how in ("run", "cached", "failed") if ways[how])
+        return f"{len(self._ended)} of {self._total} stages" + (f" ({counts})" if counts else "")
+
+
+@dataclass
+class Clock:
+    """How long a run takes, from how long its stages took before."""
+
+    steps: Mapping[str, Step]
+    """Those that will or may run, by name."""
+    seconds: Mapping[str, float]
+    """Expected of each."""
+    jobs: int
+    now: Callable[[], float] = time.monotonic
+    _started: dict[str, float] = field(default_factory=dict)
+    _shares: dict[str, float] = field(default_factory=dict)
+    _ended: set[str] = field(default_factory=set)
+
+    def starts(self, name: str) -> None:
+        """A stage begins."""
+        self._started[name] = self.now()
+
+    def reaches(self, name: str, share: float) -> None:
+        """A stage is so far, in [0, 1]."""
+        self._shares[name] = share
+
+    def ends(self, name: str) -> None:
+        """A stage has nothing more to do."""
+        self._ended.add(name)
+
+    def left(self) -> float:
+        """Seconds: the longest chain of stages that wait for one another, or all work shared by the jobs if more."""
+        remaining = {name: self._remaining(name) for name in self.steps}
+        chains: dict[str, float] = {}
+        for name, step in self.steps.items():  # each after what it needs
+            chains[name] = remaining[name] + max((chains.get(other, 0.0) for other in step.needs), default=0.0)
+        return max(*chains.values(), sum(remaining.values()) / self.jobs, 0.0)
+
+    def _remaining(self, name: str) -> float:
+        if name in self._ended:
+            return 0.0
+        expected = self.seconds.get(name, UNKNOWN_SECONDS)
+        if name not in self._started:
+            return expected
+        elapsed, share = self.now() - self._started[name], self._shares.get(name, 0.0)
+        return elapsed * (1 - share) / share if share > 0.05 else max(expected - elapsed, 0.0)
+
+
+class _Left(ProgressColumn):
+    """Time left of the run, in its own row."""
+
+    max_refresh = 1.0
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def render(self, task: Task) -> Text:
+        if task.id != 0 or task.finished:
+            return Text()
+        return Text(f"{timedelta(seconds=round(self._clock.left()))} left", style="progress.remaining")
+
+
+def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
+    """The live view in a terminal; lines where output goes elsewhere, with --debug, and under Prefect's own runner.
+
+    Args:
+        todo: what is to be run.
+        recorded: (kind of stage, name) -> seconds of earlier runs.
+        jobs: stages that run at the same time.
+        force: whether all of them run.
+    """
+    console = Console(file=sys.stdout)
+    plain = not console.is_terminal or console.is_dumb_terminal
+    if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
+        return Lines()
+    steps = {step.name: step for step in todo.steps if force or not step.cached}
+    return Live(todo, Clock(steps, expected(steps, recorded), jobs), console)
+
+
+def expected(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Seconds of stages: as they took before, or as stages of their kind did."""
+    kinds: dict[str, list[float]] = {}
+    for (kind, _), seconds in recorded.items():
+        kinds.setdefault(kind, []).append(seconds)
+    typical = {kind: statistics.median(values) for kind, values in kinds.items()}
+    found = {}
+    for stage in names:
+        kind, _, name = stage.partition("@")
+        found[stage] = recorded.get((kind, name), typical.get(kind, UNKNOWN_SECONDS))
+    return found
+
+
+def fraction(text: str) -> float | None:
+    """How far a stage is by a line of `tasks.stages.screen`, such as `(2/3)  epoch 5/10`; None: no such line."""
+    step = _STEP.search(text)
+    if step is None or not int(step[2]):
+        return None
+    share = min(int(step[1]) / int(step[2]), 1.0)
+    unit = _UNIT.search(text)
+    return (int(unit[1]) - 1 + share) / int(unit[2]) if unit and int(unit[1]) <= int(unit[2]) else share

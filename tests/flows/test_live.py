@@ -1,0 +1,150 @@
+"""What people see of a run: one view in a terminal, lines elsewhere, and how long it says that a run takes."""
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows import live, plan
+from flows.plan import Plan, Step
+from flows.project import opened
+from tests.flows.conftest import Project
+
+
+def step(name: str, *needs: str) -> Step:
+    return Step(name, name, needs, ("first run",), needs, ())
+
+
+TODO = Plan("report@x", (step("download@x"), step("train@a", "download@x"), step("train@b", "download@x")))
+
+
+def in_terminal(project: Project, *arguments: str, **extra: str) -> tuple[int, str]:
+    """Exit code, and what a terminal of 120 columns received."""
+    master, slave = pty.openpty()
+    environment = project.environment | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"} | extra
+    command = [sys.executable, "-m", "flows.cli", *arguments]
+    process = subprocess.Popen(command, cwd=project.root, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    received = b""
+    while True:
+        try:
+            received += os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+    os.close(master)
+    return process.wait(timeout=60), received.decode()
+
+
+def test_in_a_terminal_a_run_is_one_view_that_leaves_its_sum_and_the_report(finished: Project, address: str) -> None:
+    finished.write("code/a.py", "# changed\n")
+    finished.write("slow.train@a", "1.5")
+    code, received = in_terminal(finished, "run", "demo", PREFECT_API_URL=address)
+    assert code == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", received)
+    assert re.search(r"train@a +[━╸╺ ]+ 0:00:0\d +code/a\.py changed", text), "why it runs, beside its bar"
+    assert re.search(r"report@demo +[━╸╺ ]+ 0:00:0\d 0:00:\d\d left 1 of 4 stages \(1 cached\)", text)
+    assert not re.search(r"^train@a +(\| |starts|done)", text, re.MULTILINE), "no line for each event"
+    assert "\x1b[?25l" in received, "the view hides the cursor"
+    assert received.count("\x1b[?25h") >= received.count("\x1b[?25l"), "and shows it again"
+    last = [line for line in text.replace("\r", "\n").splitlines() if line.strip()][-2:]
+    assert re.fullmatch(r"report@demo +4 of 4 stages \(1 run, 3 cached\) in 0:00:\d\d", last[0])
+    assert last[1] == "report: data/reports/demo/index.html"
+    again = in_terminal(finished, "run", "demo", PREFECT_API_URL=address)[1]
+    assert re.findall(r"report@demo +4 stages, all up to date", again)
+
+
+@pytest.mark.parametrize(
+    ("line", "share"),
+    [
+        ("bpr base/seed-0 (2/3)  epoch 5/10  loss 0.1000  9 s left", 0.5),
+        ("dpmf base (1/1)  30/120  4 s left", 0.25),
+        ("epoch 3/4", 0.75),
+        ("wrote data/runs/a/b in 3 s", None),
+        ("7/0", None),
+    ],
+)
+def test_bars_follow_what_stages_print(line: str, share: float | None) -> None:
+    assert live.fraction(line) == share
+
+
+def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
+    now = [0.0]
+    seconds = {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
+    clock = live.Clock({step.name: step for step in TODO.steps}, seconds, 2, lambda: now[0])
+    assert clock.left() == 110.0
+    assert live.Clock(clock.steps, seconds, 1, clock.now).left() == 150.0
+    clock.starts("download@x")
+    now[0] = 6.0
+    assert clock.left() == 104.0
+    clock.ends("download@x")
+    clock.starts("train@a")
+    now[0] = 16.0
+    clock.reaches("train@a", 0.5)
+    assert clock.left() == 40.0, "a bar knows better than the past"
+    clock.ends("train@a")
+    clock.ends("train@b")
+    assert clock.left() == 0.0
+
+
+def test_stages_take_as_long_as_before_or_as_their_kind() -> None:
+    recorded = {("train", "a"): 10.0, ("train", "b"): 30.0, ("train", "c"): 20.0}
+    expected = live.expected({"train@b": 0, "train@new": 0, "attack@b": 0}, recorded)
+    assert expected == {"train@b": 30.0, "train@new": 20.0, "attack@b": live.UNKNOWN_SECONDS}
+
+
+def test_a_stage_that_is_tried_again_counts_once_and_failures_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    above = io.StringIO()
+    console = live.Console(file=above, force_terminal=True, width=100)
+    clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
+    with live.Live(TODO, clock, console) as screen:
+        for end in (lambda: screen.failed("download@x", "no answer"), lambda: screen.done("download@x", 1.0)):
+            screen.starts("download@x", "first run")
+            screen.line("download@x", "[bold]1/2[/bold] parts")
+            end()
+        screen.cached("train@a")
+    assert re.search(r"download@x +failed: no answer\r?\n", above.getvalue())
+    said = capsys.readouterr().out
+    assert re.search(r"^report@x +2 of 3 stages \(1 run, 1 cached\) in 0:00:0\d$", said, re.MULTILINE)
+
+
+def test_where_output_is_kept_or_prefect_runs_it_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert type(live.view(TODO, {}, 2, force=False)) is live.Lines
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert type(live.view(TODO, {}, 2, force=False)) is live.Live
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "a")
+    assert type(live.view(TODO, {}, 2, force=False)) is live.Lines
+
+
+def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Project) -> None:
+    path = finished.root / "suites/demo/params.yaml"
+    path.write_text(path.read_text().replace("Demo on synthetic data", "Another title"))
+    with opened() as project:
+        stage = project.stages["report@demo"]
+        changes = project.changes(stage)
+        assert plan._reasons(stage, changes) == ("parameters changed: title",)
+        dep = next(dep for dep in stage.deps if dep.hash_name == plan.PARAMETERS)
+        dep.hash_info.value = {"title": {"config": {"epochs": 3, "lr": 0.1, "seeds": [1]}, "model": "bpr"}}
+        dep.read_params = lambda: {"title": {"config": {"epochs": 4, "lr": 0.1, "seeds": [2]}, "model": "bpr"}}
+        assert plan._reasons(stage, changes) == ("parameters changed: epochs, seeds",)
+    many = [{"changed deps": {f"data/{name}": "modified" for name in "abcde"}}]
+    assert plan._reasons(stage, many) == ("data/a changed, data/b changed and 3 more",)
+    missing = [{"changed deps": {f"data/{name}": "deleted" for name in "abcde"}}]
+    assert plan._reasons(stage, missing) == ("inputs missing",)
+    assert plan._reasons(stage, [{"changed deps": {"suites/x/code.json": {"train.a": "modified"}}}]) == (
+        "code changed",
+    )
+    follows = tuple(f"train@{name}" for name in "abcde")
+    assert Step("report@x", "", follows, (), follows, ()).why == "after train@a, train@b and 3 more"
+
+
+def test_on_a_fresh_clone_every_stage_has_its_first_run(finished: Project, tmp_path: Path) -> None:
+    for name in (".dvc/cache", "data"):
+        (finished.root / name).rename(tmp_path / Path(name).name)
+    with opened() as project:
+        assert {step.why for step in plan.read("report@demo", project).steps} == {"first run"}
