@@ -1,7 +1,7 @@
 """Do the lists tell attributes of users beyond what the ratings alone tell?
 
 Every attacker of `tasks.attacks` learns from some users, and guesses the attribute of the others: from ratings and
-lists, from the ratings alone, and from ratings and lists with attributes dealt out at random. An attack counts only if
+lists, from the ratings alone, and from ratings and lists with shuffled labels. An attack counts only if
 it beats all of these, the majority guess, and every other attacker on the ratings alone: a control that is merely a
 worse attacker is no control.
 """
@@ -174,7 +174,7 @@ def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes
                 controls=[
                     _share("right, ratings alone", control),
                     _share("right, majority guess", majority),
-                    _share("right, attributes dealt out at random", dealt),
+                    _share("right, shuffled labels", dealt),
                 ],
                 p=max(p_better(both, other) for other in (*alone.values(), majority, dealt)),
             )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
-from markdown_it import MarkdownIt
-from markupsafe import Markup
 from pydantic import BaseModel
 
 from tasks.reporting.core import comparison, figures, headline, ledger
@@ -19,6 +16,7 @@ from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missi
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Section, heading, paragraph
+from tasks.reporting.documents import document, parts, search
 from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.sections.verdicts import verdicts
 from tasks.reporting.templating import environment, script
@@ -45,7 +43,7 @@ ABOUT = {
 BANDS = (1.0, 10.0)
 """Upper ends of the bands of ε that leaderboards are sorted by."""
 FINDINGS = "What the numbers say about"
-"""How the headings of findings begin, in docs/choices.md."""
+"""How the headings of findings begin, in docs/choices-*.md."""
 
 
 class Verdict(BaseModel):
@@ -172,7 +170,8 @@ def pages(
         documents: name without suffix -> Markdown.
         changes: what changed since a revision; None where none was asked for.
     """
-    articles = [part for part in _parts(documents.get("choices", ""), "docs/") if part.title.startswith(FINDINGS)]
+    chosen = [text for name, text in documents.items() if name.startswith("choices")]
+    articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
     content: dict[str, list[Section]] = {
         "index.html": [*_changed(changes), Section("suites", "All suites", [_index(suites)])],
         "leaderboards.html": _leaderboards(suites),
@@ -182,11 +181,11 @@ def pages(
             Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], [article.html])
             for place, article in enumerate(articles)
         ],
-        "docs.html": [Section("sections", "Sections", [_search(documents)])],
+        "docs.html": [Section("sections", "Sections", [search(documents)])],
     }
     made = {file: _page(PAGES[file], ABOUT[file], sections) for file, sections in content.items()}
     for name, text in documents.items():
-        made[f"docs/{name}.html"] = _page(name, "", [_document(text)], up="../")
+        made[f"docs/{name}.html"] = _page(name, "", [document(text)], up="../")
     return made
 
 
@@ -329,53 +328,6 @@ def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
     return Table(
         "Coverage of the papers", [Heading(text, "number" if n > 1 else "") for n, text in enumerate(headings)], rows
     )
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section of a document."""
-
-    title: str
-    html: Markup
-    text: str
-
-
-def _parts(text: str, folder: str = "") -> list[Part]:
-    """A document by its headings of the second level; what stands before them is its first part.
-
-    folder: where other documents lie, seen from the page that shows it.
-    """
-    first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
-    title, _, body = first.removeprefix("# ").partition("\n")
-    pairs = [(title, body), *((other.partition("\n")[0], other.partition("\n")[2]) for other in others)]
-    return [Part(title, _html(body, folder), body) for title, body in pairs]
-
-
-def _html(text: str, folder: str) -> Markup:
-    """Markdown as HTML; HTML within it stays text, and links to other documents lead to their pages in a folder."""
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    linked = re.sub(r"\]\((?:docs/)?([a-z-]+)\.md(#[^)]*)?\)", rf"]({folder}\1.html)", text)
-    html = markdown.render(linked).replace("<table>", '<div class="scroll" tabindex="0"><table class="plain">')
-    return Markup(re.sub(r"<img[^>]*>", "", html.replace("</table>", "</table></div>")))
-
-
-def _document(text: str) -> Section:
-    first, *others = _parts(text)
-    blocks: list[Blocks] = [first.html]
-    for place, part in enumerate(others):
-        blocks += [heading("{}", part.title, anchor=f"section-{place}"), part.html]
-    return Section("document", first.title, blocks)
-
-
-def _search(documents: Mapping[str, str]) -> Table:
-    """Every section with its text: the filter of the table searches them."""
-    rows = []
-    for name, text in documents.items():
-        for place, part in enumerate(_parts(text)):
-            at = f"docs/{name}.html" + (f"#section-{place - 1}" if place else "")
-            words = " ".join(re.sub(r"[#*`|]|---", " ", part.text).split())
-            rows.append(Row(name, [Cell(part.title, href=at, kind="wide"), Cell(words, kind="clipped")]))
-    return Table("Sections of the documentation", [Heading(text, "") for text in ("Document", "section", "text")], rows)
 
 
 def _changed(changes: Table | None) -> list[Section]:

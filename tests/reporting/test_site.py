@@ -119,7 +119,7 @@ def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
 
 def test_documents_are_pages_that_can_be_searched_and_run_nothing(pages: Mapping[str, str]) -> None:
     assert "Discounted gain." in pages["docs.html"]
-    assert 'href="docs/methods.html#section-0"' in pages["docs.html"]
+    assert 'href="docs/methods.html#ndcg"' in pages["docs.html"]
     assert 'href="methods.html"' in pages["docs/choices.html"]
     assert "&lt;script&gt;alert(1)" in pages["docs/choices.html"]
     assert "<h2>GERAI</h2>" in pages["findings.html"]
