@@ -176,6 +176,9 @@ def report(
 @app.command()
 def site(
     out: Annotated[Path, typer.Option("--out", help="Folder to write; what lies there is replaced.")] = Path("site"),
+    since: Annotated[
+        str | None, typer.Option("--since", help="Git revision: the index then begins with what changed since.")
+    ] = None,
 ) -> None:
     """Draw the pages of all suites and those over them: index, leaderboards, privacy cards, coverage, findings, docs.
 
@@ -183,7 +186,7 @@ def site(
     """
     from tasks.stages.site import write
 
-    write(out, os.cpu_count() or 1)
+    write(out, os.cpu_count() or 1, since)
     print(out / "index.html")
 
 

@@ -36,7 +36,17 @@ from tasks.reporting.core.results import (
 )
 from tasks.reporting.sections import one_run, word_vectors
 from tasks.stages.command import run_stage
-from tasks.stages.common import DATA, PROCESSED, QUALITY, RESULTS, RUNS, SUMMARY, read_json, require_passed
+from tasks.stages.common import (
+    DATA,
+    PROCESSED,
+    QUALITY,
+    RESULTS,
+    RUNS,
+    SUMMARY,
+    digest,
+    read_json,
+    require_passed,
+)  # fmt: skip
 from tasks.stages.papers import describe
 from tasks.stages.provenance import path as provenance_path
 
@@ -158,6 +168,7 @@ def read_results(suite: str, params: Params) -> Results:
         one_run=tuple(_records(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
+        fingerprints={data: digest(PROCESSED / data)},
         own_noise=True,
         part=own.about.part,
         limits=own.about.limits,

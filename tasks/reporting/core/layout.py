@@ -8,6 +8,8 @@ from dataclasses import dataclass
 NUMBER = "number"
 MISSING = "missing number"
 DASH = "–"
+HIGHER, LOWER = "↑", "↓"
+"""What is better, as headings mark it."""
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,8 @@ class Heading:
 
     text: str
     kind: str = NUMBER
+    better: str = ""
+    """`HIGHER` or `LOWER`; empty where neither is better."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Row:
     name: str
     cells: Sequence[Cell]
     kind: str = ""
+    about: Sequence[tuple[str, str]] = ()
+    """Terms and texts that the row opens to, such as its exact command."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,11 @@ class Table:
     headings: Sequence[Heading]
     rows: Sequence[Row]
     groups: Sequence[tuple[str, int]] = ()
+
+
+def better(*, lower: bool) -> str:
+    """The mark of a heading whose numbers are better when they are lower, or higher."""
+    return LOWER if lower else HIGHER
 
 
 def words(text: str) -> Cell:

@@ -6,7 +6,7 @@ Results that were carried over from before a part of them was recorded have None
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -195,6 +195,8 @@ class Results:
     """People who are known to be in both."""
     aligned: tuple[Aligned, ...] = ()
     """Entries of `aligned` whose data are the suite's; their metrics are among the others, under their own names."""
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    """Processed data set -> SHA-256 of its files as `tasks.stages.common.digest` has it; none where not recorded."""
     own_noise: bool = False
     """Whether every fit drew its noise from a stream of its own; those of version 0.1 did not."""
     runs: tuple[Run, ...] | None = None

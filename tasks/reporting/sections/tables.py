@@ -10,10 +10,24 @@ from numpy.typing import NDArray
 from tasks.evaluation.statistics import ordering_agreement
 from tasks.reporting.core import comparison, findings, ledger, published
 from tasks.reporting.core.comparison import Entry
-from tasks.reporting.core.layout import DASH, MISSING, NUMBER, Cell, Heading, Row, Table, count, missing, number, signed
+from tasks.reporting.core.layout import (
+    DASH,
+    LOWER,
+    MISSING,
+    NUMBER,
+    Cell,
+    Heading,
+    Row,
+    Table,
+    better,
+    count,
+    missing,
+    number,
+    signed,
+)  # fmt: skip
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
-from tasks.reporting.sections import means
+from tasks.reporting.sections import means, runs
 
 NOT_RUN = "not run"
 
@@ -50,10 +64,11 @@ def headline(results: Results, k: int) -> Table:
     for system in (*results.compared, *results.elsewhere):
         measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
         cells = _measured(results, system, BASE, k) + measured + _budgets(results, system)
-        rows.append(Row(results.full_label(system), cells))
+        rows.append(Row(results.full_label(system), cells, about=runs.about(results, system)))
     ranked = _ranked(results, k)
     further = [quality.label for _, group in groups_measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
+    marks = ["", *_marks(results), *("" for _ in further), LOWER, LOWER, ""]
     groups = [
         (layout.words.quality, len(ranked)),
         (f"Advantage of the {results.shown_attacker} attacker", len(attributes)),
@@ -61,7 +76,10 @@ def headline(results: Results, k: int) -> Table:
     groups += [*((name, len(group)) for name, group in groups_measured), ("ε of one run", 3)]
     return Table(
         caption=f"Every system: mean ± standard deviation over {layout.words.run}s{_cutoff(results, k)}",
-        headings=[Heading(text, NUMBER if 0 < n < len(headings) - 3 else "") for n, text in enumerate(headings)],
+        headings=[
+            Heading(text, NUMBER if 0 < n < len(headings) - 3 else "", mark)
+            for n, (text, mark) in enumerate(zip(headings, marks, strict=True))
+        ],
         rows=rows,
         groups=[group for group in groups if group[1]],
     )
@@ -85,7 +103,10 @@ def sweep_points(results: Results, k: int) -> Table | None:
     ]
     return Table(
         f"Sweep points: mean ± standard deviation over {results.layout.words.run}s{_cutoff(results, k)}",
-        [Heading(text, NUMBER if index else "") for index, text in enumerate(headings)],
+        [
+            Heading(text, NUMBER if index else "", mark)
+            for index, (text, mark) in enumerate(zip(headings, ["", *_marks(results)], strict=True))
+        ],
         rows,
     )
 
@@ -125,7 +146,10 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
         rows.append(Row("ordering agreement", [_agreement(entries, column) for column in columns], "foot"))
     return Table(
         caption=f"{name}{part.title} ({what})",
-        headings=[Heading("Method", ""), *(Heading(column.label) for column in columns)],
+        headings=[
+            Heading("Method", ""),
+            *(Heading(column.label, better=better(lower=column.better == "lower")) for column in columns),
+        ],
         rows=rows,
     )
 
@@ -230,6 +254,14 @@ def _ranked(results: Results, k: int) -> list[str]:
     """Headings of the ranking metrics."""
     qualities = results.layout.qualities
     return [f"{quality.at(k)}, {quality.protocol}" if quality.protocol else quality.at(k) for quality in qualities]
+
+
+def _marks(results: Results) -> list[str]:
+    """Which is better, of the ranking metrics and of what an attacker gains."""
+    return [
+        *(better(lower=quality.lower) for quality in results.layout.qualities),
+        *(LOWER for _ in results.attributes()),
+    ]
 
 
 def _cells(results: Results, system: System, qualities: Sequence[published.Quality]) -> list[Cell]:

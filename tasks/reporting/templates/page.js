@@ -2,7 +2,8 @@
 // Tables that sort, filter and export, and values of marks on hover. Without it all content is there. Texts that come
 // from the page are only ever set as text, and nothing is fetched.
 const made = (tag, text, properties = {}) => Object.assign(document.createElement(tag), {textContent: text}, properties);
-const lines = cell => [...cell.childNodes].map(node => node.textContent.trim()).filter(Boolean);
+const folded = node => node.nodeName === "DETAILS";
+const lines = cell => [...cell.childNodes].filter(node => !folded(node)).map(node => node.textContent.trim()).filter(Boolean);
 const number = cell => {
   const found = lines(cell).join(" ").replaceAll("−", "-").replaceAll(",", "").match(/∞|-?\d+(\.\d+)?(e[-+]?\d+)?/i);
   return found === null ? NaN : found[0] === "∞" ? Infinity : Number(found[0]);
@@ -81,7 +82,8 @@ function tools(table) {
     const wanted = search.value.toLowerCase();
     for (const row of table.tBodies[0].rows) {
       const lacking = complete.checked && !fixed(row) && row.querySelector("td.missing");
-      row.hidden = Boolean(lacking) || !row.textContent.toLowerCase().includes(wanted);
+      const text = [...row.cells].flatMap(lines).join(" ").toLowerCase();
+      row.hidden = Boolean(lacking) || !text.includes(wanted);
     }
   };
   search.addEventListener("input", apply);
@@ -98,15 +100,16 @@ function tools(table) {
   table.parentElement.before(bar);
   const head = table.tHead.rows[table.tHead.rows.length - 1];
   [...head.cells].forEach((heading, place) => {
-    const order = made("button", heading.textContent, {type: "button", className: "sort", title: "Sort"});
+    const order = made("button", "", {type: "button", className: "sort"});
     heading.dataset.name = heading.textContent;
+    order.append(...heading.childNodes);
     heading.replaceChildren(order);
     order.addEventListener("click", () => sort(table, place, heading));
   });
   for (const row of table.tBodies[0].rows) {
     const heading = row.cells[0], name = made("span", "", {className: "name"});
-    name.append(...heading.childNodes);
-    heading.append(name, made("a", "#", {href: `#${row.id}`, className: "row-link", title: "Link to this row", ariaLabel: "Link to this row"}));
+    name.append(...[...heading.childNodes].filter(node => !folded(node)));
+    heading.prepend(name, made("a", "#", {href: `#${row.id}`, className: "row-link", title: "Link to this row", ariaLabel: "Link to this row"}));
   }
 }
 
