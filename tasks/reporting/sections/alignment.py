@@ -172,7 +172,7 @@ def table(results: Results) -> Table | None:
         )
     if not rows:
         return None
-    headings = ["", "precision@1", "precision@10", "seeds at chance", "pairs found", "of them right"]
+    headings = ["way", "precision@1", "precision@10", "seeds at chance", "pairs found", "of them right"]
     return Table(
         "Accounts of one person matched: mean over seeds, and below it the value of each seed in order. All ways are "
         "judged on the same anchors, which none of them knows; pairs found are mutual nearest neighbours",

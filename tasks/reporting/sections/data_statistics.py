@@ -49,7 +49,7 @@ def table(results: Results) -> Table | None:
                 else [Cell(_whole(theirs, digits)), Cell(signed(value - theirs, digits))]
             )
         rows.append(Row(label, cells))
-    headings = ["", "ours", *(["paper", "difference"] if compared else [])]
+    headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)} after preprocessing",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
@@ -78,7 +78,7 @@ def network(results: Results) -> Table | None:
         elif compared:
             cells += [missing(), missing()]
         rows.append(Row(name.capitalize(), cells))
-    headings = ["", "ours", *(["paper", "difference"] if compared else [])]
+    headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)} after preprocessing",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],

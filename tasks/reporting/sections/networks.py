@@ -24,7 +24,7 @@ def statistics(results: Results) -> Table | None:
     both = paper.pairs.get(tuple(network.name for network in results.networks)) if paper else None
     printed = comparison.printed_statistics(results, paper, both) if paper and compared and both else {}
     rows.append(_row("Anchors", results.anchors, printed.get("anchor_users"), compared))
-    headings = ["", "ours", *(["paper", "difference"] if compared else [])]
+    headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)}; a post is also a write relation",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],

@@ -1,0 +1,103 @@
+"""Pages from committed results in a real browser: rules of accessibility, width, size, first paint, screenshots."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.reporting import site
+from tasks.stages.report import read
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PROGRAM = next((path for name in NAMES if (path := shutil.which(name))), None)
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed: no page is opened")
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / ".axe/node_modules/axe-core/axe.min.js"
+SHA256 = "7dbfabdfc6062936d79c873ddbb5f811a1219fca3928bd8cc9dd81f1e65f4720"
+"""Of axe-core 4.11.1, as `make axe` installs it."""
+PAGES = {"demo": "suites/demo/index.html", "index": "index.html", "cards": "cards.html"}
+SIZES = ((1280, 900), (420, 900))
+LARGEST = 1_500_000  # bytes of a page
+SERIOUS = """rules => axe.run(document, {resultTypes: ['violations'], ...(rules && {runOnly: rules})}).then(found =>
+  found.violations.filter(rule => ['serious', 'critical'].includes(rule.impact))
+    .map(rule => [rule.id, rule.nodes.length, rule.nodes[0].html]))"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the demo alone."""
+    place = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        suite = site.suite(*read("demo"))
+        printed = pl.read_csv("data/reference/paper_tables.csv", infer_schema=False)
+    written = site.pages([suite], printed, {}) | {PAGES["demo"]: suite.page}
+    for file, text in written.items():
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / file).write_text(text, encoding="utf-8")
+    return place
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_nothing_serious(browser: Any, folder: Path, page: str) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: `make axe`")
+    rules = AXE.read_bytes()
+    assert hashlib.sha256(rules).hexdigest() == SHA256
+    tab = browser.new_page(viewport={"width": SIZES[0][0], "height": SIZES[0][1]})
+    tab.goto((folder / PAGES[page]).as_uri())
+    tab.evaluate(rules.decode())
+    assert tab.evaluate(SERIOUS, None) == []
+    tab.emulate_media(color_scheme="dark")
+    assert tab.evaluate(SERIOUS, ["color-contrast"]) == []
+    tab.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_fit_their_screens_are_small_and_drawn_at_once(browser: Any, folder: Path, page: str) -> None:
+    file = folder / PAGES[page]
+    assert file.stat().st_size <= LARGEST
+    kept = Path(os.environ.get("DPREC_SCREENSHOTS") or folder / "screenshots")
+    for width, height in SIZES:
+        for scheme in ("light", "dark"):
+            tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            tab.goto(file.as_uri())
+            tab.screenshot(path=kept / f"{page}-{width}-{scheme}.png")
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            painted = tab.evaluate("performance.getEntriesByType('paint').map(entry => entry.startTime)")
+            assert min(painted) < 5000, "milliseconds; under 1000 on a machine that does nothing else"
+            tab.close()
+
+
+def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(browser: Any, folder: Path) -> None:
+    tab = browser.new_page()
+    tab.goto((folder / PAGES["demo"]).as_uri())
+    table, tools = tab.locator("#headline table").first, tab.locator("#headline .tools").first
+    row = table.locator("tr:not(.reference)").filter(has=tab.locator("details")).first
+    row.locator("summary").press("Enter")
+    assert "dvc repro suites/demo/dvc.yaml:train@" in row.locator("dl").inner_text()
+    tools.get_by_role("searchbox").fill("dvc repro")
+    assert table.locator("tbody tr:visible").count() == 0
+    tools.get_by_role("searchbox").fill("dpmf-rigorous")
+    assert table.locator("tbody tr:visible th .name").all_inner_texts() == ["dpmf-rigorous"]
+    with tab.expect_download() as download:
+        tools.get_by_role("button", name="CSV").click()
+    assert "dvc repro" not in Path(download.value.path()).read_text(encoding="utf-8")
+    tab.close()
