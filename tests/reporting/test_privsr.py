@@ -276,7 +276,7 @@ def test_printed_statistics_stand_beside_ours(known: Results, replica: Results) 
     assert [row.cells[-1].text for row in steps.rows] == ["–", "–", "111,527"]
     alone = data_statistics.network(replica)
     assert alone is not None
-    assert [heading.text for heading in alone.headings] == ["", "ours"]
+    assert [heading.text for heading in alone.headings] == ["count", "ours"]
 
 
 def test_claims_follow_the_numbers(known: Results, random: Results, replica: Results) -> None:

@@ -102,6 +102,7 @@ function tools(table) {
   [...head.cells].forEach((heading, place) => {
     const order = made("button", "", {type: "button", className: "sort"});
     heading.dataset.name = heading.textContent;
+    if (!heading.textContent) return; // a button without a name says nothing
     order.append(...heading.childNodes);
     heading.replaceChildren(order);
     order.addEventListener("click", () => sort(table, place, heading));
