@@ -27,6 +27,8 @@ class Task:
     """The module of the stage `train@E`."""
     collects: str | None = None
     """Function (suite, params) -> more fields of its results."""
+    collected_from: tuple[str, ...] = ()
+    """What that function reads of every experiment, beside its metrics."""
     keys: frozenset[str] = frozenset()
     """Which of OPTIONAL the suite's file must have; it must have no others."""
     folds: bool = False
@@ -43,6 +45,8 @@ TASKS = {
         checks="tasks.stages.checks.top_k",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="",
+        collects="tasks.stages.collect_users:spreads",
+        collected_from=("released",),
         keys=frozenset(OPTIONAL),
     ),
     "next-item": Task(

@@ -358,7 +358,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             f"data/processed/{suite.data}",
             *(f"data/{layer}" for layer in words),
             *measured,
-            *(f"{runs}/{key}/checked.json" for key in suite.experiments),
+            *(f"{runs}/{key}/{part}" for key in suite.experiments for part in (*task.collected_from, "checked.json")),
             *(f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json")),
             *([f"{runs}/{kind.writes}"] if kind is not None and kind.writes else []),
             f"{runs}/audit.json",

@@ -1,0 +1,56 @@
+"""What a ranking is worth to each user, and how its values spread: counts of users, never who they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST = 10
+"""Users of a bin that may be published."""
+
+
+def ndcg(hits: NDArray[np.bool_], n_relevant: NDArray[np.integer], k: int) -> NDArray[np.float64]:
+    """(n_users,) NDCG at `k` of each user; its mean is that of `tasks.evaluation.metrics.ranking_metrics`.
+
+    Args:
+        hits: (n_users, K) whether the item at rank 1..K is one of the user's held-out items, K at least `k`.
+        n_relevant: (n_users,) number of held-out items of each user, at least 1.
+        k: cut-off.
+    """
+    discount = 1.0 / np.log2(np.arange(2, k + 2))
+    ideal = np.concatenate([[0.0], np.cumsum(discount)])
+    return np.asarray((hits[:, :k] * discount).sum(axis=1) / ideal[np.minimum(n_relevant, k)], np.float64)
+
+
+def exposure(lists: NDArray[np.integer], popularity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n_users,) mean popularity of what each user is shown.
+
+    Args:
+        lists: (n_users, k) items.
+        popularity: (n_items,) share of all users who have an item in the training data.
+    """
+    return np.asarray(popularity[lists].mean(axis=1), np.float64)
+
+
+def binned(values: NDArray[np.float64], edges: Sequence[float], least: int = LEAST) -> list[tuple[float, float, int]]:
+    """(low, high, users) of bins between neighbouring edges; small ones are joined with the next, so none is smaller.
+
+    Args:
+        values: (n_users,) within the first and the last edge; the last bin includes its upper end.
+        edges: ascending.
+        least: users that a bin must have; with fewer users in all there is no bin.
+    """
+    counts, _ = np.histogram(values, edges)
+    bins: list[tuple[float, float, int]] = []
+    low, users = float(edges[0]), 0
+    for high, count in zip(edges[1:], counts, strict=True):
+        users += int(count)
+        if users >= least:
+            bins.append((low, float(high), users))
+            low, users = float(high), 0
+    if bins:  # what is left over belongs to the last one
+        first, _, count = bins[-1]
+        bins[-1] = (first, float(edges[-1]), count + users)
+    return bins

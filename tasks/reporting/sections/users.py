@@ -1,0 +1,80 @@
+"""How utility and exposure spread over users: no user is shown, and no group of fewer than ten."""
+
+from __future__ import annotations
+
+from tasks.reporting.core.chart import Chart, Panel, Point
+from tasks.reporting.core.figures import series_of
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.section import Section, optional, paragraph
+
+METRICS = {"ndcg": "NDCG", "exposure": "exposure"}
+
+
+def section(results: Results) -> Section:
+    """One curve per system and quantity."""
+    return Section(
+        "users",
+        "How users fare",
+        optional(chart(results)),
+        link="Users",
+        about=paragraph(
+            "A curve shows the share of users whose value is at most x. A user's exposure is the mean popularity of "
+            "the items in the list: the share of all users who have an item. Values are means over seeds. "
+            "Bins with fewer than ten users are joined with the next."
+        ),
+    )
+
+
+def chart(results: Results) -> Chart:
+    """Cumulative distributions over users."""
+    panels = []
+    for metric, name in METRICS.items():
+        spreads = {of["experiment"]: of for of in results.spreads if of["metric"] == metric and of["bins"]}
+        known = [system for system in results.compared if system.experiment in spreads]
+        series = [series_of(results, of, _points(of, name, spreads[of.experiment]["bins"])) for of in known]
+        if series:
+            label = f"{name}@{spreads[known[0].experiment]['k']}"
+            panels.append(Panel(f"{label} over users", label, "share of users", series))
+    return Chart(
+        "chart-users",
+        "Users",
+        "Cumulative distribution over users. NDCG: lower curves are better; exposure: further left is less popular.",
+        panels,
+        finding=_finding(results),
+    )
+
+
+def _points(system: System, name: str, bins: list[list[float]]) -> list[Point]:
+    """The share of users up to each edge but the last, which only ends the range of the quantity."""
+    total, below = sum(users for *_, users in bins), 0.0
+    points = []
+    for low, _, users in bins:
+        points.append(
+            Point(low, below / total, f"{system.label}: {100 * below / total:.0f} % have {name} of at most {low:g}")
+        )
+        below += users
+    return points
+
+
+def _finding(results: Results) -> str:
+    """Below which edge half of the users have their NDCG: with whom it is highest, and lowest."""
+    known = {system.experiment: system.label for system in results.compared}
+    half = {
+        known[of["experiment"]]: _median(of["bins"])
+        for of in results.spreads
+        if of["metric"] == "ndcg" and of["bins"] and of["experiment"] in known
+    }
+    if not half:
+        return ""
+    best, worst = max(half, key=half.__getitem__), min(half, key=half.__getitem__)
+    return f"half of them have NDCG of at most {half[best]:g} with {best}, of at most {half[worst]:g} with {worst}"
+
+
+def _median(bins: list[list[float]]) -> float:
+    """The upper edge of the bin that the middle user is in."""
+    total, below = sum(users for *_, users in bins), 0.0
+    for _, high, users in bins:
+        below += users
+        if below >= total / 2:
+            return high
+    return bins[-1][1]

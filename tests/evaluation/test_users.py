@@ -1,0 +1,46 @@
+"""What a ranking is worth to each user, and counts of users that name nobody."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.evaluation.metrics import ranking_metrics
+from tasks.evaluation.users import binned, exposure, ndcg
+
+EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_mean_over_users_is_the_metric(k: int) -> None:
+    rng = np.random.default_rng(0)
+    hits = rng.random((50, 8)) < 0.3
+    relevant = np.maximum(hits.sum(axis=1), 1) + rng.integers(0, 3, 50)
+    values = ndcg(hits, relevant, k)
+    assert values.shape == (50,)
+    assert values.mean() == pytest.approx(ranking_metrics(hits, relevant, [k])["ndcg"][k])
+
+
+def test_exposure_is_the_mean_popularity_of_a_list() -> None:
+    popularity = np.array([0.9, 0.1, 0.5])
+    assert exposure(np.array([[0, 1], [1, 1], [0, 2]]), popularity) == pytest.approx([0.5, 0.1, 0.7])
+
+
+@given(st.lists(st.floats(0, 1), max_size=60), st.integers(1, 12))
+def test_no_bin_has_few_users_and_every_user_is_in_one(values: list[float], least: int) -> None:
+    bins = binned(np.array(values), EDGES, least)
+    if len(values) < least:
+        assert bins == []
+        return
+    assert all(users >= least for *_, users in bins)
+    assert sum(users for *_, users in bins) == len(values)
+    assert [low for low, *_ in bins] == [EDGES[0], *(high for _, high, _ in bins[:-1])]
+    assert bins[-1][1] == EDGES[-1]
+
+
+def test_bins_that_are_large_enough_stay_as_they_are() -> None:
+    values = np.repeat([0.1, 0.3, 0.6, 0.9], [10, 12, 4, 7])
+    assert binned(values, EDGES) == [(0.0, 0.25, 10), (0.25, 0.5, 12), (0.5, 1.0, 11)]
+    assert binned(values[:-7], EDGES) == [(0.0, 0.25, 10), (0.25, 1.0, 16)]

@@ -1,0 +1,41 @@
+"""How users fare: the section of it, and what results that lack it say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tasks.reporting.core.chart import Panel
+from tasks.reporting.core.results import Results
+from tasks.reporting.sections import users
+
+LOW, HIGH = [[0.0, 0.1, 30], [0.1, 1.0, 10]], [[0.0, 0.1, 10], [0.1, 0.4, 20], [0.4, 1.0, 10]]
+
+
+def told(results: Results) -> Results:
+    first, other = (system.experiment for system in results.compared[:2])
+    records = [
+        {"experiment": name, "metric": metric, "k": 10, "bins": bins}
+        for name, bins in ((first, LOW), (other, HIGH), ("unknown", HIGH))
+        for metric in ("ndcg", "exposure")
+    ]
+    return replace(results, spreads=tuple(records))
+
+
+def test_curves_are_shares_of_users_up_to_each_edge(real: Results) -> None:
+    chart = users.chart(told(real))
+    ndcg, exposure = chart.panels
+    assert isinstance(ndcg, Panel)
+    assert isinstance(exposure, Panel)
+    first, other = (system.label for system in real.compared[:2])
+    assert [(series.name, [(point.x, point.y) for point in series.points]) for series in ndcg.series] == [
+        (first, [(0.0, 0.0), (0.1, pytest.approx(0.75))]),
+        (other, [(0.0, 0.0), (0.1, pytest.approx(0.25)), (0.4, pytest.approx(0.75))]),
+    ]
+    assert (ndcg.x_label, exposure.x_label) == ("NDCG@10", "exposure@10")
+    assert chart.finding == f"half of them have NDCG of at most 0.4 with {other}, of at most 0.1 with {first}"
+
+
+def test_results_that_lack_it_have_no_such_section(real: Results) -> None:
+    assert not any(users.section(replace(real, spreads=())).blocks)
