@@ -226,9 +226,10 @@ def compare(
     """Compare the regenerated numbers with the committed ones; exit 1 and list what left its band.
 
     What is compared is the mean over seeds of each metric. Bands: metrics of lists ±0.03, of next items ±0.01, errors
-    of ratings ±0.02, of reconstructed ones ±0.03, attacks' F1 and advantage ±0.1, or three standard errors of the seeds
-    where that is more. The same code on the same machine agrees to the last digit; the bands leave room for another
-    processor. Where nothing was run there is nothing to compare: exit 2.
+    of ratings ±0.02, of reconstructed ones ±0.03, alignments ±0.03, what classifiers and attacks infer ±0.1, or three
+    standard errors of the seeds where that is more (tasks/config/tasks.py has all). The same code on the same machine
+    agrees to the last digit; the bands leave room for another processor. Where nothing was run there is nothing to
+    compare: exit 2.
     """
     from flows import compare as comparison
 

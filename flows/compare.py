@@ -12,31 +12,18 @@ import csv
 import io
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from math import sqrt
 from statistics import fmean, variance
 
 from flows import plan
 from flows.current import current
+from tasks.config import params
+from tasks.config.tasks import ATTACKS, TASKS
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import PROVENANCE, RESULTS
-
-# First part of a metric's name -> largest accepted difference of the mean over seeds.
-TOLERANCE = {
-    "sampled-100": 0.03,
-    "full": 0.03,
-    "next": 0.01,  # of a few hundredths at most cut-offs
-    "next-new": 0.01,
-    "attribute": 0.1,  # an F1 over a fifth of the users, six of the demo's 60; another processor moved it by 0.061
-    "attribute-random": 0.1,
-    "attribute-blurred": 0.1,
-    "blurring": 0.1,
-    "mae": 0.02,  # of ratings from 1 to 5
-    "reconstruction": 0.03,
-    "communication": 0.5,  # counts, which are exact
-    "iterations": 100,  # validation ends training, some epochs earlier or later on another processor
-}
 
 STANDARD_ERRORS = 3
 """How many standard errors of the difference of two means over seeds count as explained by the seeds."""
@@ -65,12 +52,14 @@ class Difference:
     key: Key
     committed: Mean | None
     regenerated: Mean | None
+    band: float
+    """The accepted difference where seeds do not differ."""
 
     @property
     def allowed(self) -> float:
         """Largest accepted difference."""
         errors = [side.squared_error for side in (self.committed, self.regenerated) if side]
-        return max(tolerance(self.key[2]), STANDARD_ERRORS * sqrt(sum(errors)))
+        return max(self.band, STANDARD_ERRORS * sqrt(sum(errors)))
 
     def __str__(self) -> str:
         experiment, setting, metric, k = self.key
@@ -82,16 +71,24 @@ class Difference:
         return f"{where}: {old:.4f} -> {new:.4f} ({new - old:+.4f}, allowed {self.allowed:.2g})"
 
 
-def tolerance(metric: str) -> float:
+def bands(suite: params.Suite) -> dict[str, float]:
+    """Patterns of the names of all metrics that a suite measures, with the accepted differences of their means."""
+    of_attack = {} if suite.attack is None else ATTACKS[suite.attack.kind].bands
+    return {**TASKS[suite.task].bands, **of_attack}
+
+
+def tolerance(metric: str, bands: Mapping[str, float]) -> float:
     """The accepted difference of a metric's mean over seeds that have no spread.
 
     Raises:
-        ConfigurationError: no band is stated for this kind of metric.
+        ConfigurationError: no band is stated for this metric.
     """
-    kind = metric.partition("/")[0]
-    if kind not in TOLERANCE:
-        raise ConfigurationError(f"flows/compare.py: no tolerance is stated for {metric!r}; known: {sorted(TOLERANCE)}")
-    return TOLERANCE[kind]
+    for pattern, band in bands.items():
+        if fnmatchcase(metric, pattern):
+            return band
+    raise ConfigurationError(
+        f"tasks/config/tasks.py: bands: no tolerance is stated for {metric!r}; known: {', '.join(bands)}"
+    )
 
 
 def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
@@ -126,13 +123,17 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
     if shown.returncode != 0:
         last = (shown.stderr.strip().splitlines() or ["git show failed"])[-1]
         raise DataError(f"{path}: {revision} has no numbers to compare with ({last})")
-    return compare(means(shown.stdout, f"{revision}:{path}"), means(path.read_text(encoding="utf-8"), str(path)))
+    committed = means(shown.stdout, f"{revision}:{path}")
+    regenerated = means(path.read_text(encoding="utf-8"), str(path))
+    return compare(committed, regenerated, bands(params.load().suites[suite]))
 
 
-def compare(committed: dict[Key, Mean], regenerated: dict[Key, Mean]) -> tuple[int, list[Difference]]:
-    """How many numbers there are, and those outside their tolerance or on one side only."""
+def compare(
+    committed: dict[Key, Mean], regenerated: dict[Key, Mean], bands: Mapping[str, float]
+) -> tuple[int, list[Difference]]:
+    """How many numbers there are, and those outside their band (see `bands`) or on one side only."""
     keys = sorted(committed.keys() | regenerated.keys())
-    differences = [Difference(key, committed.get(key), regenerated.get(key)) for key in keys]
+    differences = [Difference(key, committed.get(key), regenerated.get(key), tolerance(key[2], bands)) for key in keys]
     return len(keys), [difference for difference in differences if not _within(difference)]
 
 

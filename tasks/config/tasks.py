@@ -6,6 +6,7 @@ Entries name modules of the stages and say what a suite's files must have. Stage
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -21,6 +22,9 @@ class Task:
     """Files of the processed data that released tables are checked against; "": all of them."""
     validation: str
     """The metric that chose epochs, with `{k}` for its cut-off; empty for what the report's layout calls it."""
+    bands: Mapping[str, float]
+    """Names of metrics that training measures, as patterns -> how far the mean over seeds may be from the committed one
+    where seeds do not differ (`dprec compare`); the first pattern that fits counts."""
     evaluator: str | None = None
     """Class that validates and tests the models; None where no stage `train` does."""
     trained_by: str = "train"
@@ -47,6 +51,7 @@ TASKS = {
         validation="",
         collects="tasks.stages.collect_users:spreads",
         collected_from=("released",),
+        bands={"sampled-*": 0.03, "full/*": 0.03},
         keys=frozenset(OPTIONAL),
     ),
     "next-item": Task(
@@ -54,6 +59,7 @@ TASKS = {
         checks="tasks.stages.checks.next_item",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="Recall@{k}",
+        bands={"next/*": 0.01, "next-new/*": 0.01},  # of a few hundredths at most cut-offs
         keys=frozenset({"evaluation.k", "training.validation_k"}),
     ),
     "rating": Task(
@@ -61,6 +67,12 @@ TASKS = {
         checks="tasks.stages.checks.rating",
         checked_against=("/folds.parquet", "/schema.json"),
         validation="minus the MAE",
+        bands={
+            "mae": 0.02,  # of ratings from 1 to 5
+            "mae/*": 0.02,
+            "communication/*": 0.5,  # counts, which are exact
+            "iterations": 100,  # validation ends training, some epochs earlier or later on another processor
+        },
         folds=True,
     ),
     "embedding": Task(
@@ -68,6 +80,11 @@ TASKS = {
         checks="tasks.stages.checks.embedding",
         checked_against=("",),
         validation="",
+        bands={
+            "alignment/*/found": 100,  # pairs, of 64 to 4980
+            "alignment/*": 0.03,
+            "*/interests/*": 0.1,  # scores of a classifier, as of attacks
+        },
         collects="tasks.stages.collect_networks:collected",
         keys=frozenset({"evaluation.k"}),
         networks=True,
@@ -86,6 +103,8 @@ class AttackKind:
     """The module of tasks.stages that attacks."""
     what: str
     """What it attacks, for messages."""
+    bands: Mapping[str, float]
+    """The same of the metrics that it measures; those of the task come first."""
     task: str | None = None
     """The only task that has this; None: all tasks have."""
     each: str | None = None
@@ -101,6 +120,13 @@ ATTACKS = {
         stages="tasks.stages.table_attacks:attribute",
         module="attack",
         what="attributes to infer",
+        bands={
+            # an F1 over a fifth of the users, six of the demo's 60; another processor moved it by 0.061
+            "attribute/*": 0.1,
+            "attribute-random/*": 0.1,
+            "attribute-blurred/*": 0.1,
+            "blurring/*": 0.1,
+        },
         each="tasks.stages.checks.attacks:attribute",
         collects="tasks.stages.collect_attacks:attribute",
     ),
@@ -108,6 +134,7 @@ ATTACKS = {
         stages="tasks.stages.table_attacks:edges",
         module="attack_edges",
         what="interactions to attack",
+        bands={},
         writes="edges",
         collects="tasks.stages.collect_attacks:edges",
     ),
@@ -115,6 +142,7 @@ ATTACKS = {
         stages="tasks.stages.table_attacks:reconstruction",
         module="attack_ratings",
         what="ratings to reconstruct",
+        bands={"reconstruction/*": 0.03},
         task="rating",
         each="tasks.stages.checks.attacks:reconstruction",
     ),
@@ -122,6 +150,14 @@ ATTACKS = {
         stages="tasks.stages.table_attacks:embeddings",
         module="attack_embeddings",
         what="embeddings to attack",
+        bands={
+            "anchors/*": 0.03,
+            # scores of a classifier on every attribute of every network
+            "*/links/*": 0.1,
+            "*/micro-f1": 0.1,
+            "*/precision": 0.1,
+            "*/precision-swapped": 0.1,
+        },
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",
     ),

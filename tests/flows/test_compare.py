@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from flows import compare
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tests.flows.conftest import Project
 
+ROOT = Path(__file__).resolve().parents[2]
+BANDS = {"sampled-*": 0.03, "full/*": 0.03, "attribute/*": 0.1, "iterations": 100}
 HEADER = "suite,experiment,dataset,model,setting,seed,metric,k,value\n"
 
 
@@ -21,12 +24,12 @@ def table(*values: float, metric: str = "full/hit", k: str = "10") -> str:
 
 @pytest.mark.parametrize("metric", ["sampled-100/hit", "full/ndcg", "attribute/gender/knn/f1"])
 def test_the_mean_over_seeds_may_move_within_the_band_of_its_kind(metric: str) -> None:
-    band = compare.tolerance(metric)
+    band = compare.tolerance(metric, BANDS)
     committed = compare.means(table(0.499, 0.501, metric=metric), "committed")
     inside = compare.means(table(0.499 + band, 0.501 + 0.98 * band, metric=metric), "regenerated")
     outside = compare.means(table(0.5 + 1.01 * band, 0.5 + 1.01 * band, metric=metric), "regenerated")
-    assert compare.compare(committed, inside) == (1, [])
-    (difference,) = compare.compare(committed, outside)[1]
+    assert compare.compare(committed, inside, BANDS) == (1, [])
+    (difference,) = compare.compare(committed, outside, BANDS)[1]
     assert str(difference).startswith(f"demo-bpr base {metric}@10: 0.5000 -> ")
     assert f"allowed {band}" in str(difference)
 
@@ -34,25 +37,38 @@ def test_the_mean_over_seeds_may_move_within_the_band_of_its_kind(metric: str) -
 def test_where_seeds_differ_more_three_standard_errors_are_allowed() -> None:
     """Variance 0.02 of two seeds: 0.01 of their mean, on both sides together a standard error of 0.1414."""
     committed = compare.means(table(0.4, 0.6), "committed")
-    assert compare.compare(committed, compare.means(table(0.4 + 0.42, 0.6 + 0.42), "regenerated"))[1] == []
-    (difference,) = compare.compare(committed, compare.means(table(0.4 + 0.43, 0.6 + 0.43), "regenerated"))[1]
+    assert compare.compare(committed, compare.means(table(0.4 + 0.42, 0.6 + 0.42), "regenerated"), BANDS)[1] == []
+    (difference,) = compare.compare(committed, compare.means(table(0.4 + 0.43, 0.6 + 0.43), "regenerated"), BANDS)[1]
     assert str(difference).endswith("(+0.4300, allowed 0.42)")
 
 
 def test_a_number_on_one_side_only_is_a_difference() -> None:
     first = compare.means(table(0.5), "one")
     both = first | compare.means(table(0.5, metric="full/ndcg"), "other")
-    assert [str(result) for result in compare.compare(first, both)[1]] == [
+    assert [str(result) for result in compare.compare(first, both, BANDS)[1]] == [
         "demo-bpr base full/ndcg@10: not among the committed numbers"
     ]
-    assert [str(result) for result in compare.compare(both, first)[1]] == [
+    assert [str(result) for result in compare.compare(both, first, BANDS)[1]] == [
         "demo-bpr base full/ndcg@10: not among the regenerated numbers"
     ]
 
 
 def test_a_kind_of_metric_without_a_band_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="loss/test"):
-        compare.tolerance("loss/test")
+        compare.tolerance("loss/test", BANDS)
+
+
+def test_every_metric_of_every_suite_has_a_band_of_its_size() -> None:
+    """Committed numbers agree with themselves; no band is as wide as the number may be, a share of 1."""
+    suites = load(ROOT / "params.yaml").suites
+    files = {path.parent.name: path for path in (ROOT / "data/results").glob("*/metrics.csv")}
+    assert files.keys() <= suites.keys()
+    for name, path in files.items():
+        bands = compare.bands(suites[name])
+        committed = compare.means(path.read_text(encoding="utf-8"), str(path))
+        assert compare.compare(committed, committed, bands) == (len(committed), [])
+        for (_, _, metric, _), mean in committed.items():
+            assert compare.tolerance(metric, bands) <= 0.1 or mean.value > 1, f"{name}: {metric}"
 
 
 @pytest.mark.parametrize("text", [HEADER, "a,b\n1,2\n", table(0.5) + "demo,demo-bpr\n"])
@@ -99,7 +115,7 @@ def test_means_and_values_per_seed_give_the_same_numbers() -> None:
         "means",
     )
     assert means.keys() == by_seed.keys()
-    assert compare.compare(by_seed, means) == (2, [])
+    assert compare.compare(by_seed, means, BANDS) == (2, [])
     for key, mean in means.items():
         assert (mean.value, mean.squared_error) == pytest.approx(
             (by_seed[key].value, by_seed[key].squared_error), abs=1e-6
