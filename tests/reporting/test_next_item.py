@@ -198,7 +198,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_table_2(known: Results) 
 
 def test_the_first_paragraph_and_the_summary_speak_of_recall(known: Results) -> None:
     text = lead.lead(known, K)
-    assert "Recall@20 (all items) beside apgnn (0.21" in text
+    assert "apgnn has Recall@20 (all items) 0.21" in text
     assert "NDCG" not in text
     assert all("@20 (all items)" in line for line in summary.ranking(known, K))
     assert page.headline_cutoff(known) == K

@@ -57,7 +57,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
     if not gaining:
         text = (
             f"No attacker is shown to guess {joined(attributes)} better from a user's ratings and top {k} "
-            "recommendations than from the ratings alone, protected system or not"
+            "recommendations than from the ratings alone"
         )
         return [f"{text}: so no protection can be shown to help." if protecting else f"{text}."]
     texts = []
@@ -66,11 +66,12 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
         if here:
             most = max(here, key=lambda difference: difference.mean)
             models = len({difference.system.experiment for difference in here})
-            texts.append(f"on {attribute} against {models} of {len(results.compared)} ({_gained(most)} the most)")
+            texts.append(f"On {attribute} against {models} of {len(results.compared)} systems, most {_gained(most)}.")
     by_chance = round(ONE_SIDED * len(tried))
     sentences = [
-        f"The top {k} recommendations leak beyond the ratings alone {joined(texts)}: {len(gaining)} of "
-        f"{count(len(tried), 'attack')}, where chance would give about {by_chance}."
+        f"The top {k} recommendations leak beyond the ratings alone in {len(gaining)} of "
+        f"{count(len(tried), 'attack')}, where chance would give about {by_chance}.",
+        *texts,
     ]
     resisting = [
         system.label
@@ -103,7 +104,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     if not texts:
         return ""
     name = f"{layout.utility.at(k)} ({layout.utility.spoken})"
-    return f"{name} beside {reference.label} ({number(level, digits)}), which protects nobody: {joined(texts)}."
+    return f"{reference.label} has {name} {number(level, digits)} and protects nobody. Minus that: {joined(texts)}."
 
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
@@ -145,6 +146,5 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
 
 
 def _gained(difference: Difference) -> str:
-    return (
-        f"{difference.system.label} {signed(difference.mean)}, {number(difference.low)} to {number(difference.high)},"
-    )
+    span = f"{number(difference.low)} to {number(difference.high)}"
+    return f"{difference.system.label} ({signed(difference.mean)}, {span})"

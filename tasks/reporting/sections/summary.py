@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from operator import attrgetter
 
@@ -19,10 +20,12 @@ from tasks.reporting.sections import composition, controls, lead, links
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
+LONGEST = 30
+"""Words of a sentence here. What has more is a list, and stands with the numbers."""
 VECTORS = (
-    "“Better” and “worse” are said only where the paired test over seeds is significant at 5 % after Holm's correction "
-    "for all comparisons on that network and score. An attack is said to gain where the 95 % interval over seeds lies "
-    "above zero, uncorrected, since naming one leak too many is the safer error."
+    "“Better” and “worse” are said only where the paired test over seeds is significant at 5 % after Holm's "
+    "correction. The correction is for all comparisons on that network and score. An attack gains where the 95 % "
+    "interval over seeds lies above zero, uncorrected: naming one leak too many is the safer error."
 )
 OVERLAPPING = (
     "Each system minus {0}, mean over {1}s and 95 % interval of the paired t-test corrected for the overlap of {1}s. "
@@ -31,14 +34,20 @@ OVERLAPPING = (
 )
 SEEDS = (
     "Each system minus the popularity lists, mean over seeds and 95 % bootstrap interval. With few seeds such "
-    "intervals are too narrow (at five they hold about 84 % of the time), so “better” and “worse” are said only where "
-    "a paired test over seeds is significant at 5 % after Holm's correction for all claims on that metric."
+    "intervals are too narrow: at five they hold about 84 % of the time. “Better” and “worse” are said only where a "
+    "paired test over seeds is significant at 5 % after Holm's correction for all claims on that metric."
 )
 ATTACKED = (
-    "An attack beats a control where the 95 % interval of its gain, over the {}attacked users and the seeds, lies "
-    "above zero; no correction, since naming one leak too many is the safer error. Gain is the share of users guessed "
+    "An attack beats a control where the 95 % interval of its gain lies above zero, over the {}attacked users and the "
+    "seeds. Nothing is corrected: naming one leak too many is the safer error. Gain is the share of users guessed "
     "right, minus the control's. All for the top {} recommendations."
 )
+CONTROLS = {
+    "the ratings alone": findings.above_ratings,
+    "the majority guess": findings.above_chance,
+    "shuffled labels": findings.above_random,
+}
+"""What an attack is compared with."""
 
 
 TOGETHER = (
@@ -53,31 +62,48 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
 
     claims: what the suite's paper says, judged.
     """
-    spent = budgets(results)
-    blocks: list[Blocks] = [paragraph("{}", lead.lead(results, k), kind="lead")]
-    blocks += _vectors(results) if results.networks else _quality(results, k)
+    spent, lists = budgets(results), list[str]()
+    first = _brief(split(lead.lead(results, k)), lists)
+    blocks: list[Blocks] = [paragraph("{}", " ".join(first), kind="lead")]
+    blocks += _vectors(results, lists) if results.networks else _quality(results, k, lists)
     if inferred := attacks(results, k):
         users = "" if results.n_targets is None else f"{results.n_targets} "
         about = paragraph(ATTACKED, users, k, kind="soft")
-        blocks += [heading("Attribute inference"), about, bullets(inferred)]
+        blocks += [heading("Attribute inference"), about, bullets(attempts(results, k))]
+        lists += inferred
     if claims:
         where = 'Of {} claims, {}; each stands below <a href="#published">its table or figure</a>.'
         blocks += [heading("The paper's claims"), paragraph(where, len(claims), counted(claims))]
+    total = " ".join(_brief(split(spent[0]), lists))
     blocks += [
         heading("Budgets"),
-        paragraph(f"{{}} {TOGETHER * composition.applies(results)}{GAPS}", spent[0]),
+        paragraph(f"{{}} {TOGETHER * composition.applies(results)}{GAPS}", total),
         Fold(Markup("Every system's budgets"), [bullets(spent[1:])]),
+        *([Fold(Markup("The summary in numbers"), [bullets(lists)])] if lists else []),
     ]
     return Section("summary", "Summary", blocks)
 
 
-def _vectors(results: Results) -> list[Blocks]:
+def split(text: str) -> list[str]:
+    """Sentences of a text."""
+    return [sentence for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z“])", text) if sentence]
+
+
+def _brief(sentences: Sequence[str], lists: list[str]) -> list[str]:
+    """The short ones; long ones go to `lists`."""
+    lists += [sentence for sentence in sentences if len(sentence.split()) > LONGEST]
+    return [sentence for sentence in sentences if len(sentence.split()) <= LONGEST]
+
+
+def _vectors(results: Results, lists: list[str]) -> list[Blocks]:
     """Of users' vectors: what they tell."""
-    texts = [*controls.sentences(results), *links.sentences(results)]
+    told = [*controls.sentences(results), *links.sentences(results)]
+    texts = [" ".join(_brief(split(text), lists)) for text in told]
+    texts = [text for text in texts if text]
     return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
 
 
-def _quality(results: Results, k: int) -> list[Blocks]:
+def _quality(results: Results, k: int, lists: list[str]) -> list[Blocks]:
     """Of systems that rank or predict: how well they do."""
     words, overlapping = results.layout.words, results.layout.overlap is not None
     about = (
@@ -85,7 +111,38 @@ def _quality(results: Results, k: int) -> list[Blocks]:
         if overlapping
         else paragraph(SEEDS, kind="soft")
     )
-    return [heading("{}", words.quality), about, bullets(ranking(results, k))]
+    lists += ranking(results, k)
+    texts, where = standing(results, k), 'Every difference is <a href="#comparisons">drawn</a> with its interval.'
+    return [heading("{}", words.quality), about, bullets(texts), *([paragraph(where)] if texts else [])]
+
+
+def standing(results: Results, k: int) -> list[str]:
+    """How many systems are better, worse and undecided, per metric and yardstick."""
+    layout, texts = results.layout, []
+    for quality in (layout.utility, *(other for other in layout.qualities if other != layout.utility)):
+        differences = findings.yardstick_differences(results, quality.metric, quality.cutoff(k), lower=quality.lower)
+        for yardstick in unique([difference.other for difference in differences]):
+            mine = [difference for difference in differences if difference.other == yardstick]
+            better, worse = (sum(getattr(of, how) for of in mine) for how in ("better", "worse"))
+            open_ = sum(not of.significant for of in mine)
+            name = f"{quality.at(k)} ({quality.spoken}) against {yardstick}"
+            texts.append(f"{name}: {better} of {len(mine)} better, {worse} worse, {open_} undecided.")
+    return texts
+
+
+def attempts(results: Results, k: int) -> list[str]:
+    """How many attacks beat each control, per attribute."""
+    texts = []
+    for attribute in results.attributes():
+        tried = {
+            control: [of for name in results.attackers(attribute) for of in compare(results, attribute, name, k)]
+            for control, compare in CONTROLS.items()
+        }
+        won = [
+            f"{sum(of.significant for of in each)} of {len(each)} beat {name}" for name, each in tried.items() if each
+        ]
+        texts += [f"{attribute.capitalize()}: {joined(won)}."] if won else []
+    return texts
 
 
 def ranking(results: Results, k: int) -> list[str]:
@@ -101,17 +158,12 @@ def ranking(results: Results, k: int) -> list[str]:
 
 
 def attacks(results: Results, k: int) -> list[str]:
-    """Per attribute: which attackers beat the ratings alone, the majority guess and shuffled attributes."""
-    asked = {
-        "the ratings alone": findings.above_ratings,
-        "the majority guess": findings.above_chance,
-        "shuffled attributes": findings.above_random,
-    }
+    """Per attribute: which attackers beat the ratings alone, the majority guess and shuffled labels."""
     sentences = []
     for attribute in results.attributes():
         names = results.attackers(attribute)
         beaten = {
-            control: [compare(results, attribute, name, k) for name in names] for control, compare in asked.items()
+            control: [compare(results, attribute, name, k) for name in names] for control, compare in CONTROLS.items()
         }
         texts = [f"beating {control}, {_by_attacker(gains, names)}" for control, gains in beaten.items() if any(gains)]
         if texts:

@@ -1,0 +1,57 @@
+"""The summary of a report is read, not deciphered: no sentence of it has more than thirty words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
+from pathlib import Path
+
+import pytest
+from markupsafe import Markup
+
+from tasks.reporting import page
+from tasks.reporting.core.results import Results
+from tasks.reporting.core.section import Blocks, Fold
+from tasks.reporting.sections import summary
+from tasks.stages import report
+from tests.reporting import shown
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITES = ("demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue", "dpcrosue-weibo-twin")
+
+
+def texts(blocks: Sequence[Blocks]) -> Iterator[str]:
+    """Paragraphs and items that are shown without a click."""
+    for block in blocks:
+        if isinstance(block, Markup):
+            for part in re.split(r"</(?:p|li|h3)>", block):
+                yield unescape(re.sub(r"<[^>]+>", "", part)).strip()
+        else:
+            assert isinstance(block, Fold), block
+
+
+def long(results: Results) -> list[str]:
+    k = page.headline_cutoff(results)
+    blocks = summary.section(results, shown.claims(results, k)[:1], k).blocks
+    sentences = [sentence for text in texts(blocks) for sentence in summary.split(text)]
+    assert len(sentences) > 5
+    return [sentence for sentence in sentences if len(sentence.split()) > 30]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_no_sentence_of_a_summary_has_more_than_thirty_words(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert long(report._results(suite)) == []
+
+
+def test_lists_stand_with_the_numbers_and_counts_agree_with_them(every: Results) -> None:
+    blocks = summary.section(every, [], 10).blocks
+    fold = blocks[-1]
+    assert isinstance(fold, Fold)
+    for sentence in summary.ranking(every, 10):
+        assert sentence in unescape(str(fold.content))
+    (line,) = [text for text in summary.standing(every, 10) if "NDCG@10" in text and "against popularity" in text]
+    counts = [int(number) for number in re.findall(r"(\d+)(?: of \d+)? (?:better|worse|undecided)", line)]
+    assert sum(counts) == int(re.findall(r"of (\d+) better", line)[0])
+    assert len(summary.attempts(every, 10)) == len(every.attributes())
