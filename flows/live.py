@@ -216,11 +216,11 @@ def expected(names: Mapping[str, object], recorded: Mapping[tuple[str, str], flo
     for (kind, _), seconds in recorded.items():
         kinds.setdefault(kind, []).append(seconds)
     typical = {kind: statistics.median(values) for kind, values in kinds.items()}
-    found = {}
+    expected_seconds = {}
     for stage in names:
         kind, _, name = stage.partition("@")
-        found[stage] = recorded.get((kind, name), typical.get(kind, UNKNOWN_SECONDS))
-    return found
+        expected_seconds[stage] = recorded.get((kind, name), typical.get(kind, UNKNOWN_SECONDS))
+    return expected_seconds
 
 
 def fraction(text: str) -> float | None:

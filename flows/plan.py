@@ -161,7 +161,7 @@ def _different(name: str, before: Any, now: Any) -> list[str]:
     """The innermost names at which two values differ; that of a list is its own."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return [] if before == now else [name]
-    return [found for key in {**before, **now} for found in _different(str(key), before.get(key), now.get(key))]
+    return [inner for key in {**before, **now} for inner in _different(str(key), before.get(key), now.get(key))]
 
 
 def _few(names: list[str] | tuple[str, ...]) -> str:

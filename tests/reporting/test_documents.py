@@ -72,11 +72,11 @@ def test_links_to_files_that_no_site_has_become_text() -> None:
 
 
 def test_pages_use_the_words_of_the_field() -> None:
-    found = [
+    private = [
         (str(path.relative_to(ROOT)), text[max(0, match.start() - 30) : match.end() + 30])
         for pattern in SHOWN
         for path in sorted(ROOT.glob(pattern))
         for text in [path.read_text(encoding="utf-8")]
         for match in PRIVATE.finditer(text)
     ]
-    assert found == []
+    assert private == []

@@ -23,8 +23,8 @@ def test_gains_over_each_control_are_drawn_and_leaks_marked(full: Results) -> No
     for (network, attribute), panel in zip(controls._attacked(full), panels, strict=True):
         assert panel.title == f"{network.title}, {attribute}"
         drawn = {(cell.row, cell.column): (cell.value, cell.marked) for cell in panel.cells}
-        told = controls._inferred(full, network, attribute).values()
-        assert drawn == {(of.system.label, of.control): (of.mean, of.low > 0) for of in told}
+        differences = controls._inferred(full, network, attribute).values()
+        assert drawn == {(of.system.label, of.control): (of.mean, of.low > 0) for of in differences}
         assert {cell.column for cell in panel.cells} >= {"majority", "random"}
     over = [cell for panel in panels for cell in panel.cells if cell.column == "random"]
     assert chart.finding.startswith(f"{sum(cell.marked for cell in over)} of {len(over)} attacks leak")

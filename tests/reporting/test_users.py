@@ -13,7 +13,7 @@ from tasks.reporting.sections import users
 LOW, HIGH = [[0.0, 0.1, 30], [0.1, 1.0, 10]], [[0.0, 0.1, 10], [0.1, 0.4, 20], [0.4, 1.0, 10]]
 
 
-def told(results: Results) -> Results:
+def with_spreads(results: Results) -> Results:
     first, other = (system.experiment for system in results.compared[:2])
     records = [
         {"experiment": name, "metric": metric, "k": 10, "bins": bins}
@@ -24,7 +24,7 @@ def told(results: Results) -> Results:
 
 
 def test_curves_are_shares_of_users_up_to_each_edge(real: Results) -> None:
-    chart = users.chart(told(real))
+    chart = users.chart(with_spreads(real))
     ndcg, exposure = chart.panels
     assert isinstance(ndcg, Panel)
     assert isinstance(exposure, Panel)

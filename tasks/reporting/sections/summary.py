@@ -97,8 +97,8 @@ def _brief(sentences: Sequence[str], lists: list[str]) -> list[str]:
 
 def _vectors(results: Results, lists: list[str]) -> list[Blocks]:
     """Of users' vectors: what they tell."""
-    told = [*controls.sentences(results), *links.sentences(results)]
-    texts = [" ".join(_brief(split(text), lists)) for text in told]
+    every = [*controls.sentences(results), *links.sentences(results)]
+    texts = [" ".join(_brief(split(text), lists)) for text in every]
     texts = [text for text in texts if text]
     return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
 
