@@ -37,6 +37,8 @@ def exposure(lists: NDArray[np.integer], popularity: NDArray[np.float64]) -> NDA
 def binned(values: NDArray[np.float64], edges: Sequence[float], least: int = LEAST) -> list[tuple[float, float, int]]:
     """(low, high, users) of bins between neighbouring edges; small ones are joined with the next, so none is smaller.
 
+    Where nobody is between two bins there is none.
+
     Args:
         values: (n_users,) within the first and the last edge; the last bin includes its upper end.
         edges: ascending.
@@ -44,13 +46,15 @@ def binned(values: NDArray[np.float64], edges: Sequence[float], least: int = LEA
     """
     counts, _ = np.histogram(values, edges)
     bins: list[tuple[float, float, int]] = []
-    low, users = float(edges[0]), 0
-    for high, count in zip(edges[1:], counts, strict=True):
-        users += int(count)
+    low, high, users = float(edges[0]), float(edges[0]), 0
+    for start, end, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        if not count:
+            continue
+        low, high, users = low if users else float(start), float(end), users + int(count)
         if users >= least:
-            bins.append((low, float(high), users))
-            low, users = float(high), 0
-    if bins:  # what is left over belongs to the last one
-        first, _, count = bins[-1]
-        bins[-1] = (first, float(edges[-1]), count + users)
+            bins.append((low, high, users))
+            users = 0
+    if bins and users:  # what is left over belongs to the last one
+        first, _, before = bins[-1]
+        bins[-1] = (first, high, before + users)
     return bins

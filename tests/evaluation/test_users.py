@@ -36,11 +36,20 @@ def test_no_bin_has_few_users_and_every_user_is_in_one(values: list[float], leas
         return
     assert all(users >= least for *_, users in bins)
     assert sum(users for *_, users in bins) == len(values)
-    assert [low for low, *_ in bins] == [EDGES[0], *(high for _, high, _ in bins[:-1])]
-    assert bins[-1][1] == EDGES[-1]
+    ends = [end for low, high, _ in bins for end in (low, high)]
+    assert ends == sorted(ends)
+    assert set(ends) <= set(EDGES)
+    assert all(any(low <= value <= high for low, high, _ in bins) for value in values)
 
 
 def test_bins_that_are_large_enough_stay_as_they_are() -> None:
     values = np.repeat([0.1, 0.3, 0.6, 0.9], [10, 12, 4, 7])
     assert binned(values, EDGES) == [(0.0, 0.25, 10), (0.25, 0.5, 12), (0.5, 1.0, 11)]
-    assert binned(values[:-7], EDGES) == [(0.0, 0.25, 10), (0.25, 1.0, 16)]
+    assert binned(values[:-7], EDGES) == [(0.0, 0.25, 10), (0.25, 0.75, 16)]
+
+
+@pytest.mark.parametrize(
+    ("value", "bins"), [(0.0, [(0.0, 0.25, 20)]), (0.6, [(0.5, 0.75, 20)]), (1.0, [(0.75, 1.0, 20)])]
+)
+def test_users_who_are_alike_are_in_one_narrow_bin(value: float, bins: list[tuple[float, float, int]]) -> None:
+    assert binned(np.full(20, value), EDGES) == bins

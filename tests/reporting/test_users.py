@@ -10,7 +10,7 @@ from tasks.reporting.core.chart import Panel
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import users
 
-LOW, HIGH = [[0.0, 0.1, 30], [0.1, 1.0, 10]], [[0.0, 0.1, 10], [0.1, 0.4, 20], [0.4, 1.0, 10]]
+LOW, HIGH = [[0.0, 0.1, 30], [0.1, 0.2, 10]], [[0.0, 0.1, 10], [0.3, 0.4, 20], [0.4, 0.6, 10]]
 
 
 def with_spreads(results: Results) -> Results:
@@ -30,8 +30,8 @@ def test_curves_are_shares_of_users_up_to_each_edge(real: Results) -> None:
     assert isinstance(exposure, Panel)
     first, other = (system.label for system in real.compared[:2])
     assert [(series.name, [(point.x, point.y) for point in series.points]) for series in ndcg.series] == [
-        (first, [(0.0, 0.0), (0.1, pytest.approx(0.75))]),
-        (other, [(0.0, 0.0), (0.1, pytest.approx(0.25)), (0.4, pytest.approx(0.75))]),
+        (first, [(0.0, 0.0), (0.1, pytest.approx(0.75)), (0.2, 1.0)]),
+        (other, [(0.0, 0.0), (0.1, 0.25), (0.3, 0.25), (0.4, pytest.approx(0.75)), (0.6, 1.0)]),
     ]
     assert (ndcg.x_label, exposure.x_label) == ("NDCG@10", "exposure@10")
     assert chart.finding == f"half of them have NDCG of at most 0.4 with {other}, of at most 0.1 with {first}"

@@ -45,15 +45,17 @@ def chart(results: Results) -> Chart:
 
 
 def _points(system: System, name: str, bins: list[list[float]]) -> list[Point]:
-    """The share of users up to each edge but the last, which only ends the range of the quantity."""
+    """The share of users up to both ends of every bin, each once."""
     total, below = sum(users for *_, users in bins), 0.0
-    points = []
-    for low, _, users in bins:
-        points.append(
-            Point(low, below / total, f"{system.label}: {100 * below / total:.0f} % have {name} of at most {low:g}")
-        )
+    shares: dict[float, float] = {}
+    for low, high, users in bins:
+        shares[low] = below / total
         below += users
-    return points
+        shares[high] = below / total
+    return [
+        Point(edge, share, f"{system.label}: {100 * share:.0f} % have {name} of at most {edge:g}")
+        for edge, share in shares.items()
+    ]
 
 
 def _finding(results: Results) -> str:

@@ -1,0 +1,90 @@
+"""What is collected of users: distributions over them, from released lists and held-out items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.config import params
+from tasks.stages import collect_users
+
+ROOT = Path(__file__).resolve().parents[2]
+N_USERS, N_ITEMS, K = 40, 30, 10
+
+
+@dataclass(frozen=True)
+class Made:
+    """Lists of two systems of the demo: one that puts every held-out item first, and one that shows item 0 first."""
+
+    records: dict[tuple[str, str], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    place = tmp_path_factory.mktemp("users")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        loaded = params.load()
+        patch.chdir(place)
+        users = np.arange(N_USERS, dtype=np.int32)
+        held = (users % (N_ITEMS - 1) + 1).astype(np.int32)
+        rows = [(user, 0, "train") for user in users]
+        rows += [(user, item, "test") for user, item in zip(users, held, strict=True)]
+        interactions = pl.DataFrame(
+            {
+                "user": pl.Series([row[0] for row in rows], dtype=pl.Int32),
+                "item": pl.Series([row[1] for row in rows], dtype=pl.Int32),
+                "rating": pl.Series([5.0] * len(rows), dtype=pl.Float32),
+                "timestamp": pl.Series([0] * len(rows), dtype=pl.Int64),
+                "split": [row[2] for row in rows],
+            }
+        )
+        folder = Path("data/processed/demo")
+        folder.mkdir(parents=True)
+        contracts.write(interactions, folder / "interactions.parquet", contracts.INTERACTIONS)
+        for name, first in (("demo-ease", held), ("demo-popularity", np.zeros(N_USERS, np.int32))):
+            for seed in loaded.suites["demo"].experiments[name].seeds:
+                _write(name, seed, first)
+        records = collect_users.spreads("demo", loaded)["spreads"]
+    return Made({(record["experiment"], record["metric"]): record for record in records})
+
+
+def _write(name: str, seed: int, first: np.ndarray) -> None:
+    """Lists that begin with `first`, and go on with items that nobody holds out: (N_USERS, K) as a table."""
+    lists = np.empty((N_USERS, K), np.int32)
+    for user, item in enumerate(first):
+        rest = [other for other in range(N_ITEMS) if other not in (0, item, user % (N_ITEMS - 1) + 1)]
+        lists[user] = [item, *rest[: K - 1]]
+    table = pl.DataFrame(
+        {
+            "user": np.repeat(np.arange(N_USERS, dtype=np.int32), K),
+            "rank": np.tile(np.arange(1, K + 1, dtype=np.int32), N_USERS),
+            "item": lists.reshape(-1),
+            "score": np.zeros(N_USERS * K, np.float32),
+        }
+    )
+    path = Path("data/runs/demo") / name / "released/base" / f"seed-{seed}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    contracts.write(table, path, contracts.RECOMMENDATIONS)
+
+
+def test_users_are_counted_by_what_their_lists_are_worth(made: Made) -> None:
+    assert made.records["demo-ease", "ndcg"]["bins"] == [[0.95, 1.0, N_USERS]]
+    assert made.records["demo-popularity", "ndcg"]["bins"] == [[0.0, 0.05, N_USERS]]
+    assert {record["k"] for record in made.records.values()} == {K}
+
+
+def test_exposure_is_of_training_data(made: Made) -> None:
+    # Everybody has item 0 in the training data, and nobody anything else: one item of ten, or none.
+    assert made.records["demo-popularity", "exposure"]["bins"] == [[0.1, 0.12, N_USERS]]
+    assert made.records["demo-ease", "exposure"]["bins"] == [[0.0, 0.02, N_USERS]]
+
+
+def test_systems_without_lists_have_no_record(made: Made) -> None:
+    assert {name for name, _ in made.records} == {"demo-ease", "demo-popularity"}
