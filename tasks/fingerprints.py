@@ -255,18 +255,29 @@ def _assigned(node: ast.stmt) -> str | None:
 
 
 def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[str, str]]]:
-    """Dicts at the top of a module whose values all name modules of the project."""
+    """Dicts at the top of a module whose values all name modules of the project; `**OTHER` stands for one above."""
+    known: dict[str, dict[str, str]] = {}
     for node in tree.body:
         name, value = _assigned(node), getattr(node, "value", None)
-        if name is None or not isinstance(value, ast.Dict) or not value.keys:
+        if name is None or not isinstance(value, ast.Dict):
             continue
-        pairs = [
-            (key.value, target.value)
-            for key, target in zip(value.keys, value.values, strict=True)
-            if isinstance(key, ast.Constant) and isinstance(target, ast.Constant)
-            if isinstance(key.value, str) and isinstance(target.value, str)
-        ]
-        if len(pairs) == len(value.keys) and all(
-            _TARGET.fullmatch(target) and source.path(target.partition(":")[0]) for _, target in pairs
-        ):
-            yield name, dict(pairs)
+        entries: dict[str, str] = {}
+        for key, target in zip(value.keys, value.values, strict=True):
+            if key is None and isinstance(target, ast.Name) and target.id in known:
+                entries |= known[target.id]
+            elif pair := _named(key, target, source):
+                entries |= dict([pair])
+            else:
+                break
+        else:
+            if entries:
+                known[name] = entries
+                yield name, dict(entries)
+
+
+def _named(key: ast.expr | None, target: ast.expr, source: Source) -> tuple[str, str] | None:
+    """An entry of a registry, where these are a text and the name of a module of the project."""
+    texts = [node.value for node in (key, target) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    if len(texts) < 2 or not _TARGET.fullmatch(texts[1]) or not source.path(texts[1].partition(":")[0]):
+        return None
+    return texts[0], texts[1]

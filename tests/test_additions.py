@@ -49,6 +49,10 @@ def entry(table: str, value: str, name: str = "toy") -> tuple[str, str]:
     return f"{table} = {{", f'    "{name}": "{value}",'
 
 
+TOY_FILES = {
+    "ratings.csv": b"user,item,rating\n0,1,5.0\n0,2,3.0\n1,2,4.0\n",
+    "users.csv": b"user,colour\n0,blue\n1,red\n",
+}
 ADDITIONS = {
     "a paper": Addition(
         ("tasks/papers/toy",),
@@ -69,10 +73,13 @@ ADDITIONS = {
     "a data set": Addition(
         ("tasks/datasets/toy.py",),
         {
-            "tasks/datasets/__init__.py": [entry(table, "tasks.datasets.toy") for table in ("SOURCES", "FORMATS")],
+            "tasks/datasets/__init__.py": [entry("FORMATS", "tasks.datasets.toy")],
             "params.yaml": [
                 ("datasets:", "  toy: {source: toy, obtain: {}, format: toy, read: {}}"),
                 ("processed:", "  toy: {dataset: toy, protocol: toy, options: {split_seed: 1}}"),
+            ],
+            "tests/fuzz/samples.py": [
+                ("    plain = {", f'        "toy": {TOY_FILES},'),
             ],
         },
     ),
@@ -137,11 +144,12 @@ results = replace(results, synthetic=False)
 Path("data/as-if-real.html").write_text(render(results, of_paper, published_claims(results, of_paper, 5), docs=""))
 """
 """Every stage of the suite, and its page as it were if the data were real: a paper stands beside no synthetic ones."""
+LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
 CONTRACTS = """
 import sys, pytest
 files = "models/test_contract", "attacks/test_attribute", "audits/test_audits", "stages/test_data"
-files = *files, "reporting/test_published"
-which = "toy or registered_model or test_published.py or every_source"
+files = *files, "reporting/test_published", "fuzz/test_fuzz"
+which = "toy or registered_model or test_published.py or every_source or every_format"
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", which, *(f"tests/{file}.py" for file in files)]))
 """
 """The tests that hold every entry of a registry to its promises, of the toys."""
@@ -271,7 +279,13 @@ def rows(name: str, page: str) -> str:
     return "\n".join(re.findall(rf'<th scope="row">{name}</th>.*?</tr>', page))
 
 
-def test_papers_stay_apart_and_registries_keep_their_promises(tree: Path, touched: dict[str, set[str]]) -> None:
+def test_papers_and_formats_stay_apart_and_registries_keep_their_promises(
+    tree: Path, touched: dict[str, set[str]]
+) -> None:
     assert touched
-    execute("from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])", tree)
+    execute(LINT, tree)
     execute(CONTRACTS, tree)
+    format_ = tree / "tasks/datasets/toy.py"
+    format_.write_text(f"{format_.read_text(encoding='utf-8')}\nfrom tasks.datasets import ml_100k\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"tasks\.datasets\.toy -> tasks\.datasets\.ml_100k"):
+        execute(LINT, tree)

@@ -206,6 +206,15 @@ def test_of_a_registry_only_the_named_entry_counts(tmp_path: Path) -> None:
         Source(root).digest(TRAIN, [Plugin("tasks.models", "MODELS", "nope")])
 
 
+def test_a_registry_has_the_entries_of_those_that_it_unpacks(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/__init__.py").write_text("")
+    (tmp_path / "tasks/a.py").write_text('A = {"x": "tasks.a"}\nB = {**A, "y": "tasks.a"}\nC = {**D, "y": "tasks.a"}\n')
+    assert Source(tmp_path).module("tasks.a").registries == {
+        "A": {"x": "tasks.a"}, "B": {"x": "tasks.a", "y": "tasks.a"}
+    }  # fmt: skip
+
+
 def test_templates_and_pinned_packages_count_where_they_are_used(
     before: dict[str, dict[str, str]], source: Source, params: Params, tmp_path: Path
 ) -> None:

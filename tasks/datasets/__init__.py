@@ -1,29 +1,5 @@
 """Names of sources and raw formats in params.yaml -> the modules that obtain and read them."""
 
-SOURCES = {
-    "ciao": "tasks.datasets.ciao",
-    "custom": "tasks.datasets.custom",
-    "demo": "tasks.datasets.synthetic.demo",
-    "epinions": "tasks.datasets.epinions",
-    "foursquare_twitter": "tasks.datasets.foursquare_twitter",
-    "foursquare_twitter_text": "tasks.datasets.foursquare_twitter_text",
-    "ione": "tasks.datasets.ione",
-    "ml_100k": "tasks.datasets.ml_100k",
-    "ml_1m": "tasks.datasets.ml_1m",
-    "ml_20m": "tasks.datasets.ml_20m",
-    "netflix": "tasks.datasets.netflix",
-    "tmall": "tasks.datasets.tmall",
-    "twin_foursquare_twitter": "tasks.datasets.synthetic.foursquare_twitter",
-    "twin_movielens": "tasks.datasets.synthetic.movielens",
-    "twin_netflix": "tasks.datasets.synthetic.netflix",
-    "twin_tmall": "tasks.datasets.synthetic.tmall",
-    "twin_trust": "tasks.datasets.synthetic.trust",
-    "twin_weibo": "tasks.datasets.synthetic.weibo",
-    "twin_yelp": "tasks.datasets.synthetic.yelp",
-    "weibo": "tasks.datasets.weibo",
-    "yelp": "tasks.datasets.yelp",
-    "yelp_hin": "tasks.datasets.yelp_hin",
-}
 FORMATS = {
     "ciao": "tasks.datasets.ciao",
     "custom": "tasks.datasets.custom",
@@ -40,3 +16,16 @@ FORMATS = {
     "yelp": "tasks.datasets.yelp",
     "yelp_hin": "tasks.datasets.yelp_hin",
 }
+"""What reads files; the same modules say where these come from."""
+SOURCES = {
+    **FORMATS,
+    "demo": "tasks.datasets.synthetic.demo",
+    "twin_foursquare_twitter": "tasks.datasets.synthetic.foursquare_twitter",
+    "twin_movielens": "tasks.datasets.synthetic.movielens",
+    "twin_netflix": "tasks.datasets.synthetic.netflix",
+    "twin_tmall": "tasks.datasets.synthetic.tmall",
+    "twin_trust": "tasks.datasets.synthetic.trust",
+    "twin_weibo": "tasks.datasets.synthetic.weibo",
+    "twin_yelp": "tasks.datasets.synthetic.yelp",
+}
+"""What obtains files: also generators, which write those of a format."""

@@ -9,6 +9,7 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import NoOptions, Places, Source
+from tasks.datasets.text import allow, once, read_table
 from tasks.raw import RawSchema, write_raw_schema
 
 SOURCE = Source(
@@ -24,6 +25,9 @@ ObtainOptions = NoOptions
 ReadOptions = NoOptions
 N_USERS, N_ITEMS = 60, 40
 COLOURS = ("blue", "red")
+RATINGS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32}
+USERS = {"user": pl.Int64, "colour": pl.String}
+"""Columns of ratings.csv and users.csv."""
 OWN, OTHER = 0.4, 0.2
 """Probability that a user rates an item of the own colour, and one of the other."""
 
@@ -42,11 +46,20 @@ def obtain(folder: Path, places: Places, options: NoOptions) -> None:
 
 
 def convert(folder: Path, place: Path, options: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`."""
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`.
+
+    Raises:
+        DataError: a file is missing or malformed; a rating or colour is not allowed, or a pair or user repeated.
+    """
     del options
-    ratings = pl.read_csv(folder / "ratings.csv", schema_overrides={"rating": pl.Float32})
+    ratings = read_table(folder / "ratings.csv", ",", RATINGS, header=",".join(RATINGS))
+    allow(folder / "ratings.csv", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5", 2)
+    once(folder / "ratings.csv", ratings, ["user", "item"], 2)
+    users = read_table(folder / "users.csv", ",", USERS, header=",".join(USERS))
+    allow(folder / "users.csv", users, "colour", pl.col("colour").is_in(COLOURS), " or ".join(COLOURS), 2)
+    once(folder / "users.csv", users, ["user"], 2)
     ratings.with_columns(timestamp=pl.lit(None, pl.Int64)).write_parquet(place / "interactions.parquet")
-    pl.read_csv(folder / "users.csv").write_parquet(place / "users.parquet")
+    users.write_parquet(place / "users.parquet")
     colour = Feature(name="colour", kind="categorical", categories=COLOURS, sensitive=True)
     scale = RatingScale(low=1, high=5, step=1)
     write_raw_schema(
