@@ -105,6 +105,8 @@ class AttackKind:
     """What it attacks, for messages."""
     bands: Mapping[str, float]
     """The same of the metrics that it measures; those of the task come first."""
+    table: str
+    """Function (results) -> what `attacks.parquet` has of it, sorted."""
     task: str | None = None
     """The only task that has this; None: all tasks have."""
     each: str | None = None
@@ -118,6 +120,7 @@ class AttackKind:
 ATTACKS = {
     "attribute": AttackKind(
         stages="tasks.stages.table_attacks:attribute",
+        table="tasks.reporting.files:gains",
         module="attack",
         what="attributes to infer",
         bands={
@@ -132,6 +135,7 @@ ATTACKS = {
     ),
     "edges": AttackKind(
         stages="tasks.stages.table_attacks:edges",
+        table="tasks.reporting.sections.edges:frame",
         module="attack_edges",
         what="interactions to attack",
         bands={},
@@ -140,6 +144,7 @@ ATTACKS = {
     ),
     "reconstruction": AttackKind(
         stages="tasks.stages.table_attacks:reconstruction",
+        table="tasks.reporting.sections.reconstruction:frame",
         module="attack_ratings",
         what="ratings to reconstruct",
         bands={"reconstruction/*": 0.03},
@@ -148,6 +153,7 @@ ATTACKS = {
     ),
     "embeddings": AttackKind(
         stages="tasks.stages.table_attacks:embeddings",
+        table="tasks.reporting.sections.leaks:frame",
         module="attack_embeddings",
         what="embeddings to attack",
         bands={

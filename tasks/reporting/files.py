@@ -35,7 +35,6 @@ from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.published import Paper
 from tasks.reporting.core.results import BASE, GAIN_ORDER, METRIC_ORDER, Network, Results, Run, Spent, System, unique
-from tasks.reporting.sections import leaks, reconstruction
 
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `write` writes, in order of name."""
@@ -60,12 +59,15 @@ Describe = Callable[[str | None, tuple[Network, ...]], Paper]
 AGAIN = "run its collect stage again"
 
 
-def write(results: Results, folder: Path) -> None:
-    """Fill an existing, empty folder with `WRITTEN`; published figures and provenance are not among them."""
+def write(results: Results, folder: Path, attacks: pl.DataFrame) -> None:
+    """Fill an existing, empty folder with `WRITTEN`; published figures and provenance are not among them.
+
+    attacks: what attacks.parquet holds, which the kind of the suite's attack decides.
+    """
     metrics = results.metrics.select(contracts.METRICS.names).sort(METRIC_ORDER)
     (folder / "metrics.csv").write_text(means(metrics), encoding="utf-8")
     _write_parquet(metrics, folder / "metrics.parquet")
-    _write_parquet(attacks(results), folder / "attacks.parquet")
+    _write_parquet(attacks, folder / "attacks.parquet")
     _write_parquet(_history(results.systems), folder / "history.parquet")
     (folder / "ledger.json").write_text(_lines(_ledger(results.systems)), encoding="utf-8")
     (folder / "results.json").write_text(_lines(_rest(results)), encoding="utf-8")
@@ -107,14 +109,8 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
         raise DataError(f"{folder}: not the results of a suite ({problem}); {AGAIN}") from error
 
 
-def attacks(results: Results) -> pl.DataFrame:
-    """What the suite's attack found: on single interactions, on sensitive ratings, on embeddings, or on attributes."""
-    if results.networks:
-        return leaks.frame(results)
-    if results.edges is not None:
-        return results.edges.sort("system", "setting", "target", "world", "epsilon")
-    if results.attack is not None and results.attack["kind"] == "reconstruction":
-        return reconstruction.frame(results)
+def gains(results: Results) -> pl.DataFrame:
+    """What attacks on attributes gain over their controls; nothing of a suite that has no attack."""
     return results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER)
 
 

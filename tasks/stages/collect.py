@@ -65,6 +65,8 @@ def main(name: str) -> None:
     entry("suites", name, params.suites)
     require_passed("metrics", name, name)
     results = read_results(name, params)
+    attack = params.suites[name].attack
+    attacks = files.gains(results) if attack is None else resolve(ATTACKS[attack.kind].table)(results)
     for line in audits.unexplained(results):
         raise PrivacyError(
             f"{RUNS / name / 'audit.json'}: {line}: neither audited nor a reason why not; add an audit to tasks/audits "
@@ -74,7 +76,7 @@ def main(name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
         new = Path(place)
-        files.write(results, new)
+        files.write(results, new, attacks)
         changed = [file for file in files.WRITTEN if not _same(new / file, folder / file)]
         recorded = folder / files.PROVENANCE
         if changed or not recorded.exists():

@@ -375,6 +375,7 @@ def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             *_paper(suite, "PUBLISHED"),
             *_of_task(suite, task.collects),
             *_of_attack(suite, kind.collects if kind else None),
+            *_of_attack(suite, kind.table if kind else None),
         ],
         decides=lambda _: [source, *_all_names(suite)],
     )

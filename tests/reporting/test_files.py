@@ -14,25 +14,27 @@ from tasks.errors import DataError
 from tasks.reporting import files
 from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER, Results
 from tasks.reporting.page import headline_cutoff
+from tasks.reporting.sections import edges, leaks, reconstruction
 from tasks.stages.papers import describe
 from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr, shown
 from tests.reporting.example import ROOT
 
 REFERENCE = ROOT / "data/reference/paper_tables.csv"
 MADE = {
-    "next": example_next.results,
-    "privsr": example_privsr.results,
-    "dpvae": example_dpvae.results,
-    "dpcrosue": example_dpcrosue.weibo,
+    "next": (example_next.results, edges.frame),
+    "privsr": (example_privsr.results, reconstruction.frame),
+    "dpvae": (example_dpvae.results, files.gains),
+    "dpcrosue": (example_dpcrosue.weibo, leaks.frame),
 }
+"""Results, and what attacks.parquet holds of them."""
 
 
 def recorded(results: Results) -> Results:
     """The same as it is collected: sorted, and of the histories what is shown."""
     systems = tuple(replace(system, history=files.shown(system.history or {})) for system in results.systems)
     metrics = results.metrics.select(files.contracts.METRICS.names).sort(METRIC_ORDER)
-    edges = None if results.edges is None else files.attacks(results)
-    return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER), edges=edges)
+    attacked = None if results.edges is None else edges.frame(results)
+    return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER), edges=attacked)
 
 
 def assert_equal(actual: Results, expected: Results) -> None:
@@ -44,10 +46,12 @@ def assert_equal(actual: Results, expected: Results) -> None:
             assert left == right, name
 
 
-@pytest.mark.parametrize("made", MADE.values(), ids=MADE.keys())
-def test_results_read_back_equal(made: Callable[..., Results], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("made", "attacks"), MADE.values(), ids=MADE.keys())
+def test_results_read_back_equal(
+    made: Callable[..., Results], attacks: Callable[[Results], pl.DataFrame], tmp_path: Path
+) -> None:
     expected = recorded(made())
-    files.write(expected, tmp_path)
+    files.write(expected, tmp_path, attacks(expected))
     assert sorted(file.name for file in tmp_path.iterdir()) == list(files.WRITTEN)
     assert expected.runs
     files.write_runs(expected.runs, tmp_path / files.PROVENANCE)
@@ -55,19 +59,19 @@ def test_results_read_back_equal(made: Callable[..., Results], tmp_path: Path) -
     assert_equal(replace(actual, published=expected.published), expected)
     again = tmp_path / "again"
     again.mkdir()
-    files.write(actual, again)
+    files.write(actual, again, attacks(actual))
     assert all((again / name).read_bytes() == (tmp_path / name).read_bytes() for name in files.WRITTEN)
 
 
 def test_gains_read_back_equal(every: Results, tmp_path: Path) -> None:
-    files.write(every, tmp_path)
+    files.write(every, tmp_path, files.gains(every))
     assert files.read(tmp_path, REFERENCE, describe).gains.equals(every.gains.sort(GAIN_ORDER))
 
 
 def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> None:
     systems = tuple(replace(system, history=None) for system in real.systems)
     nothing = {"licence": None, "audit": None, "checks": None, "one_run": None, "n_targets": None, "processed": None}
-    files.write(replace(real, systems=systems, runs=None, **nothing), tmp_path)
+    files.write(replace(real, systems=systems, runs=None, **nothing), tmp_path, files.gains(real))
     actual = files.read(tmp_path, REFERENCE, describe)
     assert {getattr(actual, name) for name in nothing} == {None}
     assert actual.runs is None
@@ -98,7 +102,7 @@ def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> Non
 def test_what_is_no_results_is_refused_in_one_line(
     real: Results, tmp_path: Path, file: str, content: str | None, message: str
 ) -> None:
-    files.write(real, tmp_path)
+    files.write(real, tmp_path, files.gains(real))
     (tmp_path / file).unlink(missing_ok=True)
     if content is not None:
         (tmp_path / file).write_text(content)
@@ -108,7 +112,7 @@ def test_what_is_no_results_is_refused_in_one_line(
 
 
 def test_entries_that_seeds_have_in_common_stand_there_once(every: Results, tmp_path: Path) -> None:
-    files.write(every, tmp_path)
+    files.write(every, tmp_path, files.gains(every))
     content = json.loads((tmp_path / "ledger.json").read_text())
     texts = [json.dumps(entry) for entry in content["entries"]]
     assert len(texts) == len(set(texts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -64,11 +65,20 @@ def test_the_types_know_the_names_that_the_registries_have() -> None:
 
 @pytest.mark.parametrize("entry", [*TASKS.values(), *ATTACKS.values()])
 def test_every_task_and_kind_of_attack_leads_to_its_parts(entry: Task | AttackKind) -> None:
-    for field in ("evaluator", "checks", "collects", "stages", "each"):
+    for field in ("evaluator", "checks", "collects", "stages", "each", "table"):
         if target := getattr(entry, field, None):
             resolve(target)
     module = entry.trained_by if isinstance(entry, Task) else entry.module
     assert callable(import_module(f"tasks.stages.{module}").main)
+
+
+def test_what_a_kind_of_attack_decides_stands_in_its_entry() -> None:
+    """Nothing asks which kind it is, nor looks for it in the results."""
+    asks = re.compile(
+        r"""(\bkind\b|\["kind"\])\s*(==|!=|in|is)\s*[("'{\[]*(attribute|edges|reconstruction|embeddings)\b"""
+    )
+    assert asks.search('if results.attack["kind"] == "reconstruction":')
+    assert [path.name for path in OURS if asks.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_an_unknown_name_has_no_plug_in() -> None:

@@ -69,6 +69,17 @@ def checked(attacks: pl.DataFrame) -> pl.DataFrame:
     return rows
 
 
+def frame(results: Results) -> pl.DataFrame:
+    """`attacks.parquet` of a suite with this attack, with `COLUMNS`, sorted.
+
+    Raises:
+        DataError: the results have no such attack.
+    """
+    if results.edges is None:
+        raise DataError(f"{results.suite}: single interactions were not attacked")
+    return results.edges.sort("system", "setting", "target", "world", "epsilon")
+
+
 def section(results: Results) -> Section:
     """The attack on single interactions."""
     return Section(
