@@ -269,6 +269,7 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/stages/perturb.py",  # FEATURES, NETWORKS
         "tasks/stages/preprocess.py",  # PROTOCOLS
         "tasks/stages/report.py",  # REPORTS
+        "tasks/config/network_references.py",  # the same
         "tasks/config/references.py",  # checks of parameters, which no stage but `code` runs
     }
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tasks.config import network_references, references
 from tasks.config.mechanisms import NETWORKS
 from tasks.config.params import load
 from tasks.config.references import check
@@ -49,11 +48,10 @@ def test_another_papers_protocol_and_mechanism_may_make_networks(
         params["processed"][WEIBO]["protocol"] = "other"
         params["perturbed"][WEIBO]["mechanism"] = "other"
 
-    monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["dpcrosue"])
+    monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["gerai"])
     monkeypatch.setitem(NETWORKS, "other", NETWORKS["dpcrosue"])
     assert "'other' is not for data whose protocol is 'other'" in refused(written(change))
-    for module in (references, network_references):
-        monkeypatch.setattr(module, "WITH_NETWORKS", frozenset({"dpcrosue", "other"}))
+    monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["dpcrosue"])
     params = load(written(change))
     check(params)
     assert params.networks_settings(f"perturbed/{WEIBO}")[0] == "base"

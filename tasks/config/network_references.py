@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tasks.config.fields import PerturbedFeatures, PublishedNetworks, RigorousNetworks
 from tasks.config.tasks import TASKS
+from tasks.papers import PROTOCOLS
 
 if TYPE_CHECKING:
     from tasks.config.params import Experiment, Params, Suite
 
-WITH_NETWORKS = frozenset({"dpcrosue"})
-"""Protocols that make networks of users."""
 LAYERS = ("embeddings", "aligned")
 """Where only suites whose task is embedding read from."""
 BUDGETS = ("features_epsilon", "edges_epsilon", "text_epsilon")
+
+
+def makes_networks(protocol: str) -> bool:
+    """Whether a protocol makes networks of users: its paper's folder says `NETWORKS`, so the protocol is not loaded."""
+    return bool(getattr(import_module(PROTOCOLS[protocol].rpartition(".")[0]), "NETWORKS", False))
 
 
 def network_problems(suite: Suite, params: Params) -> Iterator[str]:
@@ -93,7 +98,7 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
 
 def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
     yield from _unknown(f"{where}.data", data, params.processed, "processed data set")
-    if data in params.processed and (protocol := params.processed[data].protocol) not in WITH_NETWORKS:
+    if data in params.processed and not makes_networks(protocol := params.processed[data].protocol):
         yield f"{where}.data: the protocol of {data!r} is {protocol!r}, which has no networks"
 
 

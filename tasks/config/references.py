@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures, model_config
-from tasks.config.network_references import WITH_NETWORKS, experiment_problems, network_problems
+from tasks.config.network_references import experiment_problems, makes_networks, network_problems
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -138,7 +138,7 @@ def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Ite
     """Networks where a mechanism wants a table of users, or the other way round."""
     if perturbed.data in params.processed:
         protocol = params.processed[perturbed.data].protocol
-        if (protocol in WITH_NETWORKS) == isinstance(perturbed, PerturbedFeatures):
+        if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
             yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
 
 
