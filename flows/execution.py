@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +23,7 @@ from flows import warm
 from flows.server import CREDENTIAL
 from tasks.errors import DprecError
 from tasks.stages.common import DATA
-from tasks.stages.parent import end_with_parent
+from tasks.stages.parent import RUN, end_with
 
 LOCK = DATA / ".lock"
 REFRESH_SECONDS = 5.0  # between two states of one progress bar
@@ -106,14 +107,17 @@ def _start(command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes] |
         stderr=subprocess.STDOUT,
         env=env,
         start_new_session=True,
-        preexec_fn=end_with_parent,
+        preexec_fn=partial(end_with, os.getpid()),
     )
 
 
 def environment(*, force: bool = False) -> dict[str, str]:
-    """The environment of a stage: this interpreter's programs come first, output is not held back."""
+    """The environment of a stage: this interpreter's programs come first, output is not held back.
+
+    It names this process, with which the stage ends.
+    """
     programs, path = str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)
-    own = {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1"}
+    own = {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1", RUN: str(os.getpid())}
     if force:
         own["DPREC_FORCE"] = "1"
     inherited = {key: value for key, value in os.environ.items() if key != CREDENTIAL}  # a stage records nothing

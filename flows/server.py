@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -23,7 +24,7 @@ import httpx
 from flows.storage import damage
 from tasks.disk import rename
 from tasks.errors import ConfigurationError
-from tasks.stages.parent import end_with_parent
+from tasks.stages.parent import end_with
 
 STARTUP_SECONDS = 120.0
 CREDENTIAL = "PREFECT_API_AUTH_STRING"
@@ -77,7 +78,7 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
         env=os.environ | own,
         start_new_session=True,
         umask=0o077,  # its database says what ran when, and what failed
-        preexec_fn=end_with_parent,
+        preexec_fn=partial(end_with, os.getpid()),
     )
     try:
         if not _up(address, process):
