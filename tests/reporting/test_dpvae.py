@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tasks.errors import DataError
 from tasks.papers.dpvae import preparation
 from tasks.papers.dpvae.published import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
 from tasks.reporting import page
@@ -19,7 +16,6 @@ from tasks.reporting.core import comparison, figures
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.results import Processed, Results
 from tasks.reporting.sections import lead, one_run, summary, tables, tradeoff, validation, word_vectors
-from tasks.stages import collect
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_next, shown
 from tests.reporting.example_dpvae import CUTOFFS, EPSILONS, QUALITY, SEEDS
@@ -394,14 +390,3 @@ def test_nothing_printed_stands_beside_generated_data(replica: Results, page_of_
     assert set(comparison.frame(replica)["published"]) == {""}
     assert "SYNTHETIC" in page_of_replica
     assert not re.search(r"paper 0\.|>paper<", page_of_replica)
-
-
-def test_records_are_read_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "one_run.json"
-    assert collect._records(path, one_run.FIELDS) == []
-    record = dict.fromkeys(one_run.FIELDS, 0)
-    path.write_text(json.dumps([record, record]))
-    assert collect._records(path, one_run.FIELDS) == [record, record]
-    path.write_text(json.dumps([{name: 0 for name in one_run.FIELDS if name != "control"}]))
-    with pytest.raises(DataError, match=r"record 0 has no 'control'; run the stage"):
-        collect._records(path, one_run.FIELDS)
