@@ -104,6 +104,14 @@ def test_equal_inputs_give_no_bound() -> None:
     assert audit(np.zeros(N), np.zeros(N), CONFIDENCE).epsilon == 0
 
 
+def test_what_chose_the_event_does_not_judge_it() -> None:
+    """Equal inputs, audited 200 times at 90 %: more than 40 bounds above 0 (of 20 expected at most) have probability
+    8e-6. Judged by the samples that chose it, an event tells equal inputs apart each time."""
+    rng = np.random.default_rng(8)
+    bounds = [audit(rng.normal(size=200), rng.normal(size=200), 0.9).epsilon for _ in range(200)]
+    assert sum(bound > 0 for bound in bounds) <= 40
+
+
 def test_the_bound_holds_as_often_as_stated() -> None:
     """Randomised response at ε = 1, audited 400 times at 90 %: more than 65 false bounds (of 40 expected at most)
     have probability 5e-5."""

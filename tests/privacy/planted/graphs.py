@@ -169,7 +169,6 @@ MUTATIONS = (
         'parameters={"noise_multiplier": sigma}',
         tests=("tests/models/test_edgerand.py::test_a_claim_for_one_entry_is_worth_less_for_a_visit",),
         audit="edgerand",
-        refuted=False,
     ),
     Mutation(
         "edgerand-repeats-finite",
@@ -268,7 +267,6 @@ MUTATIONS = (
         "np.sqrt(-np.log1p(-uniform[:, ::2]))",
         tests=("tests/privacy/test_keyed.py::test_numbers_are_standard_normal",),
         audit="dipsgnn-cached",
-        refuted=False,
     ),
     Mutation(
         "streams-no-id",
