@@ -101,7 +101,6 @@ MUTATIONS = (
             "tests/models/test_dipsgnn.py::test_a_release_is_one_vector_for_each_visit_and_direction_and_one_while_nothing_follows",
         ),
         audit="dipsgnn-cached",
-        refuted=False,
     ),
     Mutation(
         "aggregates-cached-present",
@@ -301,7 +300,6 @@ MUTATIONS = (
             "tests/models/test_released.py::test_the_budget_is_spent_on_two_gaussian_releases_and_no_more",
         ),
         audit="dipsgnn-released",
-        refuted=False,
         written="with tests read",
     ),
     Mutation(
