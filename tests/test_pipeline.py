@@ -79,12 +79,12 @@ def test_a_stage_depends_on_its_own_parameters_and_on_no_others(project: Project
     for address, stage in project.stages.items():
         kind, _, own = name_of(stage).partition("@")
         suite = address.removeprefix("suites/").partition("/")[0] if address.startswith("suites/") else own
-        whole_suite = kind in ("attack-edges", "audit", "audit-training", "check-metrics", "collect")
+        of_suite = kind in ("attack-edges", "audit", "audit-training", "check-metrics", "collect")
         for file, key in listed(stage):
             own_files = {f"suites/{suite}/{file}" for file in ("params.yaml", "attack.yaml")}
             assert Path(file).name == "code.json" or file in {"params.yaml", *own_files}, address
             table_, _, entry = key.partition(".")
-            if table_ in tables and not whole_suite:
+            if table_ in tables and not of_suite:
                 assert entry == own or entry.startswith(f"{own}."), f"{address}: {key}"
 
 

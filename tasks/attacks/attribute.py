@@ -127,16 +127,16 @@ def attack(
 
 
 def shuffled(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
-    """Every attribute dealt out anew among the users whose class is known: nothing is left to infer.
+    """Every attribute shuffled among the users whose class is known: nothing is left to infer.
 
     What an attacker scores on these is chance for an attacker that works as hard.
     """
-    dealt = {}
+    permuted = {}
     for attribute, classes in labels.items():
         known = np.flatnonzero(classes != UNKNOWN)
-        dealt[attribute] = classes.copy()
-        dealt[attribute][known] = np.random.default_rng([seed, *attribute.encode()]).permutation(classes[known])
-    return dealt
+        permuted[attribute] = classes.copy()
+        permuted[attribute][known] = np.random.default_rng([seed, *attribute.encode()]).permutation(classes[known])
+    return permuted
 
 
 def attacker(name: str) -> Attacker:

@@ -38,7 +38,7 @@ class AttributeAttack(Attackers, _Attack):
     sweep: Attackers
     """The same at all other settings."""
     control_k: Cutoffs
-    """Those `k` at which the attack is repeated on attributes dealt out at random, and on other profiles than the true
+    """Those `k` at which the attack is repeated on shuffled labels, and on other profiles than the true
     ones where a system was given such."""
     target_share: Share
     """Share of the users whose attributes must be guessed; the others' are known to the attacker."""

@@ -118,7 +118,7 @@ def read_labels(path: Path, groups: Mapping[str, int], users: pl.Series, where: 
     for name in columns:
         allow(path, table, name, pl.col(name).is_in([0, 1]), "0 or 1", 2)
     for group, members in names.items():
-        _require_whole(path, table, group, members)
+        _require_complete(path, table, group, members)
     known(path, table, "user", users, where, 2)
     once(path, table, ["user"], 2)
     lists = [
@@ -128,7 +128,7 @@ def read_labels(path: Path, groups: Mapping[str, int], users: pl.Series, where: 
     return table.select("user", *lists)
 
 
-def _require_whole(path: Path, table: pl.DataFrame, group: str, members: list[str]) -> None:
+def _require_complete(path: Path, table: pl.DataFrame, group: str, members: list[str]) -> None:
     filled = table.select(pl.sum_horizontal(pl.col(members).is_not_null()))[members[0]]
     if len(partly := ((filled > 0) & (filled < len(members))).arg_true()):
         line, some = partly[0] + 2, filled[partly[0]]

@@ -316,7 +316,7 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
             rating = pl.col(names.rating).cast(pl.Float32)
             on_scale = rating.is_in(pl.Series(scale.as_contract.levels, dtype=pl.Float32).implode())
             words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
-            allow(path, rows, names.rating, on_scale, words, line, whole_file=False)
+            allow(path, rows, names.rating, on_scale, words, line, complete=False)
         if names.timestamp is not None and time != "order" and time != "none":
             rows = in_seconds(path, rows, names.timestamp, line, time)
             timestamp = pl.col(names.timestamp)
@@ -391,9 +391,9 @@ def _with_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids)
     else:
         ids.integral = False
         words = "an id: a whole number from 0, or text without blanks around it (nan, null and none mean missing)"
-        allow(path, rows, column, ~value.str.contains(rf"{NO_ID}|{UNCLEAN}"), words, line, whole_file=False)
+        allow(path, rows, column, ~value.str.contains(rf"{NO_ID}|{UNCLEAN}"), words, line, complete=False)
     if ids.known is not None:
         known = value.is_in(ids.known.cast(rows[column].dtype).implode())
         words = f"a user of {ids.listed}: list the user there, or leave the line out"
-        allow(path, rows, column, known, words, line, whole_file=False)
+        allow(path, rows, column, known, words, line, complete=False)
     return rows

@@ -41,7 +41,7 @@ def read(path: Path, *, size: int = BLOCK) -> tuple[list[str], NDArray[np.float6
     for line, lines in blocks(path, size=size):
         table = parse(path, lines, " ", _LINE, first_line=line)
         for column in list(_LINE)[1:]:
-            allow(path, table, column, pl.col(column).is_finite(), "a finite number", line, whole_file=False)
+            allow(path, table, column, pl.col(column).is_finite(), "a finite number", line, complete=False)
         words.append(table["word"])
         vectors.append(table.drop("word").to_numpy())
     every = pl.concat(words)

@@ -161,12 +161,12 @@ def _ratings(path: Path, items: pl.Series, out: pq.ParquetWriter) -> None:
         ratings = parse(path, lines, ",", _RATING, first_line=first_line)
 
         def require(column: str, allowed: pl.Expr, what: str) -> None:
-            allow(path, ratings, column, allowed, what, first_line, whole_file=False)  # noqa: B023 (used at once)
+            allow(path, ratings, column, allowed, what, first_line, complete=False)  # noqa: B023 (used at once)
 
         require("user", pl.col("user") >= 1, "1 or more")
         require("item", pl.col("item").is_in(known), "listed in movies.csv")
         require("rating", pl.col("rating").is_in(SCALE.levels), "0.5 to 5 in steps of 0.5")
-        allow_seconds(path, ratings, "timestamp", first_line, whole_file=False)
+        allow_seconds(path, ratings, "timestamp", first_line, complete=False)
         pairs.add(ratings["user"], ratings["item"])
         ids = pl.col("user", "item").cast(pl.Int64)
         out.write_table(ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).to_arrow().cast(INTERACTIONS))

@@ -314,7 +314,7 @@ def _rows(path: Path, rows: bytes, first_line: int) -> pl.DataFrame:
     table = parse(path, rows, ",", _ROW, first_line=first_line)
 
     def require(column: str, allowed: pl.Expr, what: str) -> None:
-        allow(path, table, column, allowed, what, first_line, whole_file=False)
+        allow(path, table, column, allowed, what, first_line, complete=False)
 
     require("user", pl.col("user").is_between(1, MAX_CUSTOMER), f"1 to {MAX_CUSTOMER}")
     require("rating", pl.col("rating").is_between(1, 5), "1 to 5")

@@ -77,13 +77,13 @@ def in_seconds(
     value = pl.col(column)
     if kind == "milliseconds":
         right = value.is_between(0, 1000 * YEAR_2100 - 1)
-        allow(path, rows, column, right, "milliseconds between 1970 and 2100", line, whole_file=False)
+        allow(path, rows, column, right, "milliseconds between 1970 and 2100", line, complete=False)
         return rows.with_columns(value // 1000)
     if kind == "iso":
         seconds = rows.select(_iso(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
-        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line, whole_file=False)
+        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line, complete=False)
         rows = rows.with_columns(seconds)
-    allow_seconds(path, rows, column, line, whole_file=False)
+    allow_seconds(path, rows, column, line, complete=False)
     return rows
 
 

@@ -282,7 +282,7 @@ def allow(
     what: str,
     first_line: int = 1,
     *,
-    whole_file: bool = True,
+    complete: bool = True,
 ) -> None:
     """Refuse a table unless `allowed` is true for every row; missing values pass.
 
@@ -294,20 +294,18 @@ def allow(
     if len(wrong):
         value = table[column][wrong[0]]
         value = value[:SHOWN] if isinstance(value, str) else value
-        more = f" ({'' if whole_file else 'at least '}{len(wrong)} such lines)" if len(wrong) > 1 else ""
+        more = f" ({'' if complete else 'at least '}{len(wrong)} such lines)" if len(wrong) > 1 else ""
         raise DataError(f"{path}:{wrong[0] + first_line}: {column} is {value!r}, not {what}{more}")
 
 
-def allow_seconds(
-    path: Path, table: pl.DataFrame, column: str, first_line: int = 1, *, whole_file: bool = True
-) -> None:
+def allow_seconds(path: Path, table: pl.DataFrame, column: str, first_line: int = 1, *, complete: bool = True) -> None:
     """Refuse time stamps before 1970 or, as milliseconds are, from 2100 on.
 
     Raises:
         DataError: as `allow`.
     """
     what = "seconds between 1970 and 2100 (are these milliseconds?)"
-    allow(path, table, column, pl.col(column).is_between(0, YEAR_2100 - 1), what, first_line, whole_file=whole_file)
+    allow(path, table, column, pl.col(column).is_between(0, YEAR_2100 - 1), what, first_line, complete=complete)
 
 
 def once(path: Path, table: pl.DataFrame, key: list[str], first_line: int = 1) -> None:

@@ -166,7 +166,7 @@ def _write_log(path: Path, target: Path) -> None:
             log = parse(path, lines, ",", _LOG, first_line=first, may_be_empty=("brand_id",))
             _refuse_unknown(path, log, "action_type", first)
             known = pl.col("time_stamp").is_in(list(_SECONDS))
-            allow(path, log, "time_stamp", known, "a month and day (mmdd)", first, whole_file=False)
+            allow(path, log, "time_stamp", known, "a month and day (mmdd)", first, complete=False)
             out.write_table(_interactions(log, "time_stamp", "seller_id", "action_type"))
 
 
@@ -175,19 +175,19 @@ def _write_fragment(path: Path, target: Path) -> None:
         for first, lines in blocks(path, header=",".join(_FRAGMENT)):
             log = parse(path, lines, ",", _FRAGMENT, first_line=first, may_be_empty=("brand_id", *_FILLED_AT_RANDOM))
             _refuse_unknown(path, log, "action", first)
-            allow(path, log, "month", pl.col("month").is_between(1, 12), "1 to 12", first, whole_file=False)
+            allow(path, log, "month", pl.col("month").is_between(1, 12), "1 to 12", first, complete=False)
             log = log.with_columns(mmdd=100 * pl.col("month") + pl.col("day").clip(0, 99))
             known = pl.col("mmdd").is_in(list(_SECONDS))
-            allow(path, log, "day", known, "a day of its month", first, whole_file=False)
+            allow(path, log, "day", known, "a day of its month", first, complete=False)
             out.write_table(_interactions(log, "mmdd", "merchant_id", "action"))
 
 
 def _refuse_unknown(path: Path, log: pl.DataFrame, action: str, first: int) -> None:
     """Refuse negative ids, and actions that are none of `ACTIONS`."""
     for column in (name for name in log.columns if name.endswith("_id")):
-        allow(path, log, column, pl.col(column) >= 0, "0 or more", first, whole_file=False)
+        allow(path, log, column, pl.col(column) >= 0, "0 or more", first, complete=False)
     known = pl.col(action).is_between(0, len(ACTIONS) - 1)
-    allow(path, log, action, known, f"0 to {len(ACTIONS) - 1}", first, whole_file=False)
+    allow(path, log, action, known, f"0 to {len(ACTIONS) - 1}", first, complete=False)
 
 
 def _interactions(log: pl.DataFrame, day: str, seller: str, action: str) -> pa.Table:

@@ -184,9 +184,9 @@ def _write_reviews(path: Path, target: Path) -> None:
             forms = (date.str.to_datetime(form, strict=False) for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d"))
             table = table.with_columns(timestamp=pl.coalesce(forms).dt.epoch("s"))
             dated = pl.col("timestamp").is_not_null()
-            allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first, whole_file=False)
+            allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first, complete=False)
             levels = pl.col("stars").is_in(SCALE.levels)
-            allow(path, table, "stars", levels, "1, 2, 3, 4 or 5", first, whole_file=False)
+            allow(path, table, "stars", levels, "1, 2, 3, 4 or 5", first, complete=False)
             out(table.select("timestamp", user="user_id", item="business_id", rating="stars", review="review_id"))
     once(path, pl.read_parquet(target, columns=["review"]), ["review"])
 
@@ -197,12 +197,12 @@ def _write_users(path: Path, target: Path, *, friends: bool) -> None:
     with _writer(target, columns | ({"friends": pa.int64()} if friends else {})) as out:
         for first, table in _records(path, schema):
             for name in COUNTS:
-                allow(path, table, name, pl.col(name) >= 0, "0 or more", first, whole_file=False)
+                allow(path, table, name, pl.col(name) >= 0, "0 or more", first, complete=False)
             average = pl.col("average_stars").is_between(SCALE.low, SCALE.high)
-            allow(path, table, "average_stars", average, "1 to 5", first, whole_file=False)
+            allow(path, table, "average_stars", average, "1 to 5", first, complete=False)
             if friends:
                 listed = pl.any_horizontal(pl.col("friends").str.contains(form) for form in _FRIENDS)
-                allow(path, table, "friends", listed, "None or ids between commas", first, whole_file=False)
+                allow(path, table, "friends", listed, "None or ids between commas", first, complete=False)
                 table = table.with_columns(pl.col("friends").str.count_matches(_ID).cast(pl.Int64))
             out(table.rename({"user_id": "user"}))
     once(path, pl.read_parquet(target, columns=["user"]), ["user"])
@@ -280,7 +280,7 @@ def _records(path: Path, schema: Mapping[str, type[pl.DataType]]) -> Iterator[tu
             raise _complaint(path, first, lines, schema, "a field is missing")
         for name in ids:
             known = pl.col(name).str.contains(f"^{_ID}$")
-            allow(path, table, name, known, "an id (22 letters, digits, - or _)", first, whole_file=False)
+            allow(path, table, name, known, "an id (22 letters, digits, - or _)", first, complete=False)
         yield first, table
 
 

@@ -1,4 +1,4 @@
-"""What an attack gains over its controls: the majority guess, the ratings alone, and attributes dealt out at random.
+"""What an attack gains over its controls: the majority guess, the ratings alone, and shuffled labels.
 
 An attack gains over a control only if the whole 95 % interval of the difference lies above zero. The interval is for
 other seeds of the system and for other users to attack (`tasks.evaluation.statistics.crossed_interval`).
@@ -16,7 +16,7 @@ from tasks.evaluation.statistics import crossed_interval
 
 CONTROLS = ("majority", "ratings", "random")
 """The most frequent class for everyone; the same attacker, shown no recommendation; the same attacker, taught and
-judged on attributes that were dealt out anew among the users."""
+judged on labels that were shuffled anew among the users."""
 GAINS = pa.schema(
     [
         pa.field("setting", pa.string(), nullable=False),

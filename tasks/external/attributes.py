@@ -134,13 +134,13 @@ def _guesses(
     jobs: int,
     say: Callable[[str], None],
 ) -> dict[_Work, Right]:
-    dealt = shuffled(labels, seed)
+    permuted = shuffled(labels, seed)
     works = [_Work(name, by, kind) for by in ATTACKERS for name in labels for kind in ("both", "ratings", "random")]
 
     rank = np.random.default_rng([seed, *b"fewer"]).permutation(len(is_target))
 
     def work(task: _Work) -> Right:
-        truth = (dealt if task.kind == "random" else labels)[task.attribute]
+        truth = (permuted if task.kind == "random" else labels)[task.attribute]
         labelled = np.flatnonzero(~is_target & (truth != UNKNOWN))
         if task.attacker in FEWER:
             truth = truth.copy()
@@ -161,7 +161,7 @@ def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes
     alone = {by: right[_Work(attribute, by, "ratings")] for by in ATTACKERS}
     attacks = []
     for by in ATTACKERS:
-        both, dealt = right[_Work(attribute, by, "both")], right[_Work(attribute, by, "random")]
+        both, on_shuffled = right[_Work(attribute, by, "both")], right[_Work(attribute, by, "random")]
         control = alone[by]
         over = gain(both[None], control[None])
         attacks.append(
@@ -174,9 +174,9 @@ def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes
                 controls=[
                     _share("right, ratings alone", control),
                     _share("right, majority guess", majority),
-                    _share("right, shuffled labels", dealt),
+                    _share("right, shuffled labels", on_shuffled),
                 ],
-                p=max(p_better(both, other) for other in (*alone.values(), majority, dealt)),
+                p=max(p_better(both, other) for other in (*alone.values(), majority, on_shuffled)),
             )
         )
     return Answer(

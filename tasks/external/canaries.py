@@ -62,9 +62,9 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
     rare = _rare([row[place[item]] for row in rows], least, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
         raise DataError(f"{train}: {len(rare)} items have {least} interactions or more; {n_items + 1} are needed")
-    hands = len(rare) // (n_items + 1)  # of one deal; dealt again where there are too few items
+    hands = len(rare) // (n_items + 1)  # of one deal; once more where there are too few items
     deals = [rng.permutation(rare)[: hands * (n_items + 1)] for _ in range(-(-count // hands))]
-    dealt = np.concatenate(deals).reshape(-1, n_items + 1)[:count]
+    chosen = np.concatenate(deals).reshape(-1, n_items + 1)[:count]
     ids = _new_ids([row[place[user]] for row in rows], 2 * count, rng)
     included = rng.random(count) < 0.5
     high = max((row[header.index(rating)] for row in rows), key=_number) if rating else ""
@@ -77,7 +77,7 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
         return row
 
     new, secret = [], []
-    for items, canary, witness, is_in in zip(dealt, ids[:count], ids[count:], included, strict=True):
+    for items, canary, witness, is_in in zip(chosen, ids[:count], ids[count:], included, strict=True):
         new += [made(witness, item_id) for item_id in items[:-1]]
         of_canary = [made(canary, item_id) for item_id in items]
         new += of_canary if is_in else []

@@ -297,7 +297,7 @@ def _scored(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) -
 
 
 def _shuffled(is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> NDArray[np.bool_]:
-    """Memberships dealt out at random, within each user where there are groups."""
+    """Memberships shuffled, within each user where there are groups."""
     rng = np.random.default_rng([seed, *b"shuffled"])
     if groups is None:
         return rng.permutation(is_member)

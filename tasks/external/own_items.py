@@ -17,13 +17,13 @@ from tasks.external.inputs import NOBODY, Inputs
 
 FEWEST = 20
 MOST_USERS = 2_000
-"""Users whose lists are dealt out at random; a random sample where there are more."""
+"""Users whose lists are shuffled; a random sample where there are more."""
 
 
 def own_items(inputs: Inputs, seed: int) -> Answer:
     """Share of listed items that their user was trained on, beside that of other users' lists.
 
-    The test is one of permutation: under "lists are dealt out at random among users" the number of hits is about
+    The test is one of permutation: under "lists are shuffled among users" the number of hits is about
     normal, with the mean and variance of Hoeffding, "A combinatorial central limit theorem" (1951).
     """
     rng = np.random.default_rng([seed, *b"own items"])

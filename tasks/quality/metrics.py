@@ -156,7 +156,7 @@ def attack_metrics(
 ) -> list[tuple[str, int]]:
     """(metric, k) of all that attribute inference measures (docs/methods.md §7); k = 0 is the ratings-only attacker.
 
-    control_ks: where the attack is repeated on attributes dealt out at random.
+    control_ks: where the attack is repeated on shuffled labels.
     """
     result = []
     for attribute in attributes:

@@ -97,7 +97,7 @@ def _comparisons(results: Results, k: int) -> Section:
 
 
 def headline_cutoff(results: Results) -> int:
-    """The measured cut-off nearest to the one that the suite's layout is told by."""
+    """The measured cut-off nearest to the main one of the suite's layout."""
     layout = results.layout
     measured = results.cutoffs(layout.utility.metric) or [layout.headline_k]
     return min(measured, key=lambda k: (abs(k - layout.headline_k), k))

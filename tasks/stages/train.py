@@ -41,8 +41,8 @@ from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor
 from tasks.stages.screen import Screen
 
-BESIDE = "beside"
-"""Of a finished unit, the folder of what is released beside its recommendations."""
+TABLES = "tables"
+"""Of a finished unit, the folder of released tables other than its recommendations."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     model.save(place / "model.safetensors")
     metrics, recommendations = evaluator.evaluate(model)
     contracts.write(recommendations, place / "recommendations.parquet", evaluator.contract)
-    (place / BESIDE).mkdir()
+    (place / TABLES).mkdir()
     for kind, (table, contract) in released_tables(model).items():
-        contracts.write(table, place / BESIDE / f"{kind}.parquet", contract)
+        contracts.write(table, place / TABLES / f"{kind}.parquet", contract)
     write_json(place / "metrics.json", metrics)
     write_json(place / "history.json", history)
     write_json(place / runs.SECONDS, seconds)
@@ -178,7 +178,7 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
         for unit in units:
             (place / unit.setting).mkdir(parents=True, exist_ok=True)
             shutil.copy(unit.done / "recommendations.parquet", place / unit.setting / f"seed-{unit.seed}.parquet")
-            for file in sorted((unit.done / BESIDE).iterdir()):
+            for file in sorted((unit.done / TABLES).iterdir()):
                 (place / unit.setting / file.stem).mkdir(exist_ok=True)
                 shutil.copy(file, place / unit.setting / file.stem / f"seed-{unit.seed}.parquet")
     rows, entries = [], []

@@ -18,14 +18,14 @@ def test_lira_is_the_ratio_of_two_normal_densities() -> None:
     inside = [SHADOWS[INCLUDED[:, x], x] for x in range(N)]
     outside = [SHADOWS[~INCLUDED[:, x], x] for x in range(N)]
     # the deviation of all targets together: each mean costs a degree of freedom
-    spread_in = np.sqrt(sum(((own - own.mean()) ** 2).sum() for own in inside) / (sum(map(len, inside)) - N))
-    spread_out = np.sqrt(sum(((own - own.mean()) ** 2).sum() for own in outside) / (sum(map(len, outside)) - N))
+    std_in = np.sqrt(sum(((own - own.mean()) ** 2).sum() for own in inside) / (sum(map(len, inside)) - N))
+    std_out = np.sqrt(sum(((own - own.mean()) ** 2).sum() for own in outside) / (sum(map(len, outside)) - N))
     ratio = [
-        norm.logpdf(SIGNALS[x], inside[x].mean(), spread_in) - norm.logpdf(SIGNALS[x], outside[x].mean(), spread_out)
+        norm.logpdf(SIGNALS[x], inside[x].mean(), std_in) - norm.logpdf(SIGNALS[x], outside[x].mean(), std_out)
         for x in range(N)
     ]
     np.testing.assert_allclose(lira_online(SIGNALS, SHADOWS, INCLUDED), ratio)
-    below = [norm.logcdf(SIGNALS[x], outside[x].mean(), spread_out) for x in range(N)]
+    below = [norm.logcdf(SIGNALS[x], outside[x].mean(), std_out) for x in range(N)]
     np.testing.assert_allclose(lira_offline(SIGNALS, SHADOWS, INCLUDED), below)
 
 

@@ -158,7 +158,7 @@ def test_lines_at_fault_are_counted_as_far_as_they_were_read(tmp_path: Path) -> 
     with pytest.raises(DataError, match=r":2: user is 0, not 1 or more \(2 such lines\)"):
         allow(tmp_path, table, "user", pl.col("user") >= 1, "1 or more")
     with pytest.raises(DataError, match=r":12: .*\(at least 2 such lines\)"):
-        allow(tmp_path, table, "user", pl.col("user") >= 1, "1 or more", 11, whole_file=False)
+        allow(tmp_path, table, "user", pl.col("user") >= 1, "1 or more", 11, complete=False)
 
 
 @pytest.mark.parametrize(

@@ -65,15 +65,15 @@ def test_noisy_popularity_shows_nothing(tmp_path: Path) -> None:
     }
 
 
-def test_lists_by_gender_reveal_it_and_by_a_gender_dealt_out_at_random_do_not(tmp_path: Path) -> None:
+def test_lists_by_gender_reveal_it_and_by_a_shuffled_gender_do_not(tmp_path: Path) -> None:
     labels = {"gender": WORLD.gender}
     rng = np.random.default_rng(0)
     audit = audited(worlds.asked(tmp_path, WORLD, worlds.by_gender(WORLD, WORLD.gender, rng), labels))
     assert audit.verdict.exit_code == 3
     assert answer(audit, "attributes").state == "shown"
     assert audit.verdict.sentences[0].startswith("The lists reveal gender beyond the ratings: ")
-    dealt = worlds.by_gender(WORLD, rng.permutation(WORLD.gender), rng)
-    other = audited(worlds.asked(tmp_path, WORLD, dealt, labels))
+    shuffled = worlds.by_gender(WORLD, rng.permutation(WORLD.gender), rng)
+    other = audited(worlds.asked(tmp_path, WORLD, shuffled, labels))
     assert (other.verdict.exit_code, answer(other, "attributes").state) == (0, "not shown")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tests.faults.suite import DPREC, DVC, RUN, Row, Setup, together
 
-BESIDE: dict[str, tuple[str, ...]] = {
+CONCURRENT: dict[str, tuple[str, ...]] = {
     "`dprec run --wait`": (*RUN, "--wait"),
     "`dprec run`": RUN,
     "`dprec check`": (*DPREC, "check", "demo"),
@@ -21,12 +21,12 @@ BESIDE: dict[str, tuple[str, ...]] = {
 
 def rows(setup: Setup) -> Iterator[Row]:
     """Each command beside `dprec run`, and `dprec run` beside `dvc repro`."""
-    for name, command in BESIDE.items():
-        yield f"{name} beside `dprec run`", 1, _beside(setup, RUN, command)
-    yield "`dprec run` beside `dvc repro`", 1, _beside(setup, BESIDE["`dvc repro`"], RUN)
+    for name, command in CONCURRENT.items():
+        yield f"{name} beside `dprec run`", 1, _concurrent(setup, RUN, command)
+    yield "`dprec run` beside `dvc repro`", 1, _concurrent(setup, CONCURRENT["`dvc repro`"], RUN)
 
 
-def _beside(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:
+def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:
     suite = setup.template.copy(setup.folder)
     suite.call(*DVC, "remote", "add", "--default", "storage", str(suite.root.parent / "storage"))
     running = suite.begin(*first, **setup.known)

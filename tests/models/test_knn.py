@@ -1,4 +1,4 @@
-"""Neighbours are those of slow obvious code, ties are dealt out by chance, and scores are plain means."""
+"""Neighbours are those of slow obvious code, ties are broken by chance, and scores are plain means."""
 
 import numpy as np
 import pytest

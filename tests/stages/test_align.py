@@ -358,8 +358,8 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
 
 def test_a_report_reads_its_suites_alignments() -> None:
     align.main("tiny")
-    ((found_, table),) = collect_networks.read_aligned("tiny", load(), 60)
-    assert (found_.name, found_.sees, found_.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
+    ((record, table),) = collect_networks.read_aligned("tiny", load(), 60)
+    assert (record.name, record.sees, record.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
     assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
 
 
@@ -370,5 +370,5 @@ def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initia
     start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
     tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
     align.main("tiny")
-    ((found_, _),) = collect_networks.read_aligned("tiny", load(), 60)
-    assert found_.sees == text
+    ((record, _),) = collect_networks.read_aligned("tiny", load(), 60)
+    assert record.sees == text

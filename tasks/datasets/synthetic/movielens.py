@@ -67,7 +67,7 @@ class Figures:
 
 LEAST = 20
 """Every published user has so many ratings or more."""
-WHOLE_STARS = (1, 2, 3, 4, 5)
+INTEGER_STARS = (1, 2, 3, 4, 5)
 HALF_STARS = tuple(np.arange(0.5, 5.5, 0.5).tolist())
 LAYOUTS = {
     "ml-100k": Figures(
@@ -251,7 +251,7 @@ def _ratings(
 ) -> Iterator[pl.DataFrame]:
     """user (from 1), item (from 0), rating, timestamp: some users' at a time, in no order within a user."""
     jobs = rng.standard_normal((n_occupations, len(GENRES)))
-    stars = np.array(WHOLE_STARS if len(known.levels) == len(WHOLE_STARS) else HALF_STARS)
+    stars = np.array(INTEGER_STARS if len(known.levels) == len(INTEGER_STARS) else HALF_STARS)
     opinions = Opinions(rng, items.weight, known.levels)
     who, what = everything_once(rng, len(items), quota)
     first, last = known.times

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-WHOLE = 2.0**24
+LARGEST_WEIGHT = 2.0**24
 """The largest weight of a row or a tail: sums of 2^29 of them are still exact in float64."""
 TOO_MANY = 6
 """Users who have more than one in so many items are not drawn item by item but by a race of all items."""
@@ -63,7 +63,7 @@ def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Fl
     replicas here; exp(decay) is how many times as popular the first item is as the last.
     """
     share = (np.arange(n) + 0.5) / n
-    return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * WHOLE)
+    return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * LARGEST_WEIGHT)
 
 
 def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Ints) -> Ints:
@@ -105,8 +105,8 @@ def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: 
 
 
 def integer_weights(weights: NDArray[np.floating]) -> Floats:
-    """Rows of positive weights, (n, k), as whole numbers up to `WHOLE`; only proportions within a row count."""
-    return np.ceil(weights / weights.max(axis=1, keepdims=True) * WHOLE)
+    """Rows of positive weights, (n, k), as integers up to `LARGEST_WEIGHT`; only proportions within a row count."""
+    return np.ceil(weights / weights.max(axis=1, keepdims=True) * LARGEST_WEIGHT)
 
 
 def choose(rng: np.random.Generator, weights: Floats, rows: Ints) -> Ints:
@@ -359,8 +359,8 @@ def sittings(
     gap = np.round(rng.standard_exponential(ends[-1]), 6)
     gap[first] = 0
     until = np.cumsum(gap)
-    whole_gap = np.maximum(until[ends - 1] - until[first], 1e-6)
+    total_gap = np.maximum(until[ends - 1] - until[first], 1e-6)
     at = phase * number[users]
     sitting = np.minimum(at.astype(np.int64), number[users] - 1)
-    begin = (until[first[users] + sitting] - until[first[users]]) / whole_gap[users] * spans[users]
+    begin = (until[first[users] + sitting] - until[first[users]]) / total_gap[users] * spans[users]
     return begin, np.clip(at - sitting, 0, 1)

@@ -191,13 +191,13 @@ def _goods(rng: np.random.Generator, items: Strata, department: Ints, scale: flo
     place = department[items.stratum]
     stock = np.bincount(place, minlength=DEPARTMENTS)
 
-    def dealt(number: int) -> Ints:
+    def allotted(number: int) -> Ints:
         """One of so many, each for some items of one department."""
         shares = allot(rng, stock.astype(float), number, stock)
         strata = Strata(np.repeat(np.arange(DEPARTMENTS), shares), long_tail(rng, number, 6.0, 0.4), DEPARTMENTS)
         return Deal(strata, stock, least=1)(rng, place)
 
-    seller, brand = dealt(n_sellers), dealt(n_brands)
+    seller, brand = allotted(n_sellers), allotted(n_brands)
     _, first = np.unique(seller, return_index=True)
     usual = rng.random(n) < 0.6
     usual[np.unique(brand, return_index=True)[1]] = False  # no brand is lost

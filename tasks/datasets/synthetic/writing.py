@@ -41,12 +41,12 @@ HAN = Sounds(
     ),
     2,
 )
-_SPREAD = 61_803_399  # odd and no multiple of 5, so numbers and words are one to one
+_MULTIPLIER = 61_803_399  # odd and no multiple of 5, so numbers and words are one to one
 
 
 def _parts(number: Ints, length: int) -> Ints:
     """(n, length) numbers of parts; neighbours in number are far apart in sound."""
-    code = number % 100**length * _SPREAD % 100**length
+    code = number % 100**length * _MULTIPLIER % 100**length
     return code[:, None] // 100 ** np.arange(length) % 100
 
 

@@ -83,7 +83,7 @@ class Options(BaseOptions):
         return self
 
     @model_validator(mode="after")
-    def _bound_is_whole(self) -> Options:
+    def _bound_is_complete(self) -> Options:
         given = [name for name in ("omega", "delta", "d", "p_min") if getattr(self, name) is not None]
         if 0 < len(given) < 4:
             raise ValueError(f"omega, delta, d and p_min make one bound: null for all of them, or none (has {given})")

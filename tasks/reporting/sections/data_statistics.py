@@ -41,12 +41,12 @@ def table(results: Results) -> Table | None:
     for name, label in STATISTICS.items():
         value, theirs = ours[name], theirs_by_name[name]
         digits = 2 if name == "avg_length" else 0
-        cells = [Cell(_whole(value, digits))]
+        cells = [Cell(_formatted(value, digits))]
         if compared:
             cells += (
                 [missing(), missing()]
                 if theirs is None
-                else [Cell(_whole(theirs, digits)), Cell(signed(value - theirs, digits))]
+                else [Cell(_formatted(theirs, digits)), Cell(signed(value - theirs, digits))]
             )
         rows.append(Row(label, cells))
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
@@ -141,5 +141,5 @@ def _last(processed: Processed, which: Any) -> dict[str, Any]:
     return (counts or list(processed.counts))[-1]
 
 
-def _whole(value: float, digits: int) -> str:
+def _formatted(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}"

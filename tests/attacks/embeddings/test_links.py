@@ -118,10 +118,10 @@ def test_drawn_pairs_are_all_links_and_all_others_when_all_are_asked_for(n: int)
             draw(follows, n, 100, 0.0, rng)
         return
     drawn = draw(follows, n, 100, 0.0, rng)
-    found_links, found_others = ({tuple(sorted(pair)) for pair in some} for some in (drawn.links, drawn.others))
-    assert found_links == {tuple(pair) for pair in links}
-    assert len(found_others) == len(drawn.others) == len(links)
-    assert found_others <= others
+    drawn_links, drawn_others = ({tuple(sorted(pair)) for pair in some} for some in (drawn.links, drawn.others))
+    assert drawn_links == {tuple(pair) for pair in links}
+    assert len(drawn_others) == len(drawn.others) == len(links)
+    assert drawn_others <= others
     assert len(drawn.known_links) == len(drawn.known_others) == 0
 
 
