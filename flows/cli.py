@@ -66,7 +66,7 @@ def check(
     code.json are brought up to date, from the parameters and the code. The first wrong key is named in one line, with
     exit code 1.
     """
-    from flows import plan, plan_tables
+    from flows import plan, tables
     from flows.current import current
     from tasks.config import params
 
@@ -75,9 +75,9 @@ def check(
         _known(suite, loaded)
     with current(suite, patient=False) as project:
         if suite:
-            plan_tables.show(plan.read(f"report@{suite}", project))
+            tables.show(plan.read(f"report@{suite}", project))
         else:
-            plan_tables.summarise(plan.read_all(project))
+            tables.summarise(plan.read_all(project))
 
 
 @app.command()
@@ -212,10 +212,10 @@ def audit_mechanisms(
 @app.command()
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
-    from flows.composed import show
-    from tasks.stages.composed import rows
+    from flows import tables
+    from tasks.stages.composed import COLUMNS, rows
 
-    show(rows())
+    tables.composed(COLUMNS, rows())
 
 
 @app.command()

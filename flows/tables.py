@@ -1,15 +1,17 @@
-"""Plans as the tables that `dprec check` prints."""
+"""The tables that commands print on the terminal: plans, and what suites spend together."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.plan import Plan
+if TYPE_CHECKING:
+    from flows.plan import Plan
 
 
 def summarise(plans: Sequence[Plan]) -> None:
@@ -35,3 +37,13 @@ def show(todo: Plan) -> None:
         state = "[green]up to date[/green]" if step.cached else "will run" if step.reasons else "may run"
         table.add_row(step.name, state, "" if step.cached else escape(step.why))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def composed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A row for each kind of private release of each data set; see `tasks.stages.composed`."""
+    table = Table(title="ε of all settings and seeds of all suites on a data set, composed", title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column == "releases" or "ε" in column else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
