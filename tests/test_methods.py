@@ -11,7 +11,22 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "methods.md"
-WORDS = ("TmF", "OUE", "PM", "RDP", "PLD", "CSLS", "WARP", "MF", "LDP", "DP-SGD", "BPR")
+WORDS = (
+    "TmF",
+    "OUE",
+    "PM",
+    "RDP",
+    "PLD",
+    "CSLS",
+    "WARP",
+    "MF",
+    "LDP",
+    "DP-SGD",
+    "BPR",
+    "LiRA",
+    "Gauss-Newton",
+    "Fisher",
+)
 
 
 class Row(NamedTuple):
@@ -88,6 +103,11 @@ def test_rows_are_whole_and_name_each_thing_once() -> None:
     assert len(rows) >= 70
     assert all(all(row) for row in rows)
     assert len({row.what for row in rows}) == len({row.where for row in rows}) == len(rows)
+
+
+def test_secure_noise_and_both_likelihood_ratio_attacks_are_in_the_index() -> None:
+    needed = {"tasks.privacy.secure.add", *(f"tasks.attacks.membership.lira_{how}" for how in ("online", "offline"))}
+    assert needed <= {row.where.strip("`") for row in index()}
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tasks.audits import AUDITS, CLAIMS, SET, auditor
-from tasks.audits.combined import combined
 from tasks.audits.judging import CONFIDENCE, corrected, judged, record
+from tasks.audits.user_counts import combined
 from tasks.privacy import noise
 from tasks.privacy.audits.audit import audit, verdict
 from tasks.privacy.mechanisms import dpsgd
