@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -71,6 +71,12 @@ class Processes:
                 on_line(line)
             if process.wait() != 0:
                 raise StageFailed(_reason(last, process.returncode))
+        except StageFailed:
+            raise
+        except BaseException:  # nobody listens any more
+            _signal(process, signal.SIGKILL)
+            process.wait()
+            raise
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -155,7 +161,7 @@ def _owner(path: Path) -> str:
     try:
         holder = json.loads(path.read_text())
         return f"{holder['what']}, process {holder['pid']}, since {holder['since']}"
-    except (OSError, ValueError, KeyError):  # it has only just started
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # it has only just started
         return "just started"
 
 
@@ -200,6 +206,7 @@ def _signal_name(number: int) -> str:
 
 
 def say(stage: str, text: str) -> None:
-    """One line of a run in the terminal."""
-    sys.stdout.write(f"{stage:<40} {text}\n")  # in one piece: stages speak at the same time
-    sys.stdout.flush()
+    """One line of a run in the terminal, if that is still there."""
+    with suppress(OSError):
+        sys.stdout.write(f"{stage:<40} {text}\n")  # in one piece: stages speak at the same time
+        sys.stdout.flush()

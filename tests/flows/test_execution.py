@@ -6,8 +6,10 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from flows import execution
@@ -156,6 +158,31 @@ def test_stopping_ends_the_stage_and_everything_it_started(inside: Project) -> N
         os.killpg(group, 0)
     with pytest.raises(StageFailed, match="stopped"):
         processes.run(DOWNLOAD, print)
+
+
+def test_a_stage_whose_lines_nobody_takes_is_ended(inside: Project) -> None:
+    inside.write("slow.download@demo", "300")
+    stages: list[int] = []
+    processes = Processes()
+
+    def refuse(_: str) -> None:
+        stages.extend(process.pid for process in processes._running)
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        processes.run(DOWNLOAD, refuse)
+    assert stages
+    assert not psutil.pid_exists(stages[0])
+
+
+def test_a_closed_terminal_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    terminal = os.fdopen(writer, "w")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    execution.say("train@a", "starts")
+    with suppress(BrokenPipeError):
+        terminal.close()
 
 
 def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
