@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import audit, settings
+from flows.stopping import interruptible
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
@@ -116,7 +116,6 @@ def run(
     from flows.current import current
     from flows.execution import exclusive, say
     from flows.server import server
-    from flows.stopping import interruptible
     from tasks.config import params
 
     _known(suite, params.load())
@@ -326,15 +325,12 @@ def schedule() -> None:
     """Serve the schedules: the demo every night, the papers every week, until Ctrl-C.
 
     Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
-    this command. Its pages show the runs, their logs and the report.
+    this command, as a run does that is going on. Its pages show the runs, their logs and the report.
     """
-    from flows.deployments import serve_schedules
+    with interruptible("interrupted; a run that was going on goes on where it stopped"):
+        from flows.deployments import serve_schedules
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells switch Ctrl-C off in the background
-    try:
         serve_schedules()
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
 
 
 def main() -> None:

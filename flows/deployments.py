@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
 from flows.server import CREDENTIAL, server
+from tasks.stages.parent import RUN
 
 # Deployment -> (suite, cron in UTC). A weekly run of a suite starts from what DVC knows: unchanged stages stay cached.
 # Not there: dipsgnn-ml-1m, whose part of MovieLens 1M only a mirror has.
@@ -52,11 +55,28 @@ def serve_schedules() -> None:
         ConfigurationError: no server is named and none can be started.
     """
     named = "PREFECT_API_URL" in os.environ
+    os.environ[RUN] = str(os.getpid())  # scheduled runs, which are processes of their own, end with this one
     address = server(pages=True)
-    from prefect import serve
 
     for name, (suite, cron) in SCHEDULES.items():
         print(f"{name:<16} {suite:<8} {cron} (UTC)", flush=True)
     pages = address.removesuffix("/api") + ("" if named else _asked_for())
     print(f"runs are shown at {pages}; end with Ctrl-C", flush=True)
-    serve(*deployments(), limit=1, print_starting_message=False)
+    _serve()
+
+
+def _serve() -> None:
+    """As `prefect.serve`, but that SIGTERM is what the command makes of it: Prefect waits for itself in its handler."""
+    from prefect.runner import Runner
+
+    stop = signal.getsignal(signal.SIGTERM)
+
+    class Served(Runner):
+        def handle_sigterm(self, *arguments: Any, **_: Any) -> None:
+            assert callable(stop)
+            stop(*arguments)
+
+    runner = Served(limit=1)
+    for deployment in deployments():
+        runner.add_deployment(deployment)
+    asyncio.run(runner.start())

@@ -34,6 +34,7 @@ from flows.plan import Plan, Step
 from flows.project import Project
 from tasks.errors import DprecError
 from tasks.stages.common import REPORTS
+from tasks.stages.parent import end_with_run
 
 WAKE_SECONDS = 0.5
 """How long Ctrl-C may take to be seen."""
@@ -97,6 +98,7 @@ def regenerate(suite: str, jobs: int | None = None, wait: bool = False, force: b
     Raises:
         DprecError: params.yaml is wrong (before anything runs), another run is going on, or a stage failed.
     """
+    end_with_run()
     logger = get_run_logger()
     with exclusive(f"suite {suite}", wait=wait), current(suite) as project:
         todo = plan.read(report_stage(suite), project)

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import typer
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last: a closed terminal
+CODE = 130
+
+
+def at_once() -> None:
+    """Until a command begins, a signal that asks to stop ends this process with a line: there is nothing to clear up.
+
+    What is imported meanwhile may make anything of an exception.
+    """
+
+    def stop(_: int, __: FrameType | None) -> None:
+        os.write(2, b"dprec: interrupted\n")
+        os._exit(CODE)
+
+    _handle(stop)
+
+
+def as_usual() -> None:
+    """Have those signals do what they do in Python."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @contextmanager
 def interruptible(message: str) -> Iterator[None]:
     """Any signal that asks this process to stop ends what it does with `message` and exit code 130.
 
-    Also when it was started in the background, where shells switch Ctrl-C off: a stop must reach the stages. Libraries
-    may wrap the interruption in an error of their own; the stop is what the user must hear of.
+    Also when it was started in the background, where shells switch Ctrl-C off: a stop must reach the stages. With
+    `nohup` it survives its terminal. Libraries may wrap the interruption in an error of their own; the stop is what the
+    user must hear of.
     """
     stopped = False
 
@@ -25,12 +48,17 @@ def interruptible(message: str) -> Iterator[None]:
         stopped = True
         signal.default_int_handler(number, frame)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the last: a closed terminal
-        signal.signal(number, stop)
+    _handle(stop)
     try:
         yield
     except BaseException:
         if not stopped:
             raise
         print(message, file=sys.stderr)
-        raise typer.Exit(130) from None
+        raise SystemExit(CODE) from None
+
+
+def _handle(stop: signal._HANDLER) -> None:
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)

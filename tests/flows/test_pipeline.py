@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -14,6 +15,8 @@ from flows.execution import StageFailed
 from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project, credential
+from tests.flows.test_cli import left_of
+from tests.flows.test_execution import wait_for
 
 STAGES = {"download@demo", "train@a", "train@b", "report@demo"}
 
@@ -153,34 +156,55 @@ def test_every_schedule_is_a_deployment_of_the_flow(regenerate: Callable[..., An
         assert built[name].flow_name == regenerate.name  # type: ignore[attr-defined]
 
 
-def test_scheduled_runs_are_served_and_end_like_any_other(inside: Project, address: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])  # a closed terminal; what nothing can catch
+def test_scheduled_runs_end_like_any_other_and_with_what_serves_them(
+    inside: Project, address: str, number: signal.Signals
+) -> None:
     serving = inside.start("schedule", PREFECT_API_URL=address, **{CREDENTIAL: os.environ[CREDENTIAL]})
     try:
-        wait_until(lambda: len(ask(address, "deployments")) == len(SCHEDULES))
-        deployed = {deployment["name"]: deployment["id"] for deployment in ask(address, "deployments")}
-        created: dict[str, Any] = {}
+        if number == signal.SIGHUP:
+            created = start_scheduled_run(address)
 
-        def create() -> bool:  # the server may still be busy with its schedules
-            answer = httpx.post(
-                f"{address}/deployments/{deployed['demo-nightly']}/create_flow_run",
-                json={},
-                timeout=120.0,
-                auth=credential(),
-            )
-            created.update(answer.json())
-            return answer.is_success
+            def state(of: str) -> str:
+                answer = httpx.get(f"{address}/flow_runs/{created}", timeout=120.0, auth=credential())
+                return str(answer.json()[of])
 
-        wait_until(create)
-
-        def ended() -> bool:
-            run = httpx.get(f"{address}/flow_runs/{created['id']}", auth=credential()).json()
-            return run["state_type"] in {"COMPLETED", "FAILED", "CRASHED"}
-
-        wait_until(ended)
-        assert httpx.get(f"{address}/flow_runs/{created['id']}", auth=credential()).json()["state_name"] == "Completed"
-        assert sorted(inside.ran()) == sorted(STAGES)
-    finally:
-        os.killpg(serving.pid, signal.SIGINT)
+            wait_until(lambda: state("state_type") in {"COMPLETED", "FAILED", "CRASHED"}, seconds=300.0)
+            assert state("state_name") == "Completed"
+            assert sorted(inside.ran()) == sorted(STAGES)
+            inside.write("code/a.py", "# changed\n")
+        stage = "train@a" if number == signal.SIGHUP else "download@demo"
+        inside.write(f"slow.{stage}", "300")
+        start_scheduled_run(address)
+        wait_for(inside.root / f"started.{stage}", seconds=300.0)
+        serving.send_signal(number)
         output, _ = serving.communicate(timeout=300)
+        assert not left_of(inside.root)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(serving.pid, signal.SIGKILL)
     assert "demo-nightly" in output
     assert "Traceback" not in output
+    if number == signal.SIGHUP:
+        assert serving.returncode == 130
+        assert output.splitlines()[-1] == "interrupted; a run that was going on goes on where it stopped"
+
+
+def start_scheduled_run(address: str) -> str:
+    """Have the first schedule run now, once it is served; the id of its run."""
+    wait_until(lambda: len(ask(address, "deployments")) == len(SCHEDULES))
+    deployed = {deployment["name"]: deployment["id"] for deployment in ask(address, "deployments")}
+    created: dict[str, Any] = {}
+
+    def create() -> bool:  # the server may still be busy with its schedules
+        answer = httpx.post(
+            f"{address}/deployments/{deployed['demo-nightly']}/create_flow_run",
+            json={},
+            timeout=120.0,
+            auth=credential(),
+        )
+        created.update(answer.json() if answer.is_success else {})
+        return answer.is_success
+
+    wait_until(create)
+    return str(created["id"])
