@@ -294,7 +294,7 @@ def _card(results: Results, system: System, k: int) -> list[Blocks]:
                     Cell(ledger.claimed(entry)),
                     Cell(ledger.shown(entry.accounted_epsilon, entry.accounted_delta)),
                     Cell(audited),
-                    Cell("", tuple(entry.gaps), "reasons") if entry.gaps else missing("none known"),
+                    Cell("", ledger.gaps(entry), "reasons") if entry.gaps else missing("none known"),
                 ],
             )
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import audits, ledger
 from tasks.reporting.core.results import Results, Spent
@@ -142,6 +143,22 @@ def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
                 assert row[f"{kind}_note"]
             else:
                 assert float(row[f"{kind}_epsilon"]) >= 0
+
+
+def test_noise_that_anybody_could_draw_again_is_named_with_its_remedy(real: Results) -> None:
+    system = real.called("dp-popularity")
+    kept, remedy = "Noise is drawn in floating point.", "“noise: secure”"
+    event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
+    drawn = system.spent[0].entry.model_copy(update={"events": (event,), "gaps": (gaps.SEED, kept)})
+    without = LedgerEntry.model_validate(drawn.model_dump() | {"events": (), "mechanism": "none", "gaps": ()})
+    assert [ledger.noise(entry) for entry in (drawn, gaps.secured(drawn), without)] == ["public seed", "secure", ""]
+    assert [remedy in gap for gap in ledger.gaps(drawn)] == [True, False]
+    assert ledger.gaps(gaps.secured(drawn)) == gaps.secured(drawn).gaps
+    spent = [replace(of, entry=drawn) for of in system.spent]
+    changed = replace(real, systems=[replace(of, spent=spent) if of is system else of for of in real.systems])
+    assert any(remedy in gap for _, named in details.gaps(changed) for gap in named)
+    rows = ledger.frame(changed).filter(pl.col("model") == "dp-popularity")
+    assert set(rows["noise"]) == {"public seed"}
 
 
 def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.privacy.accounting.gaps import SEED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
 from tasks.reporting.core import audits
 from tasks.reporting.core.layout import joined
@@ -29,6 +30,7 @@ COLUMNS = (
     "neighbouring",
     "mechanism",
     "accounting",
+    "noise",
     "claimed_epsilon",
     "claimed_delta",
     "accounted_epsilon",
@@ -42,6 +44,11 @@ COLUMNS = (
     "accounted_note",
     "audited_note",
     "gaps",
+)
+OF_SEEDS = frozenset({SEED, SEED_OF_RELEASE})
+REMEDY = (
+    "“noise: secure”, in the experiment or the entry of “perturbed”, draws it from the operating system, for those "
+    "that docs/guarantees.md lists."
 )
 
 
@@ -252,10 +259,24 @@ def claimed(entry: LedgerEntry) -> str:
     return UNCLAIMED if entry.claimed_epsilon is None else shown(entry.claimed_epsilon, entry.claimed_delta)
 
 
+def noise(entry: LedgerEntry) -> str:
+    """Where the noise of a mechanism came from: "public seed", "secure", or nothing where none is drawn."""
+    if entry.noise == "secure":
+        return "secure"
+    drawn = any(event.kind != "non-private" for event in entry.events) or OF_SEEDS & {*entry.gaps}
+    return "public seed" if drawn else ""
+
+
+def gaps(entry: LedgerEntry) -> tuple[str, ...]:
+    """Known gaps between guarantee and run, with the remedy of those that have one."""
+    return tuple(f"{gap} {REMEDY}" if gap in OF_SEEDS else gap for gap in entry.gaps)
+
+
 def frame(results: Results) -> pl.DataFrame:
     """`ledger.csv` with `COLUMNS`, all as text: "∞" is no finite guarantee, "–" no claim; the note says why.
 
-    `gaps` counts the known gaps; what they are, ledger.json says.
+    `noise` says who could draw it again: with a "public seed" everybody, with "secure" noise nobody; empty where there
+    is none. `gaps` counts the known gaps; what they are, ledger.json says.
 
     Of a pair of networks each line says its network, in a column `network` after `protects`.
     """
@@ -278,6 +299,7 @@ def frame(results: Results) -> pl.DataFrame:
                 entry.neighbouring,
                 entry.mechanism,
                 entry.accounting,
+                noise(entry),
                 UNCLAIMED if entry.claimed_epsilon is None else _fixed(entry.claimed_epsilon),
                 "" if entry.claimed_epsilon is None else f"{entry.claimed_delta:g}",
                 _fixed(entry.accounted_epsilon),

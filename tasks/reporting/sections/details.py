@@ -131,7 +131,7 @@ def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
     concerned_by: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
     for line in ledger.lines(results):
         if line.entry.gaps:
-            key = (line.entry.protects, line.entry.mechanism, line.entry.gaps)
+            key = (line.entry.protects, line.entry.mechanism, ledger.gaps(line.entry))
             concerned_by.setdefault(key, []).append((line.system.label, line.network))
     return [
         (f"{_whose(concerned)}: {protects}s, {mechanism}", named)
