@@ -165,6 +165,9 @@ def test_a_file_that_is_behind_is_written_anew_and_one_of_somebodys_own_is_left_
     gone.write_text("stages: {}\n")
     Path("data/dvc.yaml").write_text(dvc_files.HEADER)
     assert dvc_files.write(params) == [gone, Path("data/dvc.yaml")]
+    with Path("suites/demo/dvc.yaml").open("ab") as damaged:
+        damaged.write(b"\xff")  # not even text
+    assert dvc_files.write(params) == [Path("suites/demo/dvc.yaml")]
     assert not gone.exists()
     Path("dvc.yaml").write_text("stages: {}\n")
     Path("data/dvc.yaml").unlink()

@@ -33,11 +33,11 @@ def behind(params: Params) -> list[Path]:
     None where the root's file was not written from the table: such a pipeline is its author's own.
     """
     root = Path(table.ROOT)
-    if root.is_file() and root.stat().st_size and not root.read_text(encoding="utf-8").startswith(HEADER):
+    if root.is_file() and root.stat().st_size and not root.read_bytes().startswith(HEADER.encode()):
         return []
     wanted = texts(params)
     left = [path for path in SUITES.glob("*/dvc.yaml") if path not in wanted]
-    return left + [path for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text]
+    return left + [path for path, text in wanted.items() if not path.is_file() or path.read_bytes() != text.encode()]
 
 
 def write(params: Params) -> list[Path]:
