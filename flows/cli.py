@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import audit, settings
-from flows.stopping import interruptible
+from flows.stopping import as_usual, interruptible
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
@@ -47,6 +47,8 @@ def common(
     if debug:
         os.environ["DPREC_DEBUG"] = "1"
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
+    if context.invoked_subcommand not in ("run", "schedule"):  # they set what stops them
+        as_usual()
     if context.invoked_subcommand == "audit":
         private()  # what it writes has rows of users, or names them
         return
@@ -112,32 +114,31 @@ def run(
     After Ctrl-C, the next run goes on where this one stopped. No server is needed; with PREFECT_API_URL set, the run is
     recorded there.
     """
-    from flows import plan
-    from flows.current import current
-    from flows.execution import exclusive, say
-    from flows.server import server
-    from tasks.config import params
+    with interruptible(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
+        from flows import plan
+        from flows.current import current
+        from flows.execution import exclusive, say
+        from flows.server import server
+        from tasks.config import params
 
-    _known(suite, params.load())
-    interrupted = f"interrupted; `dprec run {suite}` goes on where this run stopped"
-    with interruptible(interrupted), exclusive(f"suite {suite}", wait=wait):
-        with current(suite) as project:
-            todo = plan.read(f"report@{suite}", project)
-        if todo.pending or force:
-            server()
-            from flows.pipeline import regenerate
+        _known(suite, params.load())
+        with exclusive(f"suite {suite}", wait=wait):
+            with current(suite) as project:
+                todo = plan.read(f"report@{suite}", project)
+            if todo.pending or force:
+                server()
+                from flows.pipeline import regenerate
 
-            regenerate(suite, jobs=jobs, wait=wait, force=force)
-        else:
-            if sys.stdout.isatty():
+                regenerate(suite, jobs=jobs, wait=wait, force=force)
+            elif sys.stdout.isatty():
                 say(todo.target, f"{len(todo.steps)} stages, all up to date")
             else:
                 for step in todo.steps:
                     say(step.name, "cached")
-    from flows import headline
+        from flows import headline
 
-    headline.show(suite)
-    print(f"report: {_report(suite)}")
+        headline.show(suite)
+        print(f"report: {_report(suite)}")
 
 
 @app.command()

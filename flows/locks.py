@@ -113,7 +113,7 @@ def _files(path: Path) -> dict[str, Any]:
 def _starts(path: Path) -> dict[str, float]:
     try:
         return {str(key): float(start) for key, start in json.loads(path.read_bytes()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 

@@ -150,7 +150,7 @@ class Verified:
     def __init__(self, folder: Path) -> None:
         self._path = folder / KNOWN
         self._known: dict[str, list[Any]] = {}
-        with suppress(OSError, ValueError, TypeError):
+        with suppress(OSError, ValueError, TypeError, RecursionError):
             self._known = dict(json.loads(self._path.read_bytes()))
 
     def today(self, out: Any) -> bool:

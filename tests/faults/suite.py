@@ -173,7 +173,7 @@ class Suite(conftest.Project):
         return Suite(Path(shutil.copytree(self.root, to / "project", symlinks=True)))
 
 
-DPREC = (sys.executable, "-m", "flows.cli")
+DPREC = (sys.executable, "-m", "flows")
 DVC = (sys.executable, "-m", "dvc")
 
 

@@ -109,12 +109,12 @@ class Project:
 
     def dprec(self, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """Run the command line under test."""
-        return self.call(sys.executable, "-m", "flows.cli", *arguments, **extra)
+        return self.call(sys.executable, "-m", "flows", *arguments, **extra)
 
     def start(self, *arguments: str, **extra: str) -> subprocess.Popen[str]:
         """Start the command line under test, in a process group of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *arguments],
+            [sys.executable, "-m", "flows", *arguments],
             cwd=self.root,
             env=self.environment | extra,
             stdout=subprocess.PIPE,

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from flows import server
+from flows import execution, locks, server, storage
 from flows.execution import Processes, StageFailed
-from flows.stopping import interruptible
+from flows.stopping import as_usual, interruptible
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
+from tests.flows.test_execution import wait_for
 
 
 @pytest.mark.parametrize(("number", "name"), [(15, "SIGTERM"), (6, "SIGABRT"), (35, "signal 35")])
@@ -46,6 +47,57 @@ def test_a_stop_is_told_as_such_whatever_a_library_makes_of_it(
             signal.signal(other, handler)
     assert caught.value.code == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("library", "line"),
+    [("typer", "dprec: interrupted\n"), ("dvc", "interrupted; `dprec run demo` goes on where this run stopped\n")],
+)
+def test_a_stop_while_libraries_are_loaded_is_a_line(
+    finished: Project, tmp_path: Path, number: signal.Signals, library: str, line: str
+) -> None:
+    """Of which the first is loaded before the command is known."""
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / f"{library}.py").write_text(
+        f"import pathlib, time; pathlib.Path({str(slow)!r}, 'on').touch(); time.sleep(60)"
+    )
+    path = os.pathsep.join([str(slow), finished.environment["PYTHONPATH"]])
+    running = finished.start("run", "demo", PYTHONPATH=path)
+    wait_for(slow / "on")
+    running.send_signal(number)
+    output, _ = running.communicate(timeout=60)
+    assert (running.returncode, output) == (130, line)
+
+
+def test_nohup_is_heeded() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with interruptible("interrupted"):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        as_usual()
+
+
+def test_a_pipeline_of_ones_own_that_is_no_text_is_named(finished: Project) -> None:
+    path = finished.root / "suites/demo/dvc.yaml"
+    path.write_bytes(path.read_bytes() + b"# \xff\n")
+    refused = finished.dprec("check", "demo")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "'suites/demo/dvc.yaml', is not valid utf-8" in refused.stderr
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "[]", "3", "\x00"])
+def test_records_of_ones_own_that_are_damaged_say_nothing(tmp_path: Path, content: str) -> None:
+    """Too deep for a parser, or other JSON."""
+    path = tmp_path / storage.KNOWN
+    path.write_text(content)
+    assert locks._starts(path) == {}
+    assert storage.Verified(tmp_path)._known == {}
+    assert execution._owner(path) == "just started"
 
 
 def test_a_lock_that_git_could_not_merge_is_named_with_a_remedy_that_works(finished: Project) -> None:
