@@ -1,6 +1,7 @@
 """DPSGD's clipped sums equal those of a loop over users, its noise is what was promised, and all of it is counted."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from scipy import stats
 
 from tasks.models.base import Silent
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
-from tasks.models.sessions.dpsgd import DPSGD, PIECE, DPSGDConfig
+from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.sequences import Sequences
+from tasks.training_data import TrainingData
 from tests.models.test_next_item_contract import learning, ragged
 
 N_ITEMS, N_USERS = 9, 2 * PIECE + 8
@@ -152,6 +154,29 @@ def test_users_are_sampled_at_the_rate_that_the_ledger_states():
     model._plan = model._plan._replace(steps_per_epoch=2000)
     model.train_epoch()
     assert stats.binomtest(sum(sizes), 2000 * N_USERS, 1 / 8).pvalue > 1e-3
+
+
+def without(data: TrainingData, user: int) -> TrainingData:
+    """The same with nothing of one user, whose place is kept."""
+    assert data.sequences is not None
+    left = data.users != user
+    sequences = data.sequences.take(np.flatnonzero(data.sequences.users != user))
+    return replace(data, users=data.users[left], items=data.items[left], sequences=sequences)
+
+
+@pytest.mark.parametrize("batch_size", [N_USERS // 8, N_USERS])
+def test_a_user_taken_out_keeps_a_place(batch_size, tmp_path):
+    """Else the sampling probability and what sums are divided by would tell whether a user is there."""
+    data = learning(wandering(N_USERS, seed=0), N_USERS, N_ITEMS)
+    saved = []
+    for number, given in enumerate((data, without(data, 0))):
+        model = make(batch_size=batch_size, epochs=1, epsilon=0.1).fit(given, rng=np.random.default_rng(0))
+        model.save(tmp_path / f"{number}.safetensors")
+        loaded = DPSGD.load(tmp_path / f"{number}.safetensors").network
+        saved.append((model._plan, model.ledger(), [loaded.get_buffer(name) for name in COUNTED]))
+    assert saved[0] == saved[1]
+    asked = np.array([0, 3, N_USERS - 1])
+    assert model.sequences_of(asked).users.tolist() == [3, N_USERS - 1]
 
 
 @pytest.mark.parametrize("batch_size", [N_USERS, 1000])

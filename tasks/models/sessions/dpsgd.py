@@ -18,6 +18,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -39,7 +40,7 @@ from tasks.training_data import TrainingData
 PIECE = 32
 """Users whose gradients are held at a time; how many does not change a step but for rounding."""
 COUNTED = ("noise_multiplier", "sampling_probability", "planned_steps")
-"""Buffers of the network with what the ledger must know of a loaded model, too; none depends on what sequences hold."""
+"""Buffers of the network with what the ledger must know of a loaded model, too; none depends on who has a sequence."""
 
 
 class DPSGDConfig(APGNNConfig):
@@ -82,7 +83,9 @@ class DPSGD(GatedSessions):
         """The network, and the noise that all epochs together may need."""
         config = self.config
         network = super().build(data, rng)
-        self._plan = dpsgd.Plan.of(len(self._sequences), config.batch_size, config.epochs)
+        self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)
+        self._places = np.full(data.n_users, -1)
+        self._places[self._sequences.users] = np.arange(len(self._sequences))
         multiplier = self._plan.multiplier(config.epsilon, config.delta)
         for name, value in zip(COUNTED, (multiplier, self._plan.probability, self._plan.steps), strict=True):
             network.register_buffer(
@@ -95,9 +98,14 @@ class DPSGD(GatedSessions):
         """One step per Poisson sample of users; returns the mean loss of a user."""
         dropout, total = Dropout(self.config.dropout, self._rng), 0.0
         for _ in range(self._plan.steps_per_epoch):
-            rows = dpsgd.poisson_sample(len(self._sequences), self._plan.probability, self.noise_rng)
-            total += self.private_step(self._sequences.take(rows), dropout)
+            users = dpsgd.poisson_sample(len(self._places), self._plan.probability, self.noise_rng)
+            total += self.private_step(self.sequences_of(users), dropout)
         return total / self._plan.steps_per_epoch
+
+    def sequences_of(self, users: NDArray[np.int64]) -> Sequences:
+        """The training sequences of these users; whoever has no event keeps a place in samples, and adds nothing."""
+        places = self._places[users]
+        return self._sequences.take(places[places >= 0])
 
     def private_step(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> float:
         """One step on a sample of users, possibly none; returns its summed loss over the expected batch.
