@@ -64,6 +64,18 @@ def test_public_vectors_do_not_change_by_a_bit_given_the_same_item_vectors():
     assert not torch.equal(models[0].network.users, models[1].network.users)
 
 
+def test_the_loss_that_is_published_tells_no_sensitive_rating():
+    """Given the item vectors, it is the same to the last bit whatever the values of sensitive ratings are."""
+    data = ratings()
+    models = [started("privsr-rigorous", of, **QUIET) for of in (data, poisoned(data))]
+    for seed in range(3):
+        items = np.random.default_rng(seed).normal(size=(9, 4)).astype(np.float32)
+        for model in models:
+            model._users.step(items, model._users.exchange())
+        losses = [model._users.squared_error for model in models]
+        assert losses[0] == losses[1] > 0
+
+
 def test_without_sensitive_ratings_nothing_is_noisy_and_both_vectors_are_one():
     data = ratings(share=0.0)
     private, plain = (make("privsr-rigorous", **o).fit(data, rng=np.random.default_rng(0)) for o in ({}, QUIET))

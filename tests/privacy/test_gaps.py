@@ -1,9 +1,14 @@
 """Whatever a finite ε does not cover is named beside it."""
 
+import numpy as np
 import pytest
 
+from tasks.models.social.factorisation import SocialFactorisation
+from tasks.models.training import EpochModel
 from tasks.privacy.accounting import gaps
-from tests.models import test_contract, test_next_item_contract
+from tests.models import test_contract, test_next_item_contract, test_rating_contract
+from tests.models.test_noise_streams import PRIVATE, case
+from tests.systems import system_class
 
 ONCE = ("dp-popularity", "dpmf-rigorous", "dpals")
 BY_EPOCHS = ("dpae", "dpvae-rigorous", "dpvae-compact", "dpsgd")
@@ -20,6 +25,24 @@ def test_a_guarantee_is_given_the_configuration_and_names_what_it_does_not_cover
     for entry in entries:
         assert entry.given == (gaps.GIVEN if name in ONCE else gaps.GIVEN_EPOCH)
         assert set(gaps.ONCE if name in ONCE else gaps.BY_EPOCHS) <= set(entry.gaps)
+
+
+@pytest.mark.parametrize("name", sorted({*PRIVATE, *test_rating_contract.CONFIGS}))
+def test_every_finite_epsilon_names_what_it_does_not_cover(name: str) -> None:
+    """An ε of 0 draws nothing; losses of what is published, which the next test is about, are no gap."""
+    config, data, _ = case(name)
+    cls = system_class(name)
+    model = cls(cls.Config.model_validate(config)).fit(data, rng=np.random.default_rng(0))
+    for entry in model.ledger():
+        if entry.accounted_epsilon is None:
+            continue
+        needed = {*(gaps.BY_EPOCHS if isinstance(model, EpochModel) else gaps.ONCE)}
+        needed -= {gaps.LOSSES} if isinstance(model, SocialFactorisation) else set()
+        needed -= {gaps.SEED} if not entry.accounted_epsilon else set()
+        if {event.kind for event in entry.events} & {"gaussian", "sampled-gaussian", "laplace"}:
+            assert {gaps.FLOATS, gaps.DRAWN} & set(entry.gaps)
+        assert needed <= set(entry.gaps)
+        assert len(set(entry.gaps)) == len(entry.gaps)
 
 
 def test_a_delta_means_little_above_one_in_all_users() -> None:

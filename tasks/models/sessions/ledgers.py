@@ -10,6 +10,7 @@ import math
 from typing import Literal
 
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import aggregation
 
@@ -17,7 +18,7 @@ READ = (
     "Which items a prefix holds, which of them is the last, and which one comes next are read without noise, and "
     "successive prefixes tell the whole order of a sequence: noise covers the aggregates alone.",
     "Item vectors are learnt from all interactions without noise, and the states that are aggregated come from them.",
-    "Epochs are chosen on validation sequences without noise on their labels.",
+    EPOCH,
 )
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
 LISTS = "one visit of a user's sequence removed, towards whoever sees a list"
@@ -134,7 +135,7 @@ def _graph_entry(
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
         reason=accounted.reason or GRAPH_ALONE.format(what=what),
-        gaps=(*gaps, *READ),
+        gaps=tuple(dict.fromkeys((*gaps, *READ, *BY_EPOCHS, FLOATS))),
         events=events,
     )
 
@@ -187,8 +188,8 @@ def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: f
             "A visit is to be asked about in one sequence alone: in another one it would be released again.",
             "Lists that leave out what a user had before read those items without noise; others do not.",
             "User features enter as they were perturbed; they have a line of their own.",
-            "What the configuration was chosen by is not in the budget.",
-            "Norms and noise are computed in floating point.",
+            *ONCE,
+            FLOATS,
         ),
         events=events,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, METRICS, ONCE, PREPARED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 
 VALUE = "the value of one sensitive rating replaced"
@@ -12,13 +13,13 @@ RIGOROUS = "Gaussian noise on submissions computed with vectors of published rat
 """The mechanism of rigorous accounting."""
 NOISY_SUMS = "Laplace noise on items' sums of sensitive ratings"
 """The mechanism of `tasks.models.social.rating_means.PrivateRatingMeans`."""
-VALIDATION = "Validation ratings choose the epoch without noise: the budget does not cover them."
 PRESENCE = "Which items a user rated is not hidden: users with a rating of an item send messages about it."
 OWN = (
     "A user's own predictions are computed from that user's own ratings, so the guarantee is towards everyone else "
     "(joint differential privacy)."
 )
-FLOATS = "Norms and noise are computed in floating point."
+UNUSED = (CONFIGURATION, METRICS, PREPARED)
+"""Gaps of a model to which no sensitive rating goes."""
 
 
 def unused() -> LedgerEntry:
@@ -33,7 +34,7 @@ def unused() -> LedgerEntry:
         accounted_epsilon=0.0,
         accounted_delta=0.0,
         reason="What is learnt does not depend on any sensitive rating. Published ratings are not protected.",
-        gaps=(VALIDATION,),
+        gaps=(EPOCH, *UNUSED),
     )
 
 
@@ -49,7 +50,7 @@ def without_noise(accounting: Accounting) -> LedgerEntry:
         accounted_epsilon=None,
         accounted_delta=0.0,
         reason="An infinite budget trains without noise.",
-        gaps=(VALIDATION, PRESENCE),
+        gaps=(EPOCH, PRESENCE),
     )
 
 
@@ -78,7 +79,7 @@ def published(epsilon: float, sensitive: float, friends: float | None, iteration
         "The untrusted recommender draws h itself: towards it the noise is Gaussian of known variance, not Laplace, "
         "and h can be small.",
         "A single submission carries 1/√n of the noise of the sum of n, and the recommender receives each.",
-        VALIDATION,
+        EPOCH,
         PRESENCE,
         OWN,
         FLOATS,
@@ -141,7 +142,7 @@ def rigorous(
             events=events,
         )
 
-    gaps = (VALIDATION, PRESENCE, OWN, FLOATS)
+    gaps = (EPOCH, *ONCE, PRESENCE, OWN, FLOATS)
     each, together = "a recommender who sees each submission", "one who sees sums per item"
     if towards == "recommender":
         return [entry(noise_multiplier, each, epsilon, gaps)]

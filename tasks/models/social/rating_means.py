@@ -17,10 +17,10 @@ from torch import Tensor
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
-from tasks.models.social.ledgers import NOISY_SUMS, VALUE
+from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import DRAWN
+from tasks.privacy.accounting.gaps import DRAWN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
@@ -137,7 +137,7 @@ class RatingMeans(RatingPredictor):
                 accounted_epsilon=0.0,
                 accounted_delta=0.0,
                 reason="Means of published ratings, which are not protected, are all that anybody else sees.",
-                gaps=(OWN,),
+                gaps=(*UNUSED, OWN),
             )
         ]
 
@@ -200,6 +200,7 @@ class PrivateRatingMeans(RatingMeans):
                     "Sums are added up before anybody sees them; that is assumed.",
                     DRAWN,
                     OWN,
+                    *ONCE,
                 ),
                 events=events,
             )

@@ -48,7 +48,8 @@ class Users:
         self.projection = projection
         self.rng = rng
         self.squared_error = 0.0
-        """Mean of (uᵀv - r)² over all ratings, of u before the last step."""
+        """Mean of (uᵀv - r)² over all ratings, of u before the last step; where there is w, of (wᵀv - r)² over public
+        ratings alone: it is published, and tells of no sensitive rating what V does not tell."""
 
     @property
     def shown(self) -> NDArray[np.float32]:
@@ -95,11 +96,13 @@ class Users:
             items: (n_items, K) v as the recommender shares them.
             messages: of friends, computed before anybody's step.
         """
-        public_only = [self.public]
+        shown, n_shown = None, len(self.public)
         if self.public_vectors is not None:
-            self._descend(self.public_vectors, public_only, items, messages)
-        squares = self._descend(self.vectors, [self.sensitive, *public_only], items, messages)
-        self.squared_error = squares / max(len(self.sensitive) + len(self.public), 1)
+            shown = self._descend(self.public_vectors, [self.public], items, messages)
+        squares = self._descend(self.vectors, [self.sensitive, self.public], items, messages)
+        if shown is None:
+            shown, n_shown = squares, len(self.sensitive) + len(self.public)
+        self.squared_error = shown / max(n_shown, 1)
 
     def _descend(
         self,

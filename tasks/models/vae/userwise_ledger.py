@@ -90,7 +90,7 @@ def entries(
     if metadata == "nothing":
         return [interactions]
     mechanism = "within the users' gradients" if metadata == "local" else "Gaussian noise on every user's prior"
-    changes = {"protects": "feature", "mechanism": mechanism, "gaps": ()}
+    changes = {"protects": "feature", "mechanism": mechanism}
     return [interactions, interactions.model_copy(update=changes)]
 
 
