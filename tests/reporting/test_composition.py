@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.reporting.core import units
 from tasks.reporting.core.results import Results, Spent
 from tasks.reporting.sections import composition
 
+USER = "all interactions of one user added or removed"
+FEATURES = "all features of one user replaced"
+ONE = "one interaction added or removed"
 
-def entry(epsilon: float, protects: str = "interaction") -> LedgerEntry:
+
+def entry(epsilon: float, protects: str = "interaction", neighbouring: str = "") -> LedgerEntry:
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": epsilon, "sensitivity": 1.0})
     return LedgerEntry.model_validate(
         {
             "protects": protects,
-            "neighbouring": "one user",
+            "neighbouring": neighbouring or (FEATURES if protects == "feature" else USER),
             "mechanism": "counts",
             "accounting": "rigorous",
             "claimed_epsilon": epsilon,
@@ -97,3 +104,76 @@ def test_perturbed_data_of_other_names_are_other_releases_though_their_entries_a
     first = spending(real, (Spent("base", 0, entry(3.0, "feature")),))
     (group,) = composition.together(perturbed(first, "once"), perturbed(first, "again"))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
+
+
+def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -> None:
+    words = (USER, "all training interactions of one user taken out, the place in the batches kept")
+    (group,) = composition.together(
+        spending(real, *((Spent("base", 0, entry(1.0, "interaction", of)),) for of in words))
+    )
+    assert (group.releases, group.neighbouring, group.epsilon) == (2, units.USER, pytest.approx(2.0))
+
+
+def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_does_not_bound_it(real: Results) -> None:
+    users, one = (Spent("base", 0, entry(1.0)),), (Spent("base", 0, entry(0.5, "interaction", ONE)),)
+    of_users, of_one = composition.together(spending(real, users, one))
+    assert (of_users.releases, of_users.left_out, of_users.epsilon) == (1, 1, pytest.approx(1.0))
+    assert (of_one.releases, of_one.left_out, of_one.epsilon) == (2, 0, pytest.approx(2.5))
+    assert "In brackets" in str(composition.blocks(spending(real, users, one)))
+
+
+def test_fits_that_shared_noise_with_one_of_another_unit_or_without_epsilon_have_none(real: Results) -> None:
+    """In version 0.1 every fit of one seed drew the same stream, whatever it protected."""
+    users = (Spent("base", 0, entry(1.0)),)
+    noisy = entry(0.5, "interaction", ONE)
+    open_one = noisy.model_copy(update={"accounted_epsilon": None, "reason": "No proof holds."})
+    for other in (noisy, open_one):
+        groups = composition.together(spending(real, users, (Spent("base", 0, other),), own_noise=False))
+        assert [group.epsilon for group in groups] == [None] * len(groups)
+        groups = composition.together(spending(real, users, (Spent("base", 1, other),), own_noise=False))
+        assert groups[0].epsilon == pytest.approx(1.0)
+
+
+def test_an_entry_towards_everybody_counts_towards_each_observer(real: Results) -> None:
+    towards = entry(1.0, "rating", f"{units.SENSITIVE}, towards a recommender")
+    towards = towards.model_copy(update={"observer": "a recommender"})
+    everybody = entry(0.5, "rating", units.SENSITIVE)
+    (group,) = composition.together(spending(real, (Spent("base", 0, towards),), (Spent("base", 0, everybody),)))
+    assert (group.observer, group.releases, group.epsilon) == ("a recommender", 2, pytest.approx(1.5))
+
+
+def test_a_relation_that_no_unit_is_known_of_is_never_composed(real: Results) -> None:
+    (group,) = composition.together(spending(real, (Spent("base", 0, entry(1.0, "interaction", "an odd change")),)))
+    assert group.epsilon is None
+
+
+def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() -> None:
+    texts = [json.loads(path.read_text()) for path in Path("data/results").glob("*/ledger.json")]
+    finite = {
+        entry["neighbouring"].removesuffix(f", towards {entry.get('observer')}")
+        for ledger in texts
+        for entry in ledger["entries"]
+        if entry["accounted_epsilon"] is not None and entry.get("events")
+    }
+    assert len(finite) > 8
+    assert finite <= set(units.RELATIONS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("laplace", {"noise_multiplier": 2.0}),
+        ("discrete-laplace", {"noise_parameter": 0.25, "sensitivity": 2.0}),
+        ("pure-local", {"epsilon": 0.5}),
+    ],
+)
+def test_two_steps_cost_twice_the_budget(kind: str, parameters: dict[str, float]) -> None:
+    event = Event(kind=kind, parameters=parameters, count=3)
+    assert account((units.grouped(event, 2),)).epsilon == pytest.approx(2 * account((event,)).epsilon)  # type: ignore[operator]
+
+
+def test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing() -> None:
+    sampled = Event(kind="sampled-gaussian", parameters={"noise_multiplier": 3.0, "sampling_probability": 0.5})
+    gaussian = Event(kind="gaussian", parameters={"noise_multiplier": 3.0})
+    assert units.grouped(sampled, 2) == units.grouped(gaussian, 2)
+    assert units.grouped(gaussian, 2).parameters == {"noise_multiplier": 1.5}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.reporting.core import ledger
+from tasks.reporting.core import ledger, units
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, words
-from tasks.reporting.core.results import Results, Spent, System
+from tasks.reporting.core.results import Results, Spent, System, unique
 from tasks.reporting.core.section import Blocks, heading, paragraph
 
 SHARED_NOISE = (
@@ -21,6 +21,16 @@ ALL = (
     "An ε of the ledger is of one setting and one seed. Published are all of them, over all settings, seeds and "
     "splits; what they spend together stands here, under composition, for whoever sees them all."
 )
+UNITS = (
+    "A row is for one unit, whatever words the ledger has for it, and counts every release that bounds this unit or a "
+    "larger one. Two data sets that differ in one interaction are two steps apart in whole users: such a release "
+    "counts with twice its sensitivity."
+)
+LEFT_OUT = (
+    " In brackets stand releases that bound a smaller unit alone: they spend on this one as well, without a bound, so "
+    "the row's ε is that of the others."
+)
+DERIVED = " Features that are statistics of interactions spend on these as well: there both rows add up."
 SEEDS = (
     " Seeds are public: these are results of research, to be regenerated, and whoever runs the same again knows the "
     "noise. Do not release a model drawn from a seed that anybody knows: “noise: secure” is for that."
@@ -33,17 +43,35 @@ SECURE = (
 
 @dataclass(frozen=True)
 class Together:
-    """All private releases of one kind."""
+    """All private releases that bound one unit."""
 
     protects: str
+    """Kinds of data whose guarantees are for the unit itself, in the plural."""
     neighbouring: str
+    """The unit: what neighbouring inputs differ in (`tasks.reporting.core.units`)."""
     observer: str
     releases: int
+    left_out: int
+    """Releases with a finite ε for a smaller unit alone: they spend on this one, too, and no bound follows."""
     largest: float
-    """The largest ε of one of them."""
+    """The largest ε of one of them, for this unit."""
     epsilon: float | None
     """Of all together; None where no finite one follows."""
     delta: float
+
+
+@dataclass(frozen=True)
+class _Release:
+    """A finite entry, with what it was spent on."""
+
+    key: tuple[str, ...]
+    """What tells releases apart."""
+    source: tuple[str, ...]
+    """The same for all entries of one kind of data in one fit, whatever unit they are for."""
+    network: str
+    unit: str
+    fitted: bool
+    entry: LedgerEntry
 
 
 def applies(results: Results) -> bool:
@@ -53,55 +81,109 @@ def applies(results: Results) -> bool:
 
 
 def together(*suites: Results) -> list[Together]:
-    """Finite entries that protect the same thing under the same neighbouring relation, composed.
+    """For each unit that a finite entry is for: all releases that bound it, composed, be it in so many words or not.
+
+    A guarantee for a larger unit bounds a smaller one, in as many steps as `units.STEPS` says.
 
     suites: results on the same data; what several of them read of one release is counted once.
     """
-    groups: dict[tuple[str, str, str], dict[tuple[str, ...], LedgerEntry]] = {}
-    for suite, system in [(results.suite, system) for results in suites for system in results.systems]:
-        for spent in system.spent:
-            entry = spent.entry
-            if entry.accounted_epsilon is None or not entry.events:
-                continue
-            protects = f"{spent.network}: {entry.protects}" if spent.network else entry.protects
-            group = groups.setdefault((protects, entry.neighbouring, entry.observer), {})
-            group[_release(suite, system, spent)] = entry
-    own_noise = all(results.own_noise for results in suites)
-    return [
-        _composed(*which, list(entries.values()), independent=own_noise or _apart(entries))
-        for which, entries in groups.items()
+    releases = [
+        _release(suite, system, spent)
+        for suite in suites
+        for system in suite.systems
+        for spent in system.spent
+        if spent.entry.accounted_epsilon is not None and spent.entry.events
     ]
+    own_noise = all(results.own_noise for results in suites) or _apart(suites)
+    observers = _observers(releases)
+    groups = dict.fromkeys(
+        (release.network, release.unit, observer)
+        for release in releases
+        for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
+    )
+    return [_composed(releases, group, own_noise=own_noise) for group in groups]
 
 
-def _release(suite: str, system: System, spent: Spent) -> tuple[str, ...]:
-    """What tells releases apart; perturbed data are released once for all systems that read them.
+def _observers(releases: Iterable[_Release]) -> dict[str, list[str]]:
+    """Network -> whom its entries name; everybody where none names anybody. An entry that does not is towards all."""
+    named: dict[str, list[str]] = {}
+    for release in releases:
+        named.setdefault(release.network, []).append(release.entry.observer)
+    return {network: unique([name for name in names if name]) or [""] for network, names in named.items()}
+
+
+def _release(results: Results, system: System, spent: Spent) -> _Release:
+    """Perturbed data are released once for all systems that read them.
 
     Networks may be read as what was made of perturbed ones, so that each suite counts its own.
     """
-    read = suite if spent.network else str(system.parameters["features"])
-    fitted = spent.entry.protects in ("interaction", "rating", "session graph")
-    if spent.network or (read.startswith("perturbed/") and not fitted):
-        return str(spent.seed), f"{read} {spent.entry.model_dump_json()}"
-    return str(spent.seed), spent.setting, system.experiment
+    entry = spent.entry
+    read = results.suite if spent.network else str(system.parameters["features"])
+    within = entry.protects in ("interaction", "rating", "session graph")
+    fitted = not spent.network and (within or not read.startswith("perturbed/"))
+    source = (system.experiment, spent.setting) if fitted else (read, spent.network)
+    what = ledger.releases_of(entry) if fitted else entry.model_dump_json()
+    key = (str(spent.seed), *source, what)
+    unit = units.unit(entry)
+    return _Release(key, (str(spent.seed), *source, entry.protects), spent.network, unit, fitted, entry)
 
 
-def _apart(releases: Iterable[tuple[str, ...]]) -> bool:
-    """Whether no two fits had the same seed; perturbed data always had noise of their own."""
-    seeds = [release[0] for release in releases if len(release) == 3]
-    return len(seeds) == len(set(seeds))
+def _apart(suites: Iterable[Results]) -> bool:
+    """Whether no two fits with noise on these data had the same seed, whatever they protect and with what ε.
+
+    Perturbed data always had noise of their own.
+    """
+    fits = {
+        (str(spent.seed), system.experiment, spent.setting)
+        for results in suites
+        for system in results.systems
+        for spent in system.spent
+        if any(event.kind != "non-private" for event in spent.entry.events) and _release(results, system, spent).fitted
+    }
+    return len(fits) == len({seed for seed, *_ in fits})
 
 
-def _composed(
-    protects: str, neighbouring: str, observer: str, entries: Sequence[LedgerEntry], *, independent: bool
-) -> Together:
+def _composed(releases: Sequence[_Release], group: tuple[str, str, str], *, own_noise: bool) -> Together:
+    network, unit, observer = group
+    near = [release for release in releases if release.network == network and release.entry.observer in ("", observer)]
+    bounding = _bounding(near, unit)
     counts: Counter[str] = Counter()
-    for event in (event for entry in entries for event in entry.events):
-        counts[event.model_copy(update={"count": 1}).model_dump_json()] += event.count
+    for release in bounding:
+        for event in (units.grouped(event, units.steps(unit, release.unit)) for event in release.entry.events):
+            counts[event.model_copy(update={"count": 1}).model_dump_json()] += event.count
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
-    delta = max(entry.accounted_delta for entry in entries)
-    epsilon = account(events, delta).epsilon if independent else None
-    largest = max(entry.accounted_epsilon or 0.0 for entry in entries)
-    return Together(protects, neighbouring, observer, len(entries), largest, epsilon, delta)
+    delta = max(release.entry.accounted_delta for release in bounding)
+    own = [release for release in near if release.unit == unit]
+    known = bool(units.steps(unit, unit)) and (own_noise or not any(release.fitted for release in bounding))
+    counted = {release.source for release in bounding}
+    smaller = {release.source for release in near if units.steps(release.unit, unit)} - counted
+    protects = joined([f"{name}s" for name in unique([release.entry.protects for release in own])])
+    return Together(
+        f"{network}: {protects}" if network else protects,
+        unit,
+        observer,
+        len(bounding),
+        len(smaller),
+        max(release.entry.accounted_epsilon or 0.0 for release in own),
+        account(events, delta).epsilon if known else None,
+        delta,
+    )
+
+
+def _bounding(releases: Sequence[_Release], unit: str) -> list[_Release]:
+    """Releases that bound a unit, each by the entry that is nearest to it; of a unit that is not known, its own."""
+    order = list(units.STEPS.get(unit, {unit: 1}))
+    nearest: dict[tuple[str, ...], int] = {}
+    for release in releases:
+        if release.unit in order:
+            rank = order.index(release.unit)
+            nearest[release.source] = min(rank, nearest.get(release.source, rank))
+    chosen = [
+        release
+        for release in releases
+        if release.unit in order and nearest[release.source] == order.index(release.unit)
+    ]
+    return list({release.key: release for release in chosen}.values())
 
 
 def _noise(results: Results) -> str:
@@ -121,21 +203,24 @@ def blocks(results: Results) -> list[Blocks]:
     """A paragraph and a table; nothing where no release is private."""
     if not applies(results):
         return []
+    groups = together(results)
     rows = [
         Row(
-            f"{group.protects}s" + (f", towards {group.observer}" if group.observer else ""),
+            group.protects + (f", towards {group.observer}" if group.observer else ""),
             [
                 words(group.neighbouring),
-                Cell(str(group.releases)),
+                Cell(str(group.releases) + (f" (+ {group.left_out})" if group.left_out else "")),
                 Cell(ledger.shown(group.largest)),
                 Cell(ledger.shown(group.epsilon, group.delta)),
             ],
         )
-        for group in together(results)
+        for group in groups
     ]
     open_systems = [system for system in results.systems if ledger.total_epsilon(results, system) is None]
     headings = ["Protects", "neighbouring inputs", "private releases", "largest ε of one", "ε of all together"]
     kinds = [Heading(text, "number" if place > 1 else "") for place, text in enumerate(headings)]
+    bounded = UNITS + LEFT_OUT * any(group.left_out for group in groups)
+    bounded += DERIVED * any(group.neighbouring in (units.FEATURES, units.FEATURES_GIVEN) for group in groups)
     also = (
         f" Beside them stand {len(open_systems)} of {len(results.systems)} systems without a finite ε, so there is "
         "none for everything that is published."
@@ -144,5 +229,6 @@ def blocks(results: Results) -> list[Blocks]:
         heading("All releases together", anchor="together"),
         paragraph("{}", ALL + _noise(results) + (also if open_systems else "")),
         *([] if results.own_noise else [paragraph("{}", SHARED_NOISE)]),
+        paragraph("{}", bounded),
         Table("All private releases together", kinds, rows),
     ]
