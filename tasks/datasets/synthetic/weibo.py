@@ -16,8 +16,8 @@ from pydantic import Field
 
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
-from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scaled
-from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, social_posts, social_vocabulary
+from tasks.datasets.synthetic.skew import Ints, scaled
+from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, social_vocabulary, social_writer
 
 SOURCE = Source(
     name="twin-weibo",
@@ -188,14 +188,10 @@ def _posts(
     number: Ints,
 ) -> None:
     """Write who posted what, a block at a time; Chinese words are separated by blanks."""
-    taste = integer_weights(population.people.taste)
+    write = social_writer(rng, words, len(TOPICS), population)
     with path.open("wb") as out:
         for post, author in authors(number):
-            person = members[author]
-            topic = choose(rng, taste, person)
-            text = social_posts(
-                rng, words, len(TOPICS), topic, population.gender[person], population.occupation[person]
-            )
+            text = write(members[author])
             text = text + pl.Series(np.where(rng.random(len(post)) < 0.05, ', ”转“ "发"\n', ""))
             table = pl.DataFrame({"": post, "user_id": ids.gather(author), "con": text})
             table[rng.permutation(len(post))].write_csv(out, include_header=bool(post[0] == 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.datasets.synthetic.skew import Ints
+from tasks.datasets.synthetic.homophily import Population
+from tasks.datasets.synthetic.skew import Ints, choose, integer_weights
 
 BLOCK = 1 << 18
 """Posts that are written at a time."""
@@ -124,6 +125,19 @@ def social_posts(
     occupation = np.where(anybodys[1], rng.integers(0, n_occupations, len(topic)), occupation)
     blocks = np.stack([np.zeros_like(topic), 1 + topic, 1 + n_topics + gender, 3 + n_topics + occupation], axis=1)
     return write_posts(rng, words, blocks, (COMMON, TOPIC, GENDER, OCCUPATION), mean_words=MEAN_WORDS)
+
+
+def social_writer(
+    rng: np.random.Generator, words: Words, n_topics: int, population: Population
+) -> Callable[[Ints], pl.Series]:
+    """What writes a post for each of the given people, (n_posts,) rows of `population`: on a topic to their taste."""
+    taste = integer_weights(population.people.taste)
+
+    def write(person: Ints) -> pl.Series:
+        topic = choose(rng, taste, person)
+        return social_posts(rng, words, n_topics, topic, population.gender[person], population.occupation[person])
+
+    return write
 
 
 def authors(n_posts: Ints) -> Iterator[tuple[Ints, Ints]]:

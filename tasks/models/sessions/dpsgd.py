@@ -59,8 +59,7 @@ class DPSGDConfig(APGNNConfig):
 
     @model_validator(mode="after")
     def _noise_is_finite(self) -> Self:
-        if math.isinf(self.clip_norm) and not math.isinf(self.epsilon):
-            raise ValueError("clip_norm must be finite where epsilon is: unbounded gradients need unbounded noise")
+        dpsgd.check_clip_norm(self.clip_norm, self.epsilon)
         return self
 
 

@@ -27,7 +27,7 @@ from tasks.models.draws import normal
 from tasks.models.social.friends import Friends
 from tasks.models.social.memory import Memory
 from tasks.models.social.messages import Traffic
-from tasks.models.social.ratings import RatingTable
+from tasks.models.social.ratings import RatingTable, check_scale
 from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
@@ -61,8 +61,7 @@ class FactorisationConfig(EpochConfig):
 
     @model_validator(mode="after")
     def _scale_has_a_range(self) -> FactorisationConfig:
-        if not self.scale[0] < self.scale[1]:
-            raise ValueError(f"scale: the lowest rating must be below the highest (are {list(self.scale)})")
+        check_scale(self.scale)
         return self
 
     @property

@@ -18,6 +18,7 @@ from torch import Tensor
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
 from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
+from tasks.models.social.ratings import check_scale
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import DRAWN, ONCE
@@ -42,8 +43,7 @@ class RatingMeansConfig(ModelConfig):
 
     @model_validator(mode="after")
     def _scale_has_a_range(self) -> Self:
-        if not self.scale[0] < self.scale[1]:
-            raise ValueError(f"scale: the lowest rating must be below the highest (are {list(self.scale)})")
+        check_scale(self.scale)
         return self
 
 

@@ -1,4 +1,4 @@
-"""Ratings as the sparse matrix that a full-batch gradient step needs."""
+"""Ratings, their scale, and the sparse matrix that a full-batch gradient step needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 BLOCK = 1 << 16  # ratings at a time: their vectors stay in the cache
+
+
+def check_scale(scale: tuple[float, float]) -> None:
+    """Refuse a scale of ratings without a range.
+
+    Raises:
+        ValueError: the lowest rating is not below the highest.
+    """
+    if not scale[0] < scale[1]:
+        raise ValueError(f"scale: the lowest rating must be below the highest (are {list(scale)})")
 
 
 class RatingTable:

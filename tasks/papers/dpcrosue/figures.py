@@ -101,12 +101,6 @@ def crossed(results: Results, table: published.Table, _: int) -> Chart:
     )
 
 
-def nothing(results: Results, table: published.Table, _: int) -> Chart:
-    """Table 5 is small enough to be read."""
-    del results
-    return Chart(f"chart-{table.anchor}", "", "", [])
-
-
 def budgets(results: Results, figure: published.Figure, _: int) -> Chart:
     """Figure 3: interests and attacks against each budget, network by network, beside R-GCN on the true network."""
     methods = results.layout.methods

@@ -11,7 +11,6 @@ REPORT = PaperReport(
         "table2": figures.ratios,
         "table3": figures.scores,
         "table4": figures.crossed,
-        "table5": figures.nothing,
     },
     figures={"figure3": figures.budgets},
     claims=claims.claims,

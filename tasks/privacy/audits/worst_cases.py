@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from tasks.contracts import Feature
 from tasks.privacy.checks import check_epsilon
-from tasks.privacy.mechanisms import edges, multidimensional, piecewise, unary, words
+from tasks.privacy.mechanisms import edges, multidimensional, piecewise, unary
 
 Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(n,) statistics of outputs for input a, and (n,) for input b."""
-CROWD = 15
-"""Words at one place in the audit of their replacement, times e^(ε/2): the likelihoods differ by ε - 0.065 then."""
 ROUNDING = 1e-9
 """Relative error, or more, of a float64 output. Without it, an input that comes out unchanged (at 1 or -1, where the
 pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
@@ -100,25 +98,3 @@ def cells_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
     keys = released @ np.array([n_nodes, 1])
     passed, added = (np.isin(asked @ np.array([n_nodes, 1]), keys).astype(np.int64) for asked in (true, others))
     return ratio[passed], ratio[added]
-
-
-def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
-    """Two words at a distance of 1, all others of the vocabulary being where the first one is.
-
-    So the first is hardly ever replaced by the second, and the second keeps close company with itself: with many others
-    the likelihoods differ by nearly ε, with none by half of it.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
-    """
-    check_epsilon(epsilon)
-    apart = int(np.ceil(CROWD * np.exp(epsilon / 2)))
-    vectors = np.zeros((apart + 1, 1))
-    vectors[apart] = 1.0
-    law = np.log(words.probabilities(np.array([0, apart]), vectors, epsilon))
-
-    def outputs(word: int) -> NDArray[np.float64]:
-        replaced = words.substitute(np.full(n, word), vectors, epsilon, rng)
-        return law[1, replaced] - law[0, replaced]  # type: ignore[no-any-return]  # numpy's types say Any here
-
-    return outputs(apart), outputs(0)

@@ -56,6 +56,16 @@ class Plan(NamedTuple):
         return cls(expected, expected / n_records, steps, epochs * steps)
 
 
+def check_clip_norm(clip_norm: float, epsilon: float) -> None:
+    """Refuse gradients without a bound where they get noise.
+
+    Raises:
+        ValueError: the norm is infinite, and epsilon is not.
+    """
+    if math.isinf(clip_norm) and not math.isinf(epsilon):
+        raise ValueError("clip_norm must be finite where epsilon is: unbounded gradients need unbounded noise")
+
+
 def release(noise_multiplier: float, sampling_probability: float, steps: int) -> Event:
     """What `steps` steps release, for ledger and accountant: without sampling it is plain Gaussian noise.
 

@@ -18,7 +18,7 @@ class PaperReport:
     """What a paper's report needs beside its description."""
 
     tables: dict[str, Callable[[Results, Table, int], Chart]]
-    """Anchor of a table -> what draws it, at a cut-off where the paper names none."""
+    """Anchor of a table -> what draws it, at a cut-off where the paper names none; a table that is read needs none."""
     figures: dict[str, Callable[[Results, Figure, int], Chart]]
     """Key of a figure -> what draws it."""
     claims: Callable[[Results, int], tuple[list[Spec], list[Claim]]]
@@ -41,7 +41,8 @@ class PaperReport:
         Args:
             k: the cut-off of a figure for which the paper names none.
         """
-        here = [table for table in results.layout.tables if comparison.has(results, table)]
+        tables = [table for table in results.layout.tables if table.anchor in self.tables]
+        here = [table for table in tables if comparison.has(results, table)]
         drawn = {table.anchor: self.tables[table.anchor](results, table, k) for table in here}
         drawn |= {figure.key: self.figures[figure.key](results, figure, k) for figure in results.layout.figures}
         return {key: chart for key, chart in drawn.items() if chart.panels}

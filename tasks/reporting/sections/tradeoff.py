@@ -36,7 +36,7 @@ def chart(results: Results, k: int) -> Chart:
     """The utility of every system at every ε that was run; empty where no system has two."""
     utility, run = results.layout.utility, results.layout.words.run
     runs = _run(results)
-    values = sorted({value for _, settings in runs for value in settings})
+    values = _budgets(runs)
     series, notes = [], []
     for system, settings in runs:
         points = []
@@ -67,7 +67,7 @@ def table(results: Results, k: int) -> Table | None:
     """The numbers of the chart, with the accounted budget below each; None where there is no chart."""
     utility, run = results.layout.utility, results.layout.words.run
     runs = _run(results)
-    values = sorted({value for _, settings in runs for value in settings})
+    values = _budgets(runs)
     if not runs:
         return None
     rows = []
@@ -99,6 +99,11 @@ def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
         if (system := results.named(sweep.system)) is not None
         and len(settings := along(results, system, sweep.key)) > 1
     ]
+
+
+def _budgets(runs: list[tuple[System, dict[float, str]]]) -> list[float]:
+    """Every ε at which any of them was run."""
+    return sorted({value for _, settings in runs for value in settings})
 
 
 def _accounted(results: Results, system: System, setting: str) -> str:
