@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -15,6 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer
 from tasks.disk import rename
 from tasks.errors import ByHandError, DataError
+
+PLAIN = re.compile(r"(?!//)[^@?#:=\\]*")
+"""What DPREC_MIRROR says if it can be nothing but a path, and may be shown."""
 
 
 class Options(BaseModel):
@@ -101,7 +105,7 @@ class FormFile:
 class Places:
     """Where files may lie and how much is said while they come."""
 
-    mirror: str | None
+    mirror: str | None = field(repr=False)
     """Folder or http(s) address of a mirror (the environment's DPREC_MIRROR), None for none."""
     placed: Path
     """Folder where a user puts files fetched by other means, under their official names."""
@@ -113,12 +117,18 @@ class Places:
     @property
     def mirror_address(self) -> str | None:
         """The mirror, where it is an http(s) address."""
-        return self.mirror if self.mirror and re.match("https?://", self.mirror, re.IGNORECASE) else None
+        said = self._said
+        return said if re.match("https?://", said, re.IGNORECASE) else None
 
     @property
     def mirror_folder(self) -> Path | None:
         """The mirror, where it is a folder."""
-        return Path(self.mirror) if self.mirror and not self.mirror_address else None
+        return Path(self._said) if self._said and not self.mirror_address else None
+
+    @property
+    def _said(self) -> str:
+        """Without the spaces and quotes that a file of settings may have left around it."""
+        return (self.mirror or "").strip(" \t\r\n\"'")
 
 
 @contextmanager
@@ -222,12 +232,14 @@ def verify(path: Path, file: RemoteFile | FormFile) -> None:
 
 def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     path = mirror / file.mirror_path
-    if path.is_file():
+    if os.path.isfile(path):  # False also for what no path can be
         return path
-    what = f"it holds no {file.mirror_path}" if mirror.is_dir() else "there is no such folder"
-    if re.match("[a-z0-9+.-]+:/", str(mirror), re.IGNORECASE):
-        raise DataError("DPREC_MIRROR: is neither a folder nor an http(s) address; correct DPREC_MIRROR or unset it")
-    missing = f"DPREC_MIRROR={mirror}: {what} (looked for {path})"
-    if isinstance(file, FormFile) and mirror.is_dir():
+    is_folder = os.path.isdir(mirror)
+    if PLAIN.fullmatch(str(mirror)):
+        what = f"it holds no {file.mirror_path}" if is_folder else "there is no such folder"
+        missing = f"DPREC_MIRROR={mirror}: {what} (looked for {path})"
+    else:  # an address that was mistyped, perhaps with a password
+        missing = f"DPREC_MIRROR: {f'it holds no {file.mirror_path}' if is_folder else 'no such folder'}"
+    if isinstance(file, FormFile) and is_folder:
         raise ByHandError(f"{missing}\n{file.instruction(placed)}")
     raise DataError(f"{missing}; correct DPREC_MIRROR or unset it")

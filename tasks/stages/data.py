@@ -5,6 +5,7 @@ No stage of the pipeline: nothing depends on what is written here, and it is rem
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -73,7 +74,7 @@ def _state(source: Source, names: Sequence[str], where: Places) -> str:
     if where.mirror_address:
         return "in the mirror, perhaps"
     folder = where.mirror_folder
-    if folder and all((folder / file.mirror_path).is_file() for file in source.files):
+    if folder and all(os.path.isfile(folder / file.mirror_path) for file in source.files):
         return "in the mirror"
     return "needs a form" if any(isinstance(file, FormFile) for file in source.files) else "downloadable"
 

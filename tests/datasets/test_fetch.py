@@ -221,6 +221,40 @@ def test_a_download_ends_when_it_takes_longer_than_it_may(tmp_path: Path) -> Non
 SECRETS = ("maria", "hunter2", "t0ken", "fr4gment")
 
 
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        "maria:hunter2@h/m",
+        "//maria:hunter2@h/m",
+        "https:\\\\maria:hunter2@h\\m",
+        "https:/maria:hunter2@h/m",
+        "https//maria:hunter2@h/m",
+        " 'sftp+ssh_x://maria:hunter2@h/m'",
+        "://hunter2",
+        "h/m?key=hunter2",
+        "h/m#hunter2",
+        "hunter2:" + "x" * 300,
+    ],
+)
+def test_a_mistyped_mirror_is_not_shown(
+    tmp_path: Path, mirror: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    places = Places(mirror, tmp_path / "placed", tmp_path / "downloads")
+    for file, error in ((RemoteFile("https://h/set.zip", 1, None, "", "set/set.zip"), DataError), (FORM, DataError)):
+        with pytest.raises(error) as refusal, fetched(file, places, QUICK):
+            pass
+        assert str(refusal.value) == "DPREC_MIRROR: no such folder; correct DPREC_MIRROR or unset it"
+    assert "hunter2" not in f"{places!r} {caplog.text} {capfd.readouterr()}"
+
+
+@pytest.mark.parametrize("around", [" {}", "{} ", "'{}'", '"{}"', ' "{}"\n'])
+def test_spaces_and_quotes_around_a_mirror_are_none_of_it(tmp_path: Path, around: str) -> None:
+    folder = Places(around.format(tmp_path), tmp_path, tmp_path)
+    assert (folder.mirror_folder, folder.mirror_address) == (tmp_path, None)
+    address = Places(around.format("HTTPS://maria:hunter2@h/m"), tmp_path, tmp_path)
+    assert (address.mirror_folder, address.mirror_address) == (None, "HTTPS://maria:hunter2@h/m")
+
+
 def test_what_is_secret_in_a_mirrors_address_is_sent_and_never_shown(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
