@@ -111,7 +111,7 @@ def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
 
     def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
         with ghost.recorded(model.network) as calls:
-            losses = model.network.losses(_rows(), torch.arange(USERS), drawn)
+            losses = model.network.losses(_rows(), torch.arange(USERS), model.draws(np.arange(USERS), drawn))
         outers, _ = ghost.gradients(losses, calls)
         return (part for outer in outers for part in _of_each(outer))
 

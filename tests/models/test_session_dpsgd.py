@@ -11,7 +11,7 @@ from scipy import stats
 
 from tasks.models.base import Silent
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
-from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig
+from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig, UserDropout
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -177,6 +177,28 @@ def test_a_user_taken_out_keeps_a_place(batch_size, tmp_path):
     assert saved[0] == saved[1]
     asked = np.array([0, 3, N_USERS - 1])
     assert model.sequences_of(asked).users.tolist() == [3, N_USERS - 1]
+
+
+@pytest.mark.parametrize("user", [0, 5])
+def test_a_user_moves_nobody_elses_gradient_where_values_are_dropped(user):
+    """All masks are public, with the seed: given them, a step may move by the clip norm, as it does."""
+    data, sums = learning(wandering(N_USERS, seed=6, shortest=2), N_USERS, N_ITEMS), []
+    for given in (data, without(data, user)):
+        model = make(epochs=1, epsilon=math.inf, clip_norm=0.01, dropout=0.3)
+        model.watch = lambda released, _: sums.append(torch.cat([part.flatten() for part in released]).double())
+        model.fit(given, rng=np.random.default_rng(0))
+    assert len(sums) == 2
+    assert (sums[0] - sums[1]).norm().item() == pytest.approx(0.01, rel=1e-3)
+
+
+def test_dropout_leaves_out_its_share_anew_in_every_step():
+    """False alarm: one in 1,000."""
+    ones, owners = torch.ones(400, 50), torch.arange(4).repeat_interleave(100)
+    first, other = (UserDropout(0.3, (7, step))(ones, np.arange(4), owners) for step in range(2))
+    assert first.unique().tolist() == [0.0, pytest.approx(1 / 0.7)]
+    assert stats.binomtest(int((first == 0).sum()), first.numel(), 0.3).pvalue > 1e-3
+    assert not torch.equal(first, other)
+    assert len({tuple(part.flatten().tolist()) for part in first.split(100)}) == 4
 
 
 @pytest.mark.parametrize("batch_size", [N_USERS, 1000])

@@ -122,6 +122,23 @@ def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
     assert not any(total.any() for total in added.weighted_sum(torch.ones(1)))
 
 
+@pytest.mark.parametrize("override", [{}, {"examples": 3}, {"dropout": 0.3}], ids=str)
+@pytest.mark.parametrize("name", ["ae", "vae"])
+def test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient(name, override):
+    """Codes, masks and halves of rows are public, with the seed: given them, an empty place must add nothing."""
+    given, sums = data(), []
+    left = given.users != 4
+    fewer = replace(given, users=given.users[left], items=given.items[left], ratings=given.ratings[left])
+    settings = RIGOROUS | {"epsilon_max": math.inf, "clip_norm": 0.01, "batch_size": N_USERS, "epochs": 1}
+    model = fitted(name, fewer, **settings | override)
+    model.watch = lambda released, _: sums.append(torch.cat([part.flatten() for part in released]).double())
+    for users in (np.arange(N_USERS), np.delete(np.arange(N_USERS), 4)):
+        model._rng = np.random.default_rng(1)
+        model._released_gradients(users)
+    assert sums[0].norm() > 0.01
+    assert (sums[0] - sums[1]).norm() < 1e-3 * 0.01
+
+
 @pytest.mark.parametrize(("values", "ratings"), [("ratings", 3.0), ("ratings", None), ("binary", None)])
 def test_equal_ratings_and_no_ratings(values, ratings):
     given = data()
@@ -162,7 +179,7 @@ def test_a_user_without_interactions_moves_no_item_of_a_factorisation():
 
 def test_several_examples_are_halves_of_the_row():
     model = fitted("ae", examples=400, epochs=1)
-    ids, rows = model._examples(np.array([3]))
+    ids, rows = model._examples(np.array([3]), model._rng)
     full = model.rows(np.array([3]))[0]
     assert set(ids.tolist()) == {3}
     assert ((rows == 0) | (rows == full)).all()

@@ -15,6 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from tasks.models.draws import Draws
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork
@@ -41,7 +42,7 @@ class FactorisationNetwork(UserNetwork):
         self.items = nn.Linear(dimension, n_items, bias=bias)
         self.unobserved = unobserved
 
-    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+    def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
         """See `UserNetwork.codes`: the users' vectors."""
         del rng
         return self.users[users], rows.new_zeros(len(rows))

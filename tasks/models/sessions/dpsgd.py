@@ -25,8 +25,9 @@ from torch.nn.functional import cross_entropy
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
+from tasks.models.draws import OwnDraws
 from tasks.models.sessions.gated import GatedSessions, gated
-from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, inputs_and_targets
+from tasks.models.sessions.sequential import inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.account import account
@@ -63,6 +64,26 @@ class DPSGDConfig(APGNNConfig):
         return self
 
 
+class UserDropout:
+    """Dropout of a private step, in which a user's masks are drawn for that user alone (`OwnDraws`)."""
+
+    def __init__(self, share: float, key: tuple[int, ...] = ()) -> None:
+        """share: of values that become 0, while the others grow so that the expectation stays. key: of the step."""
+        self._share, self._key = share, key
+
+    def __call__(self, values: Tensor, users: NDArray[np.integer], owners: Tensor) -> Tensor:
+        """(n, d) `values` without a random share of them; users: ids; owners: (n,) ascending places in `users`."""
+        if self._share == 0:
+            return values
+        rows = np.bincount(owners.numpy(), minlength=len(users))
+        drawn = OwnDraws(self._key, users, rows).random(tuple(values.shape))
+        return values * torch.from_numpy(drawn >= self._share) / (1 - self._share)
+
+
+KEPT = UserDropout(0.0)
+"""Every value is kept."""
+
+
 class DPSGD(GatedSessions):
     """DIPSGNN's network without noise on aggregates, with user-level differential privacy."""
 
@@ -95,10 +116,10 @@ class DPSGD(GatedSessions):
 
     def train_epoch(self) -> float:
         """One step per Poisson sample of users; returns the mean loss of a user."""
-        dropout, total = Dropout(self.config.dropout, self._rng), 0.0
-        for _ in range(self._plan.steps_per_epoch):
+        key, total = int(self._rng.integers(2**63)), 0.0
+        for step in range(self._plan.steps_per_epoch):
             users = dpsgd.poisson_sample(len(self._places), self._plan.probability, self.noise_rng)
-            total += self.private_step(self.sequences_of(users), dropout)
+            total += self.private_step(self.sequences_of(users), UserDropout(self.config.dropout, (key, step)))
         return total / self._plan.steps_per_epoch
 
     def sequences_of(self, users: NDArray[np.int64]) -> Sequences:
@@ -106,7 +127,7 @@ class DPSGD(GatedSessions):
         places = self._places[users]
         return self._sequences.take(places[places >= 0])
 
-    def private_step(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> float:
+    def private_step(self, sequences: Sequences, dropout: UserDropout = KEPT) -> float:
         """One step on a sample of users, possibly none; returns its summed loss over the expected batch.
 
         A user of one event gives no example, and so no gradient.
@@ -123,7 +144,7 @@ class DPSGD(GatedSessions):
         self._optimiser.step()
         return total / expected
 
-    def clipped_sum(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> tuple[float, int, list[Tensor]]:
+    def clipped_sum(self, sequences: Sequences, dropout: UserDropout = KEPT) -> tuple[float, int, list[Tensor]]:
         """The sum of the users' losses, how many users are clipped, and the sums of clipped gradients by parameter."""
         total, clipped = 0.0, 0
         sums = [torch.zeros_like(parameter) for parameter in self.network.parameters()]
@@ -138,7 +159,7 @@ class DPSGD(GatedSessions):
             clipped += int((factors < 1).sum())
         return total, clipped, sums
 
-    def gradients(self, sequences: Sequences, dropout: Dropout = NO_DROPOUT) -> tuple[Tensor, list[Tensor]]:
+    def gradients(self, sequences: Sequences, dropout: UserDropout = KEPT) -> tuple[Tensor, list[Tensor]]:
         """Losses of users, (n_users,), and their gradients, (n_users, ...) for each parameter in its order.
 
         Every sequence has at least two events.
@@ -225,13 +246,13 @@ class _Pass:
         self._graphs = model.graphs(sequences)
         self._events = self._owned(self._graphs.event_owners)
 
-    def logits(self, dropout: Dropout) -> Tensor:
+    def logits(self, dropout: UserDropout) -> Tensor:
         graphs, items = self._graphs, self._parameters["items.weight"]
         each = torch.arange(len(self._sequences))
         profiles = self._model.network.get_buffer("profiles")[torch.from_numpy(self._sequences.users).long()]
         users = self._through("user", profiles, self._owned(each))
         owned = self._owned(graphs.node_owners)
-        states = dropout(items[graphs.node_owners, graphs.node_items])
+        states = dropout(items[graphs.node_owners, graphs.node_items], self._sequences.users, graphs.node_owners)
         for step in graphs.steps:
             states, owned = self._propagate(step, states, owned, users)
         return product(self._read(graphs, states, owned, users), items, self._events)

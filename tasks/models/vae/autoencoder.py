@@ -13,6 +13,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from tasks.models.draws import Draws
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork
@@ -55,11 +56,11 @@ class RowNetwork(UserNetwork):
         reader = self.reader
         return ghost.Transposed(reader) if tied else nn.Linear(reader.out_features, reader.in_features)
 
-    def read(self, rows: Tensor, rng: np.random.Generator | None) -> Tensor:
+    def read(self, rows: Tensor, rng: Draws | None) -> Tensor:
         """(n, width of `reader`) rows, scaled to norm 1 (zeros stay), after the first layer and tanh."""
         inputs = rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
         if rng is not None and self.dropout:
-            kept = torch.from_numpy(rng.random(rows.shape) >= self.dropout)
+            kept = torch.from_numpy(rng.random(tuple(rows.shape)) >= self.dropout)
             inputs = inputs * kept / (1 - self.dropout)
         return torch.tanh(self.reader(inputs))
 
@@ -76,7 +77,7 @@ class AENetwork(RowNetwork):
         self.reader = nn.Linear(n_items, config.dimension)
         self.items = self.writer(tied=config.tied)
 
-    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+    def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
         """See `UserNetwork.codes`."""
         del users
         return self.read(rows, rng), rows.new_zeros(len(rows))

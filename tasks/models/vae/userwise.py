@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
+from tasks.models.draws import Draws, OwnDraws
 from tasks.models.training import DerivedModel, EpochConfig
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise_ledger import entries, planned
@@ -45,7 +46,7 @@ class UserNetwork(nn.Module, ABC):
         self.register_module("private", None)
 
     @abstractmethod
-    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+    def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
         """What `items` reads, (n, width), and a term that each user's loss has besides the likelihood, (n,).
 
         Args:
@@ -58,7 +59,7 @@ class UserNetwork(nn.Module, ABC):
     def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
         """(n,) what each user's loss has for the difference between a row and its reconstruction."""
 
-    def losses(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> Tensor:
+    def losses(self, rows: Tensor, users: Tensor, rng: Draws | None) -> Tensor:
         """(n,) the users' losses; 0 for a row of zeros, so that users without interactions teach nothing.
 
         That is the neighbouring relation of private training: a user taken out adds nothing to any sum.
@@ -131,7 +132,7 @@ class UserModel(DerivedModel, Recommender):
 
     def public_step(self, users: NDArray[np.int64]) -> float:
         """One step by the mean gradient of `users`; returns their summed loss."""
-        ids, rows = self._examples(users)
+        ids, rows = self._examples(users, self._rng)
         return self.step(self.network.losses(rows, ids, self._rng).mean()) * len(users)
 
     def private_step(self, users: NDArray[np.int64]) -> float:
@@ -149,9 +150,10 @@ class UserModel(DerivedModel, Recommender):
         """
         network, config = self.network, self.config
         assert network.private is not None
-        ids, rows = self._examples(users)
+        draws = self.draws(users, self._rng)
+        ids, rows = self._examples(users, draws)
         with ghost.recorded(network) as calls:
-            losses = network.losses(rows, ids, self._rng)
+            losses = network.losses(rows, ids, draws)
         outers, own = ghost.gradients(losses, calls, network.local())
         losses = losses.detach()
         calls.clear()  # they hold all outputs
@@ -163,6 +165,16 @@ class UserModel(DerivedModel, Recommender):
         for parameter, gradient in zip(network.local(), own, strict=True):
             parameter.grad = gradient / (config.batch_size * config.examples)
         return losses
+
+    def draws(self, users: NDArray[np.int64], rng: np.random.Generator) -> Draws:
+        """What the examples of `users` draw in a private step; rng: of the model, before the step.
+
+        Of Poisson samples every user draws alone, so that who is in the step changes nobody else's gradient. Where
+        users are dealt out, whoever is taken out keeps a row, and all others their draws.
+        """
+        if isinstance(self.network.private, user_sgd.Rigorous):
+            return OwnDraws([int(rng.integers(2**63))], users, self.config.examples)
+        return rng
 
     def losses(self, rows: Tensor) -> Tensor:
         """(n,) losses of any rows, (n, n_items), under the weights as they are, with nothing drawn.
@@ -281,12 +293,12 @@ class UserModel(DerivedModel, Recommender):
         order = self._rng.permutation(self._data.n_users)
         return map(np.sort, np.split(order, range(self.config.batch_size, len(order), self.config.batch_size)))
 
-    def _examples(self, users: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+    def _examples(self, users: NDArray[np.int64], draws: Draws) -> tuple[Tensor, Tensor]:
         """Ids and rows of the examples of `users`, a user's after one another."""
         n = self.config.examples
         ids, rows = torch.from_numpy(users.repeat(n)), self.rows(users).repeat_interleave(n, 0)
         if n > 1:
-            rows *= torch.from_numpy(self._rng.random(rows.shape) < 0.5)
+            rows *= torch.from_numpy(draws.random(tuple(rows.shape)) < 0.5)
         return ids, rows
 
     def _start_at_popularity(self, network: UserNetwork, data: TrainingData) -> None:

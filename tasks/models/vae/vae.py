@@ -22,7 +22,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError
-from tasks.models.draws import normal
+from tasks.models.draws import Draws, normal
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
 from tasks.models.vae.userwise import UserModel, UserNetwork
@@ -63,7 +63,7 @@ class VAENetwork(RowNetwork):
         self.register_buffer("means", torch.zeros(1, config.dimension))
         self.register_buffer("variances", torch.ones(1, config.dimension))
 
-    def codes(self, rows: Tensor, users: Tensor, rng: np.random.Generator | None) -> tuple[Tensor, Tensor]:
+    def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
         """See `UserNetwork.codes`. Scoring decodes the posterior's mean."""
         mean, log_variance = self.posterior(self.read(rows, rng)).chunk(2, 1)
         log_variance = log_variance.clamp(-LARGEST, LARGEST)
