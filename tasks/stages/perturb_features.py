@@ -32,15 +32,15 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
     for epsilon in options.epsilon:
         folder = place / f"epsilon={epsilon:g}"
         folder.mkdir(parents=True)
-        entry = multidimensional.ledger(schema.features, epsilon, n_releases)
+        entries = multidimensional.entries(schema.features, epsilon, n_releases)
         if secure:
-            entry = secured(entry)
+            entries = [secured(entry) for entry in entries]
         for seed in options.seeds:
             noisy = multidimensional.perturb(
                 matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, secure=secure)
             )
             write(noisy, schema.columns, folder / f"seed-{seed}.parquet")
-            records.append({"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json"))
+            records += [{"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json") for entry in entries]
     write_json(place / "schema.json", schema.model_dump(mode="json"))
     return records
 

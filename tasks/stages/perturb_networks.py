@@ -200,8 +200,8 @@ def release(
         noisy = multidimensional.perturb(network.matrix, network.features, epsilon, rng("feature", epsilon))
         columns = [column for feature in network.features for column in feature.columns]
         perturb_features.write(noisy, columns, folder / "features.parquet")
-        entry = multidimensional.ledger(network.features, epsilon, n_releases)
-        entries.append(entry.model_copy(update={"accounting": options.accounting}))
+        of_features = multidimensional.entries(network.features, epsilon, n_releases)
+        entries += [entry.model_copy(update={"accounting": options.accounting}) for entry in of_features]
     if network.links is not None:
         epsilon, count = edges.budgets(budgets.edges_epsilon, options.count_share, options.accounting)
         graph = edges.top_m_filter(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tasks.contracts import Feature
+from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import multidimensional, piecewise
 
 NUMBERS = tuple(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(3))
@@ -126,3 +127,16 @@ def test_ledger_accounts_for_the_budget_and_names_what_it_does_not_cover() -> No
     assert any("3 releases" in gap for gap in entry.gaps)
     public = multidimensional.ledger(NUMBERS, 10.0, n_releases=1)
     assert not any("Minimum and maximum" in gap or "releases of" in gap for gap in public.gaps)
+
+
+def test_bounds_that_are_fitted_leave_no_finite_epsilon_but_given_them() -> None:
+    """A user's own maximum is in the release's schema and scales everybody: replacing that user shows."""
+    whole, given = multidimensional.entries(FEATURES, 10.0, n_releases=1)
+    assert whole.neighbouring == "all features of one user replaced"
+    assert (whole.accounted_epsilon, whole.claimed_epsilon) == (None, 10.0)
+    assert account(whole.events).epsilon is None
+    assert "minimum and maximum" in whole.reason
+    assert given.accounted_epsilon == pytest.approx(10.0)
+    assert given.neighbouring.endswith("given the bounds of numeric features")
+    (public,) = multidimensional.entries(NUMBERS, 10.0, n_releases=1)
+    assert (public.neighbouring, public.accounted_epsilon) == (whole.neighbouring, pytest.approx(10.0))

@@ -102,13 +102,15 @@ def test_running_again_gives_the_same_bytes() -> None:
     assert digest(OUT) == before
 
 
-def test_ledger_has_one_entry_per_release_and_names_the_fitted_columns() -> None:
+def test_ledger_has_two_entries_per_release_with_fitted_bounds_and_names_their_columns() -> None:
     perturb.main("tiny")
     records = read_json(OUT / "ledger.json")
-    assert [(record.pop("epsilon"), record.pop("seed")) for record in records] == [(1, 0), (1, 1), (7.5, 0), (7.5, 1)]
+    which = [(1, 0), (1, 0), (1, 1), (1, 1), (7.5, 0), (7.5, 0), (7.5, 1), (7.5, 1)]
+    assert [(record.pop("epsilon"), record.pop("seed")) for record in records] == which
     entries = [LedgerEntry.model_validate(record) for record in records]
-    assert [entry.claimed_epsilon for entry in entries] == [1, 1, 7.5, 7.5]
-    assert [entry.accounted_epsilon for entry in entries] == pytest.approx([1, 1, 7.5, 7.5])
+    assert [entry.claimed_epsilon for entry in entries] == [epsilon for epsilon, _ in which]
+    assert [entry.accounted_epsilon for entry in entries[::2]] == [None] * 4
+    assert [entry.accounted_epsilon for entry in entries[1::2]] == pytest.approx([1, 1, 7.5, 7.5])
     for entry in entries:
         assert entry.protects == "feature"
         assert any("released: count." in gap for gap in entry.gaps)

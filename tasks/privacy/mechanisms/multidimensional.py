@@ -23,6 +23,9 @@ PER_FEATURE = 2.5
 """Budget that one sampled feature should get at least (equation 16)."""
 CHUNK = 1 << 14
 """Users perturbed at a time, so that temporary arrays stay small however many users there are."""
+REPLACED = "all features of one user replaced"
+GIVEN_BOUNDS = f"{REPLACED}, given the bounds of numeric features"
+"""What neighbours differ in, of the whole release and of what the noise covers where bounds are fitted."""
 ROUNDING = 1e-6
 """Relative error, or more, of an output after its rounding to float32."""
 
@@ -143,8 +146,32 @@ def log_likelihood_ratio(
     return total
 
 
+def entries(features: Sequence[Feature], epsilon: float, n_releases: int) -> list[LedgerEntry]:
+    """What one release of `perturb`ed features spent: where bounds are fitted to the data, ∞ and what holds given them.
+
+    Bounds are in the schema of the release, and they scale everybody: they are a release without noise.
+
+    Args and errors: as `ledger`.
+    """
+    entry = ledger(features, epsilon, n_releases)
+    return [entry] if entry.neighbouring == REPLACED else [without_bounds(entry), entry]
+
+
+def without_bounds(entry: LedgerEntry) -> LedgerEntry:
+    """The entry of a release whose bounds are fitted, of all that is released: no finite ε follows."""
+    return entry.model_copy(
+        update={
+            "neighbouring": REPLACED,
+            "accounted_epsilon": None,
+            "reason": "Bounds of numeric features are the minimum and maximum of the data, released without noise: "
+            "whoever has the largest value shows it, and moves how all others are scaled.",
+            "events": (*entry.events, Event(kind="non-private")),
+        }
+    )
+
+
 def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:
-    """What one release of `perturb`ed features spent, and what its guarantee does not cover (docs/methods.md §9).
+    """What the noise of one release covers, and what it does not (docs/methods.md §9): given bounds that are fitted.
 
     Args:
         features: the features released.
@@ -158,7 +185,8 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     events = (Event(kind="pure-local", parameters={"epsilon": epsilon / sampled}, count=sampled),)
     accounted = account(events)
     gaps = []
-    if fitted := [feature.name for feature in features if feature.bounds == "fitted"]:
+    fitted = [feature.name for feature in features if feature.bounds == "fitted"]
+    if fitted:
         gaps.append(f"Minimum and maximum of the data scale these columns and are released: {', '.join(fitted)}.")
     if n_releases > 1:
         gaps.append(
@@ -173,7 +201,7 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     ]
     return LedgerEntry(
         protects="feature",
-        neighbouring="all features of one user replaced",
+        neighbouring=GIVEN_BOUNDS if fitted else REPLACED,
         mechanism="piecewise mechanism and optimised unary encoding on sampled features, on each user's side",
         accounting="published",
         claimed_epsilon=epsilon,

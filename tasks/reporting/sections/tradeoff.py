@@ -7,6 +7,7 @@ it; where it is calibrated, both are one.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import ledger
@@ -107,9 +108,14 @@ def _budgets(runs: list[tuple[System, dict[float, str]]]) -> list[float]:
 
 
 def _accounted(results: Results, system: System, setting: str) -> str:
-    """The accounted budgets of one setting, one per protected thing that has a mechanism."""
+    """The accounted budgets of one setting: of each protected thing the weakest that the ledger has for it."""
     entries = [line.entry for line in ledger.lines_of(results, system) if line.setting == setting]
-    budgets = {entry.protects: ledger.shown(entry.accounted_epsilon, entry.accounted_delta) for entry in entries}
+    weakest = {}
+    for entry in sorted(entries, key=lambda entry: inf if entry.accounted_epsilon is None else entry.accounted_epsilon):
+        weakest[entry.protects] = entry
+    budgets = {
+        protects: ledger.shown(entry.accounted_epsilon, entry.accounted_delta) for protects, entry in weakest.items()
+    }
     if len(set(budgets.values())) > 1:
         return joined([f"{text} for {protects}s" for protects, text in sorted(budgets.items())])
     return next(iter(budgets.values()), "no entry")
