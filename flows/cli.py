@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows import audit, settings
+from flows import audit, data, settings
 from flows.stopping import as_usual, interruptible
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
@@ -34,6 +33,7 @@ Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or ge
 
 
 app.add_typer(audit.app, name="audit")
+app.add_typer(data.app, name="data")
 
 
 @app.callback()
@@ -101,11 +101,23 @@ def pipeline(
 def run(
     suite: Suite,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Stages at the same time (default: one per core).")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Stages and units at the same time (default: one per core)."),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run every stage and work on every unit again, up to date or not.")
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", help="Dask scheduler (tls://HOST:PORT) that units are sent to; local:N starts one."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", help="Folder or address (s3://...) that its workers share with this machine."),
+    ] = None,
+    insecure_cluster: Annotated[
+        bool, typer.Option("--insecure-cluster", help="Accept a scheduler without TLS: its network can run code.")
     ] = False,
 ) -> None:
     """Bring a suite's report up to date and print its path.
@@ -129,7 +141,8 @@ def run(
                 server()
                 from flows.pipeline import regenerate
 
-                regenerate(suite, jobs=jobs, wait=wait, force=force)
+                own = (jobs, wait, force)
+                regenerate(suite, *own, cluster=cluster, store=store, insecure_cluster=insecure_cluster)
             elif sys.stdout.isatty():
                 say(todo.target, f"{len(todo.steps)} stages, all up to date")
             else:
@@ -266,64 +279,9 @@ def tune(
         raise typer.Exit(130) from None
 
 
-data = typer.Typer(no_args_is_help=True, help="What data sets there are, and whether what you placed is right.")
-app.add_typer(data, name="data")
-
-
-@data.command("list")
-def data_list() -> None:
-    """List every data set: what it holds, its size and licence, its state here, and what to do next.
-
-    States: *present* (obtained), *generated* (synthetic, made when needed), *placed* (in data/placed), *in the mirror*
-    (DPREC_MIRROR), *downloadable*, *needs a form* (only its publisher gives it out), *yours* (files you name).
-    """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from tasks.stages.data import listing
-
-    table = Table(show_lines=True)
-    for column in ("data set", "what it holds", "size", "licence", "state", "next step"):
-        table.add_column(column, overflow="fold")
-    colours = {"present": "green", "needs a form": "yellow"}
-    for known in listing():
-        source, colour = known.source, colours.get(known.state, "cyan")
-        size = f"{source.size / 1e6:,.1f} MB" if source.size else ""
-        name = source.name + (f"\n({', '.join(known.names)})" if known.names and known.names != (source.name,) else "")
-        sentence = re.split(r"(?<=[^A-Z])\.\s", source.licence)[0]  # initials are followed by full stops, too
-        cells = (name, source.holds, size, sentence, known.next_step)
-        name, holds, size, licence, step = (escape(cell) for cell in cells)
-        table.add_row(name, holds, size, licence, f"[{colour}]{known.state}[/{colour}]", step)
-    Console(soft_wrap=False, width=None if sys.stdout.isatty() else 160).print(table)
-
-
-@data.command("verify")
-def data_verify(
-    name: Annotated[str, typer.Argument(help="A data set of `dprec data list`, e.g. tmall.", show_default=False)],
-) -> None:
-    """Tell whether a data set can be used: its files, their checksums, how they read, what the tables hold.
-
-    For one that needs a form and is not here yet: where to get it, what to ask for, where to put it. Nothing of the
-    pipeline is touched. Large files take as long as they take to read.
-    """
-    from rich.console import Console
-
-    from tasks.stages.data import verified
-
-    console, right = Console(soft_wrap=True, highlight=False), True
-    with console.status(f"reading {name}"):
-        for finding in verified(name):
-            console.print(f"{'ok   ' if finding.right else 'WRONG'} {finding.what}: {finding.verdict}", markup=False)
-            right &= finding.right
-    if not right:
-        raise DataError(f"{name}: not usable as it is")
-    console.print(f"{name}: usable", markup=False)
-
-
 @app.command()
 def schedule() -> None:
-    """Serve the schedules: the demo every night, the papers every week, until Ctrl-C.
+    """Serve the schedules until Ctrl-C: the demo every night, every suite whose data need no form every week.
 
     Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
     this command, as a run does that is going on. Its pages show the runs, their logs and the report.

@@ -1,4 +1,4 @@
-"""Schedules: the demo every night, the papers every week.
+"""Schedules: the demo every night, every suite whose data can be had without a form every week.
 
 `dprec schedule` serves them from this machine, with the Prefect server at PREFECT_API_URL or one of its own.
 """
@@ -12,15 +12,41 @@ from pathlib import Path
 from typing import Any
 
 from flows.server import CREDENTIAL, server
+from tasks.config.params import Suite, load
+from tasks.stages.data import obtainable
 from tasks.stages.parent import RUN
 
-# Deployment -> (suite, cron in UTC). A weekly run of a suite starts from what DVC knows: unchanged stages stay cached.
-# Not there: dipsgnn-ml-1m, whose part of MovieLens 1M only a mirror has.
-SCHEDULES = {
-    "demo-nightly": ("demo", "0 2 * * *"),
-    "gerai-weekly": ("gerai", "0 3 * * 0"),
-    "dipsgnn-weekly": ("dipsgnn", "0 3 * * 6"),
-}
+NIGHTLY = "demo"
+"""The suite that runs every night; all others that are scheduled run every week."""
+
+
+def schedules() -> dict[str, tuple[str, str]]:
+    """Deployment -> suite and cron in UTC, of every suite whose data sets are generated or can be downloaded.
+
+    A run starts from what DVC knows: unchanged stages stay cached. Suites whose data only a form or a mirror gives out
+    are not there: nobody may be at hand to place them.
+
+    Raises:
+        ConfigurationError: the parameters are wrong.
+    """
+    loaded = load()
+    suites = [
+        name
+        for name, suite in sorted(loaded.suites.items())
+        if obtainable({loaded.processed[data].dataset for data in _data(suite)}, loaded.datasets)
+    ]
+    weekly = [name for name in suites if name != NIGHTLY]
+    table = {f"{NIGHTLY}-nightly": (NIGHTLY, "0 2 * * *")} if NIGHTLY in suites else {}
+    for index, name in enumerate(weekly):
+        table[f"{name}-weekly"] = name, f"0 {3 + index // 7} * * {index % 7}"
+    return table
+
+
+def _data(suite: Suite) -> set[str]:
+    """The processed data that a suite reads."""
+    trained = {experiment.data for experiment in suite.experiments.values()}
+    embedded = {embedding.data for embedding in suite.embeddings.values()}
+    return {suite.data, *trained, *embedded, *(alignment.data for alignment in suite.aligned.values())}
 
 
 def deployments() -> list[Any]:
@@ -35,7 +61,7 @@ def deployments() -> list[Any]:
             description=f"Brings the report of {suite} up to date.",
             tags=[suite],
         )
-        for name, (suite, cron) in SCHEDULES.items()
+        for name, (suite, cron) in schedules().items()
     ]
 
 
@@ -58,8 +84,8 @@ def serve_schedules() -> None:
     os.environ[RUN] = str(os.getpid())  # scheduled runs, which are processes of their own, end with this one
     address = server(pages=True)
 
-    for name, (suite, cron) in SCHEDULES.items():
-        print(f"{name:<16} {suite:<8} {cron} (UTC)", flush=True)
+    for name, (suite, cron) in schedules().items():
+        print(f"{name:<40} {suite:<33} {cron} (UTC)", flush=True)
     pages = address.removesuffix("/api") + ("" if named else _asked_for())
     print(f"runs are shown at {pages}; end with Ctrl-C", flush=True)
     _serve()

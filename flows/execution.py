@@ -36,6 +36,10 @@ class StageFailed(DprecError):
     """Raised when a stage did not end well; the message is the stage's own last word."""
 
 
+class Killed(StageFailed):
+    """Raised when a signal ended a stage."""
+
+
 class AlreadyRunning(DprecError):
     """Raised when another run holds the project."""
 
@@ -48,21 +52,26 @@ class Processes:
     """
 
     force: bool = False
-    _running: set[subprocess.Popen[bytes] | warm.Fork] = field(default_factory=set)
+    _running: dict[subprocess.Popen[bytes] | warm.Fork, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
 
-    def run(self, command: str, on_line: OnLine) -> None:
+    def run(self, command: str, on_line: OnLine, *, of: str = "", force: bool | None = None) -> None:
         """Run a stage's command line, without a shell, giving each line of its output to `on_line`.
 
+        Args:
+            of: the stage that it is part of, for `end`.
+            force: whether it works on finished units again; None: as all do.
+
         Raises:
+            Killed: a signal ended it.
             StageFailed: it failed, or `stop` was called.
         """
         with self._lock:
             if self._stopped:
                 raise StageFailed("not started: the run was stopped")
-            process = _start(shlex.split(command), environment(force=self.force))
-            self._running.add(process)
+            process = _start(shlex.split(command), environment(force=self.force if force is None else force))
+            self._running[process] = of
         try:
             assert process.stdout is not None
             last = ""
@@ -70,7 +79,7 @@ class Processes:
                 last = line
                 on_line(line)
             if process.wait() != 0:
-                raise StageFailed(_reason(last, process.returncode))
+                raise (Killed if process.returncode < 0 else StageFailed)(_reason(last, process.returncode))
         except StageFailed:
             raise
         except BaseException:  # nobody listens any more
@@ -79,7 +88,14 @@ class Processes:
             raise
         finally:
             with self._lock:
-                self._running.discard(process)
+                del self._running[process]
+
+    def end(self, of: str) -> None:
+        """Interrupt what runs as part of one stage."""
+        with self._lock:
+            running = [process for process, stage in self._running.items() if stage == of]
+        for process in running:
+            _signal(process, signal.SIGINT)
 
     def stop(self) -> None:
         """End all running stages and start no others: Ctrl-C first, and after a while the hard way.

@@ -52,6 +52,10 @@ class Lines:
         """A stage printed a line."""
         say(name, f"| {text}")
 
+    def unit(self, name: str, text: str) -> None:
+        """What is said of a unit that another process works on for its stage."""
+        say(name, text)
+
     def done(self, name: str, seconds: float) -> None:
         """A stage ended well."""
         say(name, f"done in {seconds:.1f} s")
@@ -111,6 +115,9 @@ class Live(Lines):
         else:
             self._clock.reaches(name, share)
             self._progress.update(self._rows[name], total=1.0, completed=share, text=text)
+
+    def unit(self, name: str, text: str) -> None:
+        """The row of its stage says how far all of its units are."""
 
     def done(self, name: str, seconds: float) -> None:  # noqa: ARG002
         """Counted, and its row removed."""

@@ -107,6 +107,11 @@ class Project:
                 self._save(stage)
         return True
 
+    def reads(self, address: str) -> list[Path]:
+        """The files and folders that a stage depends on, relative to the project, beside its parameters."""
+        deps = (dep for dep in self.stages[address].deps if not hasattr(dep, "params"))
+        return [Path(dep.fs_path).relative_to(self.root) for dep in deps]
+
     def _inputs(self, stage: Any) -> dict[str, Any]:
         """Hash of every file that a stage depends on, value of every parameter."""
         stage.save_deps()

@@ -32,10 +32,13 @@ LOST = 255
 
 _context = get_context("forkserver")
 _ready = threading.Event()
+_settled = threading.Event()
+_asked = threading.Event()
 
 
 def prepare() -> None:
     """Start loading, in the background; `ready` says when that is done. It ends with this process."""
+    _asked.set()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as every stage has it; libraries read it when they are loaded
     _context.set_forkserver_preload(list(LOADED))
     threading.Thread(target=_wait, daemon=True).start()
@@ -46,12 +49,25 @@ def ready() -> bool:
     return _ready.is_set()
 
 
+def asked() -> bool:
+    """Whether `prepare` was called."""
+    return _asked.is_set()
+
+
+def settled() -> bool:
+    """Whether loading has ended, well or not."""
+    return _settled.is_set()
+
+
 def _wait() -> None:
-    first = _context.Process(target=_nothing)
-    first.start()
-    first.join()
-    if first.exitcode == 0:
-        _ready.set()
+    try:
+        first = _context.Process(target=_nothing)
+        first.start()
+        first.join()
+        if first.exitcode == 0:
+            _ready.set()
+    finally:
+        _settled.set()
 
 
 def _nothing() -> None: ...

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.deployments import SCHEDULES
+from flows.deployments import schedules
 from tasks.config.params import load
 from tasks.config.references import check, check_references
 from tasks.errors import ConfigurationError
@@ -226,9 +226,10 @@ def test_a_suite_is_a_folder_with_its_files(written: Callable[[Change], Path], t
         load(path)
 
 
-def test_schedules_and_the_workflow_of_results_name_suites() -> None:
+def test_schedules_and_the_workflow_of_results_name_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(parameters.ROOT)
     suites = load(parameters.ROOT / "params.yaml").suites.keys()
-    scheduled = [suite for suite, _ in SCHEDULES.values()]
+    scheduled = [suite for suite, _ in schedules().values()]
     workflow = yaml.safe_load((parameters.ROOT / ".github/workflows/results.yml").read_text(encoding="utf-8"))
     regenerated = workflow["jobs"]["regenerate"]["strategy"]["matrix"]["suite"]
     assert set(scheduled) <= suites

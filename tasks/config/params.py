@@ -169,6 +169,9 @@ class Suite(Strict):
     tuning: Tuning
     attack: Annotated[Attack, Field(discriminator="kind")] | None
     """What an attacker tries on everything that the suite's systems release."""
+    resources: dict[str, dict[Literal["memory_mb", "gpus"], int]] | None = None
+    """What one unit of a stage (`train@gerai-bpr`), or of all of its kind (`train`), needs of a worker of a cluster. It
+    decides no result, and no stage depends on it."""
     training_audit: TrainingAudit | None
     """Which private training runs are audited as a whole; null for none."""
     defaults: Defaults = Field(default_factory=Defaults)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -60,6 +60,17 @@ def listing() -> list[Known]:
         state = _state(source, names, places())
         listed.append(Known(source, tuple(names), state, _next_step(source, names, state)))
     return sorted(listed, key=lambda known: known.source.synthetic)
+
+
+def obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
+    """Whether all these data sets are got without anybody's help: generated, or given out without a form."""
+    for name in names:
+        dataset = datasets[name]
+        module = import_module(SOURCES[dataset.source])
+        source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+        if not source.synthetic and not (source.files and all(isinstance(file, RemoteFile) for file in source.files)):
+            return False
+    return True
 
 
 def _state(source: Source, names: Sequence[str], where: Places) -> str:

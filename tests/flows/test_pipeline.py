@@ -1,5 +1,6 @@
 """The flow against a Prefect server: what its run shows, and what happens when a stage fails."""
 
+import json
 import os
 import signal
 import time
@@ -10,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.deployments import SCHEDULES, deployments
+from flows.deployments import deployments, schedules
 from flows.execution import StageFailed
 from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import Project, credential
+from tests.flows.conftest import ROOT, Project, credential
 from tests.flows.test_cli import left_of
 from tests.flows.test_execution import wait_for
 
@@ -149,11 +150,39 @@ def test_wrong_parameters_fail_before_anything_runs(inside: Project, regenerate:
 
 def test_every_schedule_is_a_deployment_of_the_flow(regenerate: Callable[..., Any]) -> None:
     built = {deployment.name: deployment for deployment in deployments()}
-    assert built.keys() == SCHEDULES.keys()
-    for name, (suite, cron) in SCHEDULES.items():
+    assert built.keys() == schedules().keys()
+    for name, (suite, cron) in schedules().items():
         assert [schedule.schedule.cron for schedule in built[name].schedules] == [cron]
         assert built[name].parameters == {"suite": suite, "wait": True}
         assert built[name].flow_name == regenerate.name  # type: ignore[attr-defined]
+
+
+def test_every_suite_whose_data_need_no_form_is_scheduled_at_a_time_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    table = schedules()
+    suites = {suite for suite, _ in table.values()}
+    assert {"demo", "gerai", "dipsgnn", "dpvae", "dipsgnn-yelp", "dpvae-ml-20m"} <= suites
+    assert not suites & {"privsr", "privsr-epinions", "dpcrosue", "dpcrosue-ione", "dipsgnn-ml-1m"}, (
+        "forms, or a mirror"
+    )
+    assert len({cron for _, cron in table.values()}) == len(table)
+
+
+@pytest.mark.usefixtures("regenerate")
+def test_the_headline_of_a_suite_is_a_table_of_its_run(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect import flow
+
+    from flows.pipeline import show
+
+    monkeypatch.chdir(ROOT)
+    flow(name="shows", persist_result=False)(lambda: show("demo"))()
+    artifacts = ask(address, "artifacts", artifacts={"key": {"any_": ["headline-demo", "report-demo"]}})
+    [table] = [artifact for artifact in artifacts if artifact["key"] == "headline-demo"]
+    rows = json.loads(table["data"])
+    assert {"system", "accounted ε", "proved ε", "verdict"} < rows[0].keys()
+    assert "gerai" in {row["system"] for row in rows}
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])  # a closed terminal; what nothing can catch
@@ -192,7 +221,7 @@ def test_scheduled_runs_end_like_any_other_and_with_what_serves_them(
 
 def start_scheduled_run(address: str) -> str:
     """Have the first schedule run now, once it is served; the id of its run."""
-    wait_until(lambda: len(ask(address, "deployments")) == len(SCHEDULES))
+    wait_until(lambda: len(ask(address, "deployments")) == 1)
     deployed = {deployment["name"]: deployment["id"] for deployment in ask(address, "deployments")}
     created: dict[str, Any] = {}
 

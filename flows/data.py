@@ -1,0 +1,64 @@
+"""`dprec data`: what data sets there are, and whether those that users place are right."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from tasks.errors import DataError
+
+app = typer.Typer(no_args_is_help=True, help="What data sets there are, and whether what you placed is right.")
+
+
+@app.command("list")
+def data_list() -> None:
+    """List every data set: what it holds, its size and licence, its state here, and what to do next.
+
+    States: *present* (obtained), *generated* (synthetic, made when needed), *placed* (in data/placed), *in the mirror*
+    (DPREC_MIRROR), *downloadable*, *needs a form* (only its publisher gives it out), *yours* (files you name).
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from tasks.stages.data import listing
+
+    table = Table(show_lines=True)
+    for column in ("data set", "what it holds", "size", "licence", "state", "next step"):
+        table.add_column(column, overflow="fold")
+    colours = {"present": "green", "needs a form": "yellow"}
+    for known in listing():
+        source, colour = known.source, colours.get(known.state, "cyan")
+        size = f"{source.size / 1e6:,.1f} MB" if source.size else ""
+        name = source.name + (f"\n({', '.join(known.names)})" if known.names and known.names != (source.name,) else "")
+        sentence = re.split(r"(?<=[^A-Z])\.\s", source.licence)[0]  # initials are followed by full stops, too
+        cells = (name, source.holds, size, sentence, known.next_step)
+        name, holds, size, licence, step = (escape(cell) for cell in cells)
+        table.add_row(name, holds, size, licence, f"[{colour}]{known.state}[/{colour}]", step)
+    Console(soft_wrap=False, width=None if sys.stdout.isatty() else 160).print(table)
+
+
+@app.command("verify")
+def data_verify(
+    name: Annotated[str, typer.Argument(help="A data set of `dprec data list`, e.g. tmall.", show_default=False)],
+) -> None:
+    """Tell whether a data set can be used: its files, their checksums, how they read, what the tables hold.
+
+    For one that needs a form and is not here yet: where to get it, what to ask for, where to put it. Nothing of the
+    pipeline is touched. Large files take as long as they take to read.
+    """
+    from rich.console import Console
+
+    from tasks.stages.data import verified
+
+    console, right = Console(soft_wrap=True, highlight=False), True
+    with console.status(f"reading {name}"):
+        for finding in verified(name):
+            console.print(f"{'ok   ' if finding.right else 'WRONG'} {finding.what}: {finding.verdict}", markup=False)
+            right &= finding.right
+    if not right:
+        raise DataError(f"{name}: not usable as it is")
+    console.print(f"{name}: usable", markup=False)

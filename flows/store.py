@@ -1,0 +1,147 @@
+"""What the machines of a cluster share: files under their SHA-256, and the manifests of finished units.
+
+A store is a folder or whatever else `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
+
+    files/SHA-256             inputs of units, files of finished units, lists of inputs
+    units/FOLDER.json         the manifest of a finished unit (`tasks.stages.runs`), written after its files
+
+Nothing is believed by its place: every file is hashed when it is read. So nobody needs to lock anything, and what is
+removed from a store is put there or computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import runs
+from tasks.stages.common import atomic_write, file_digest, text_digest
+
+RENAMED = {"file", "local", "sftp", "ssh", "smb"}
+"""Where a file appears whole only if it is renamed into its place; object stores do so by themselves."""
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Store:
+    """A store at an address.
+
+    Raises:
+        ConfigurationError: `fsspec` cannot open it.
+    """
+
+    def __init__(self, address: str) -> None:
+        from fsspec.core import url_to_fs
+
+        try:
+            self._files, self._root = url_to_fs(address)
+        except (ImportError, ValueError, OSError) as error:
+            raise ConfigurationError(
+                f"{address}: no store that can be opened ({' '.join(str(error).split())})"
+            ) from None
+        protocol = self._files.protocol
+        self._renames = bool(RENAMED & ({protocol} if isinstance(protocol, str) else set(protocol)))
+
+    def put_files(self, paths: Iterable[Path]) -> str:
+        """Put files and all below folders there, whose paths are relative, and a list of them; the list's name."""
+        files = sorted({file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])})
+        listed = {file.as_posix(): self._put(file) for file in files if file.is_file()}
+        return self._put_text(json.dumps(listed, sort_keys=True))
+
+    def get_files(self, listed: str, place: Path) -> None:
+        """Write the files of a list below a folder.
+
+        Raises:
+            DataError: one is missing, or not what its name says; then it is removed.
+        """
+        with TemporaryDirectory(dir=place) as folder:
+            path = Path(folder) / "list"
+            self._get(listed, path)
+            table = json.loads(path.read_text(encoding="utf-8"))
+        for name, digest in table.items():
+            self._get(digest, _below(place, name))
+
+    def put_unit(self, done: Path, folder: str) -> None:
+        """Put the results of a unit there, which lie in `done` and agree with their manifest.
+
+        Args:
+            folder: of the unit, relative to the project; its name is the unit's key.
+        """
+        runs.verify(done, PurePosixPath(folder).name)
+        for path in sorted(done.rglob("*")):
+            if path.is_file() and path != done / runs.MANIFEST:
+                self._put(path)
+        self._write(done / runs.MANIFEST, f"units/{folder}.json")
+
+    def get_unit(self, folder: str, done: Path) -> bool:
+        """Write the results of a unit to `done`; False where they are not there, or not as its manifest has them."""
+        try:
+            with atomic_write(done) as place:
+                place.mkdir()
+                manifest = place / runs.MANIFEST
+                self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
+                for name, kind in _manifest(manifest).items():
+                    if kind == "folder":
+                        _below(place, name).mkdir(parents=True, exist_ok=True)
+                    else:
+                        self._get(kind, _below(place, name))
+                runs.verify(place, PurePosixPath(folder).name)
+        except (FileNotFoundError, DataError):
+            return False
+        return True
+
+    def _put(self, path: Path) -> str:
+        digest = file_digest(path)
+        if not self._files.exists(f"{self._root}/files/{digest}"):
+            self._write(path, f"files/{digest}")
+        return digest
+
+    def _put_text(self, text: str) -> str:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / text_digest(text)
+            path.write_text(text, encoding="utf-8")
+            return self._put(path)
+
+    def _write(self, path: Path, name: str) -> None:
+        place = f"{self._root}/{name}"
+        self._files.makedirs(place.rpartition("/")[0], exist_ok=True)
+        if not self._renames:
+            self._files.put_file(str(path), place)
+            return
+        partial = f"{place}.{secrets.token_hex(8)}.partial"
+        self._files.put_file(str(path), partial)
+        self._files.mv(partial, place)
+
+    def _get(self, digest: str, path: Path) -> None:
+        if not SHA256.fullmatch(digest):
+            raise DataError(f"{digest}: not the SHA-256 of a file")
+        name = f"{self._root}/files/{digest}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._files.get_file(name, str(path))
+        except FileNotFoundError:
+            raise DataError(f"{name}: not in the store; run it again") from None
+        if file_digest(path) != digest:
+            path.unlink()
+            self._files.rm_file(name)
+            raise DataError(f"{name}: not what its name says, and removed; run it again")
+
+
+def _manifest(path: Path) -> dict[str, str]:
+    """Names and kinds of what a unit's manifest lists."""
+    try:
+        return {str(name): str(kind) for name, kind in json.loads(path.read_text(encoding="utf-8"))["files"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{path}: no manifest") from None
+
+
+def _below(place: Path, name: str) -> Path:
+    """A path of a list, which must not lead out of its folder."""
+    parts = PurePosixPath(name).parts
+    if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
+        raise DataError(f"{name}: leads out of its folder")
+    return place.joinpath(*parts)

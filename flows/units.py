@@ -1,0 +1,244 @@
+"""Units of running stages, for cores that are idle otherwise.
+
+A stage works on its units from the first on. While no stage waits for a free core, other processes work on its last
+ones: units are locked, so none is worked on twice, and the stage waits for those that others have before it puts all
+together (`tasks.stages.runs`).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from flows import warm
+from flows.execution import Killed, Processes, StageFailed
+from tasks.stages.runs import MANIFEST
+from tasks.stages.units import WORK
+
+WORTH_SECONDS = 4.0
+"""Of work that nobody has begun: with less, starting a process costs more than it saves."""
+STAGES = "tasks.stages."
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of a running stage."""
+
+    stage: str
+    """As the plan calls it, e.g. `train@gerai-bpr`."""
+    module: str
+    argument: str
+    """Of the stage's command: `python -m tasks.stages.MODULE ARGUMENT`."""
+    label: str
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """E.g. `train@gerai-bpr base-seed-3`."""
+        return f"{self.stage} {self.label}"
+
+    @property
+    def command(self) -> str:
+        """Works on it alone."""
+        return f"python -m {STAGES}{self.module} {self.argument} --unit {shlex.quote(self.label)}"
+
+
+@dataclass
+class _Running:
+    """A stage whose command runs."""
+
+    module: str
+    argument: str
+    since: float
+    """`time.time()` when it began."""
+    units: list[Unit] | None = None
+    """None until they are known."""
+    before: int = 0
+    """How many were finished when that was asked."""
+    asked: bool = False
+    begun: bool = False
+    """It works on one of them."""
+    reason: str = ""
+    """Why a unit failed."""
+    taken: set[str] = field(default_factory=set)
+
+
+class Units:
+    """The units of the stages that run now, for processes of this machine. All threads of a run may call its methods.
+
+    Args:
+        processes: runs what lists the units of a stage.
+        changed: called when there may be more to take than before.
+        force: results from before a stage began count as unfinished.
+    """
+
+    elsewhere = False
+    """Whether other machines work on them."""
+    waiting: frozenset[str] = frozenset()
+    """Stages that only wait for their units."""
+
+    def __init__(self, processes: Processes, changed: Callable[[], None], *, force: bool = False) -> None:
+        self._processes = processes
+        self._changed = changed
+        self._force = force
+        self._running: dict[str, _Running] = {}
+        self._lock = threading.Lock()
+        self.asking = 0
+        """Processes that list units at this time."""
+
+    def stop(self) -> None:
+        """Nothing is left to stop: the processes are."""
+
+    @contextmanager
+    def of(self, stage: str, command: str) -> Iterator[bool]:
+        """While a stage's command runs, its units may be taken. Where one of them failed, the stage fails with that.
+
+        Yields:
+            Whether the command is to work on finished units again.
+
+        Raises:
+            StageFailed: with the reason of the unit.
+        """
+        parts = units_of(command)
+        if parts is None:
+            yield self._force
+            return
+        running = _Running(*parts, since=time.time())
+        with self._lock:
+            self._running[stage] = running
+        try:
+            yield self._force
+        except StageFailed:
+            self._processes.end(stage)
+            if running.reason:
+                raise StageFailed(running.reason) from None
+            raise
+        finally:
+            with self._lock:
+                del self._running[stage]
+
+    def take(self) -> Unit | None:
+        """A unit that is worth a process of its own, which is the caller's then; None: there is none, or not yet."""
+        with self._lock:
+            running = dict(self._running)
+        best: tuple[float, Unit] | None = None
+        for stage, of in running.items():
+            if of.reason or time.time() - of.since < WORTH_SECONDS / 2:
+                continue
+            if of.units is None:
+                if not of.asked and _warm():
+                    self._ask(stage, of)
+                continue
+            left, seconds = self._left(of)
+            if left and seconds >= WORTH_SECONDS and (best is None or seconds > best[0]):
+                best = seconds, left[-1]
+        if best is None:
+            return None
+        running[best[1].stage].taken.add(best[1].label)
+        return best[1]
+
+    def work_on(self, unit: Unit, on_line: Callable[[str], None]) -> None:
+        """Run a unit that was taken. If it fails, its stage is ended; if it is killed, the stage works on it itself.
+
+        Raises:
+            StageFailed: with the unit's own last word.
+        """
+        try:
+            self._processes.run(unit.command, on_line, of=unit.stage)
+        except Killed:
+            raise
+        except StageFailed as error:
+            with self._lock:
+                running = self._running.get(unit.stage)
+                first = running is not None and not running.reason
+                if running is not None and first:
+                    running.reason = str(error)
+            if first:
+                self._processes.end(unit.stage)
+            raise
+
+    def _left(self, of: _Running) -> tuple[list[Unit], float]:
+        """The units that nobody works on, and for how many seconds they will keep one process busy."""
+        units = of.units or []
+        done = {unit.label for unit in units if self._finished(unit, of.since)}
+        left = [unit for unit in units if unit.label not in done | of.taken]
+        of.begun = of.begun or any(map(_locked, left))
+        if not of.begun:  # it has still to see what was finished before
+            return [], 0.0
+        while left and _locked(left[-1]):
+            left.pop()
+        each = (time.time() - of.since) / (1 + max(0, len(done) - of.before))
+        return left, each * (len(left) - any(map(_locked, left)))
+
+    def _finished(self, unit: Unit, since: float) -> bool:
+        try:
+            written = (unit.folder / "done" / MANIFEST).stat().st_mtime
+        except OSError:
+            return False
+        return not self._force or written >= since
+
+    def _ask(self, stage: str, of: _Running) -> None:
+        of.asked = True
+        with self._lock:
+            self.asking += 1
+        threading.Thread(target=self._list, args=(stage, of), daemon=True).start()
+
+    def _list(self, stage: str, of: _Running) -> None:
+        try:
+            with suppress(StageFailed):  # a stage that cannot be asked says itself what is wrong
+                units = listed(self._processes, stage, of.module, of.argument)
+                of.before = sum(self._finished(unit, of.since) for unit in units)
+                of.units = units
+        finally:
+            with self._lock:
+                self.asking -= 1
+            self._changed()
+
+
+def listed(processes: Processes, stage: str, module: str, argument: str) -> list[Unit]:
+    """The units of a stage whose inputs are there, in its own order.
+
+    Raises:
+        StageFailed: it cannot say so, with the reason.
+    """
+    lines: list[str] = []
+    processes.run(f"python -m {STAGES}units {module} {argument}", lines.append, of=stage)
+    try:
+        table = json.loads(lines[-1])
+        return [Unit(stage, module, argument, label, Path(folder)) for label, folder in table.items()]
+    except (ValueError, IndexError, AttributeError, TypeError):
+        raise StageFailed(f"{module} {argument}: its units are not what was expected: {' '.join(lines)}") from None
+
+
+def units_of(command: str) -> tuple[str, str] | None:
+    """Module and argument of the command of a stage that has units; None: it has none."""
+    match shlex.split(command):
+        case ["python", "-m", module, argument] if module.removeprefix(STAGES) in WORK and module.startswith(STAGES):
+            return module.removeprefix(STAGES), argument
+    return None
+
+
+def _warm() -> bool:
+    """Whether processes start with the large libraries loaded; this asks for it."""
+    if not warm.asked():
+        warm.prepare()
+    return warm.settled()
+
+
+def _locked(unit: Unit) -> bool:
+    """Whether some process works on it."""
+    if not unit.folder.is_dir():
+        return False
+    try:
+        with FileLock(unit.folder / "lock", timeout=0):
+            return False
+    except Timeout:
+        return True

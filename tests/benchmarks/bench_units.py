@@ -1,0 +1,60 @@
+"""One experiment of eight equal units with `--jobs 2` beside `--jobs 1`: `python -m tests.benchmarks.bench_units`.
+
+Both run the suite `own` of `tests.benchmarks.bench_scale` with one system, BPR with eight seeds, in the same project:
+`dprec run own --force`, in turns. What is compared are the seconds of the stage `train`, as it records them, and of the
+whole run. The ratio of the stage is to be at least 1.8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+from tests.benchmarks import bench_scale
+
+SEEDS = 8
+
+
+def main() -> None:
+    """Print a row for every run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=1)
+    given = parser.parse_args()
+    bench_scale.SETTINGS.clear()
+    config = {"epochs": given.epochs, "batch_size": 256, "learning_rate": 0.005, "dimension": 32}
+    bench_scale.SETTINGS["bpr"] = {"model": "bpr", "config": config | {"regularization": 0.00005}}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "project"
+        bench_scale.copy(root)
+        bench_scale.write_ratings(root / "own.csv", 100_000, 1000, 1500)
+        suite = root / "suites/own/params.yaml"
+        table = yaml.safe_load(suite.read_text(encoding="utf-8"))
+        table["defaults"]["experiments"]["seeds"] = list(range(SEEDS))
+        suite.write_text(yaml.safe_dump(table), encoding="utf-8")
+        bench_scale.run(root)
+        print(f"{'jobs':<6}{'train':>9}{'all':>9} seconds")
+        for _ in range(given.rounds):
+            for jobs in (1, 2):
+                print(f"{jobs:<6}{''.join(f'{seconds:>9.1f}' for seconds in _timed(root, jobs))}")
+
+
+def _timed(root: Path, jobs: int) -> tuple[float, float]:
+    """Seconds of the stage and of the run."""
+    start = time.monotonic()
+    command = [sys.executable, "-m", "flows.cli", "run", "own", "--force", "--jobs", str(jobs)]
+    subprocess.run(command, cwd=root, env=os.environ | {"PYTHONPATH": str(root)}, check=True, stdout=subprocess.DEVNULL)
+    record = json.loads((root / "data/provenance/train/own-bpr.json").read_text(encoding="utf-8"))
+    return record["seconds"], time.monotonic() - start
+
+
+if __name__ == "__main__":
+    main()

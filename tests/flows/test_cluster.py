@@ -1,0 +1,317 @@
+"""Units on a Dask cluster: a scheduler and workers started by hand in clones of their own, and those of a run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from flows import cluster, remote, warm
+from flows.cluster import Cluster, Needs, connected, write_certificate
+from flows.execution import StageFailed
+from flows.pipeline import needs_of
+from flows.plan import Plan, Step
+from flows.store import Store
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import runs
+from tests.flows.conftest import ROOT, Project
+from tests.flows.shared import ALL, result, shared_template, worked
+from tests.flows.test_pipeline import ask, last_run, regenerate, wait_until
+
+__all__ = ["regenerate", "shared_template"]
+
+
+@dataclass
+class ByHand:
+    """A scheduler and its workers, and the folder in which their units are told what to do."""
+
+    folder: Path
+    clone: Path
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        files = write_certificate(self.folder)
+        self._tls = ["--tls-ca-file", files["tls_ca_file"], "--tls-cert", files["tls_client_cert"]]
+        self._tls += ["--tls-key", files["tls_client_key"], "--protocol", "tls", "--host", "127.0.0.1"]
+        self.variables = {
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": files["tls_ca_file"],
+            "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT": files["tls_client_cert"],
+            "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY": files["tls_client_key"],
+        }
+        self.said = self.folder / "scheduler.json"
+        self.processes = [self._start("scheduler", self.clone, "--port", "0", "--scheduler-file", str(self.said))]
+        wait_until(self.said.exists)
+
+    @property
+    def address(self) -> str:
+        import json
+
+        return str(json.loads(self.said.read_text())["address"])
+
+    def work(self, name: str) -> Path:
+        """Start a worker in a clone of its own, which has no data; the clone."""
+        clone = self.folder / name
+        shutil.copytree(self.clone, clone, ignore=shutil.ignore_patterns("data", ".git", ".dvc"))
+        own = ("--no-nanny", "--nthreads", "1", "--local-directory", str(self.folder / f"{name}.dask"))
+        self.processes.append(self._start("worker", clone, "--scheduler-file", str(self.said), *own))
+        return clone
+
+    def _start(self, what: str, clone: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", what, *self._tls, "--no-dashboard", *arguments],
+            cwd=clone,
+            env=kept | {"PYTHONPATH": str(ROOT), "UNITS_FOLDER": str(self.folder)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def driver(shared_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The project that is run, with the test in its folder."""
+    monkeypatch.chdir(shutil.copytree(shared_template, tmp_path / "project"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(warm, "prepare", lambda: None)
+    return Project(Path.cwd())
+
+
+@pytest.fixture
+def by_hand(shared_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ByHand]:
+    made = ByHand(tmp_path / "cluster", shared_template)
+    for key, value in made.variables.items():
+        monkeypatch.setenv(key, value)
+    import dask
+
+    dask.config.refresh()
+    yield made
+    made.end()
+    for key in made.variables:
+        monkeypatch.delenv(key)
+    dask.config.refresh()
+
+
+def in_background(call: Callable[[], Any]) -> Callable[[], None]:
+    thread = threading.Thread(target=call)
+    thread.start()
+    return thread.join
+
+
+def test_a_worker_that_is_killed_costs_its_unit_and_a_lost_scheduler_costs_no_finished_one(
+    driver: Project, by_hand: ByHand, regenerate: Callable[..., Any], address: str
+) -> None:
+    told = Project(by_hand.folder)
+    for name in ("first", "second"):
+        by_hand.work(name)
+    elsewhere = {"cluster": by_hand.address, "store": str(by_hand.folder / "store")}
+
+    def disturb() -> None:
+        wait_until(lambda: len(list(worked(told))) == 2)  # both workers are in the middle of a unit
+        _, _, worker = next(worked(told))
+        os.kill(worker, signal.SIGKILL)
+        (told.root / "go").touch()
+
+    join = in_background(disturb)
+    regenerate("demo", jobs=1, **elsewhere)
+    join()
+    assert result(driver) == ALL, "what one process makes, too"
+    begun = list(worked(told))
+    assert (len(begun), {label for label, *_ in begun}) == (5, set("svwx")), "the unit of the killed worker twice"
+    log = (told.root / "units.log").read_text()
+    assert "True" not in log, "workers get nothing of Prefect's"
+    names = {run["name"] for run in ask(address, "task_runs", flow_runs={"id": {"any_": [last_run(address)["id"]]}})}
+    assert {f"train@a {label}" for label in "svwx"} <= names
+
+    (told.root / "units.log").unlink()
+    shutil.rmtree(by_hand.folder / "store" / "units")
+    shutil.rmtree(driver.root / "data/checkpoints")
+
+    def lose() -> None:
+        wait_until(lambda: finished(driver) >= 2)
+        (told.root / "go").unlink()
+        wait_until(lambda: len(list(worked(told))) > finished(driver))
+        by_hand.processes[0].kill()
+
+    join = in_background(lose)
+    with pytest.raises(StageFailed, match=r"^train@a failed: tls://.*: the scheduler is gone; finished units are kept"):
+        regenerate("demo", jobs=1, force=True, **elsewhere)
+    join()
+    left = 4 - finished(driver)
+    assert 0 < left <= 2
+    (driver.root / "go").touch()
+    driver.write("code/a.py", "# else its outputs would come from DVC's cache\n")
+    regenerate("demo", jobs=1)
+    assert len(list(worked(driver))) == left, "the run goes on, here as well as there"
+    assert result(driver) == ALL
+
+
+def finished(project: Project) -> int:
+    """Units whose results are there."""
+    return len(list((project.root / "data/checkpoints/a").glob("*/done")))
+
+
+def test_a_worker_refuses_a_unit_that_has_another_key_there(
+    driver: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a clone of another revision; what is wrong with the store is told in one line, too."""
+    monkeypatch.setattr(remote, "_folder", lambda: tmp_path / "worker")
+    store = tmp_path / "store"
+    inputs = Store(str(store)).put_files([Path("params.yaml"), *Path("suites").rglob("*.yaml"), Path("data/raw")])
+    unit = ("train", "a", "s", "data/checkpoints/a/s-0123456789abcdef", "")
+    answer = remote.work_on(str(store), inputs, *unit)
+    assert re.search(
+        r"has other code, packages or inputs: the unit s-0123456789abcdef is s-\w{16} here", answer["error"]
+    )
+    assert "\n" not in answer["error"]
+    assert not (driver.root / "data/checkpoints").exists()
+    answer = remote.work_on(str(store), "0" * 64, *unit)
+    assert answer["error"].endswith("not in the store; run it again")
+
+
+def test_a_cluster_of_the_runs_own_talks_tls_and_ends_with_it(
+    driver: Project, regenerate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (driver.root / "go").touch()
+    suite = (driver.root / "suites/demo/params.yaml").read_text()
+    driver.write("suites/demo/params.yaml", suite + "resources: {train: {memory_mb: 1}}\n")
+    monkeypatch.setenv("UNITS_FOLDER", str(driver.root))
+    before = set(psutil.Process().children(recursive=True))
+    seen: list[Cluster] = []
+
+    class Watched(Cluster):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            seen.append(self)
+            assert self._client.scheduler.address.startswith("tls://127.0.0.1:")
+            host, port = self._client.scheduler.address.removeprefix("tls://").split(":")
+            stranger = ssl._create_unverified_context().wrap_socket(socket.create_connection((host, int(port))))
+            with pytest.raises(ssl.SSLError, match=r"(?i)certificate.required"):
+                stranger.recv(1)
+
+    monkeypatch.setattr("flows.cluster.Cluster", Watched)
+    regenerate("demo", jobs=1, cluster="local:1")
+    assert len(seen) == 1
+    assert result(driver) == ALL
+    assert "True" not in (driver.root / "units.log").read_text(), "nothing of Prefect's, credential or address"
+    assert not [child for child in psutil.Process().children(recursive=True) if child not in before]
+    assert not (driver.root / "data/checkpoints/.store").exists()
+
+
+def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker waits for minutes for a scheduler that is gone."""
+    monkeypatch.setattr(cluster, "END_SECONDS", 0.1)
+    deaf = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(1, flush=True)\ntime.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    cluster._end(process)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_scheduler_without_tls_or_without_a_store_is_refused() -> None:
+    for address in ("tcp://127.0.0.1:8786", "127.0.0.1:8786"):
+        refused = pytest.raises(ConfigurationError, match="without TLS, whoever reaches the scheduler can run code")
+        with refused, connected(address, "store"):
+            pytest.fail("connected")
+    with pytest.raises(ConfigurationError, match="name the store"), connected("tls://127.0.0.1:8786", None):
+        pytest.fail("connected")
+    with pytest.raises(ConfigurationError, match="name the number of workers"), connected("local:many", None):
+        pytest.fail("connected")
+
+
+def test_what_a_unit_needs_stands_in_the_suites_parameters(driver: Project) -> None:
+    def needs(resources: str) -> Callable[[str], Needs]:
+        driver.write("suites/demo/params.yaml", own + f"resources: {resources}\n")
+        return needs_of("demo", Plan("train@a", (Step("train@a", "", (), (), (), ()),)))
+
+    own = (driver.root / "suites/demo/params.yaml").read_text()
+    assert needs("{train: {memory_mb: 4000}}")("train@a") == Needs(memory_mb=4000)
+    assert needs("{train: {memory_mb: 4000}, train@a: {gpus: 1}}")("train@a") == Needs(gpus=1)
+    assert needs("null")("train@a") == Needs()
+    with pytest.raises(
+        ConfigurationError, match=r"suites/demo/params\.yaml: resources\.train@b: demo has no such stage"
+    ):
+        needs("{train@b: {gpus: 1}}")
+    with pytest.raises(ConfigurationError, match=r"resources\.train\.memory\."):
+        needs("{train: {memory: 1}}")
+
+
+def test_what_a_unit_needs_are_resources_of_dask() -> None:
+    assert Needs(memory_mb=4000, gpus=1).resources == {"MEMORY": 4e9, "GPU": 1}
+    assert Needs().resources == {}
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store") if request.param == "folder" else f"memory://{tmp_path}")
+
+
+def test_a_store_gives_back_what_was_put_there(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data/below").mkdir(parents=True)
+    Path("data/below/one").write_text("one")
+    Path("two").write_text("two")
+    listed = store.put_files([Path("data"), Path("two")])
+    place = tmp_path / "place"
+    place.mkdir()
+    store.get_files(listed, place)
+    assert (place / "data/below/one").read_text() == "one"
+    assert (place / "two").read_text() == "two"
+    assert listed == store.put_files([Path("two"), Path("data")])
+
+
+def unit_in(tmp_path: Path) -> Path:
+    done = tmp_path / "unit-0123" / "done"
+    (done / "below").mkdir(parents=True)
+    (done / "below/value").write_text("v")
+    runs.seal(done, "unit-0123")
+    return done
+
+
+def test_a_units_results_are_believed_only_as_its_manifest_has_them(tmp_path: Path) -> None:
+    store, done = Store(str(tmp_path / "store")), unit_in(tmp_path)
+    assert not store.get_unit("kept/unit-0123", tmp_path / "back")
+    store.put_unit(done, "kept/unit-0123")
+    assert store.get_unit("kept/unit-0123", tmp_path / "back")
+    assert (tmp_path / "back/below/value").read_text() == "v"
+    [value] = [file for file in (tmp_path / "store/files").iterdir() if file.read_text() == "v"]
+    value.write_text("w")
+    assert not store.get_unit("kept/unit-0123", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert not value.exists(), "it would be taken for what its name says"
+    (done / "below/value").write_text("edited")
+    with pytest.raises(DataError, match="not the file that was written"):
+        store.put_unit(done, "kept/unit-0123")
+
+
+@pytest.mark.parametrize("name", ["../out", "/out", "below/../../out"])
+def test_a_list_cannot_write_outside_its_folder(name: str, tmp_path: Path) -> None:
+    import json
+
+    store = Store(str(tmp_path / "store"))
+    (tmp_path / "file").write_text("x")
+    digest = store._put(tmp_path / "file")
+    (tmp_path / "place").mkdir()
+    with pytest.raises(DataError, match="leads out of its folder"):
+        store.get_files(store._put_text(json.dumps({name: digest})), tmp_path / "place")
+    assert not (tmp_path / "out").exists()
