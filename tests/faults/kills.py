@@ -1,4 +1,7 @@
-"""SIGKILL at a random time to a run's whole group, to it alone, to a stage, to plain DVC, to Prefect's server."""
+"""SIGKILL to a run's whole group, to it alone, to a stage, to plain DVC, to Prefect's server, to what serves schedules.
+
+At a random time, or at the moment at which a stage begins.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 
+import httpx
 import psutil
 
-from tests.faults.suite import DVC, RUN, Row, Setup, Suite, together
+from flows.deployments import SCHEDULES
+from flows.server import CREDENTIAL
+from tests.faults.suite import DPREC, DVC, END_SECONDS, RUN, Row, Setup, Suite, together
 
 
 def _first(suite: Suite, *words: str) -> psutil.Process | None:
@@ -41,45 +49,113 @@ def _server(suite: Suite, _: subprocess.Popen[str]) -> bool:
     return process is not None
 
 
-KINDS: dict[str, tuple[tuple[str, ...], Callable[[Suite, subprocess.Popen[str]], bool]]] = {
-    "a run with its group": (RUN, _group),
-    "a run alone": (RUN, _alone),
-    "a stage alone": (RUN, _stage),
-    "`dvc repro` alone": ((*DVC, "repro", "-q"), _alone),
-    "Prefect's server alone": (RUN, _server),
+@dataclass(frozen=True)
+class Kind:
+    """What is killed, and how."""
+
+    command: tuple[str, ...]
+    strike: Callable[[Suite, subprocess.Popen[str]], bool]
+    """Whether there was anything to kill."""
+    environment: dict[str, str] = field(default_factory=dict)
+    scheduled: bool = False
+    """The command serves schedules, of which one has a run going on."""
+
+    @property
+    def ends_command(self) -> bool:
+        """Whether it is the command that is killed, rather than what it started."""
+        return self.strike in (_group, _alone)
+
+
+REPRO = (*DVC, "repro", "-q")
+KINDS = {
+    "a run with its group": Kind(RUN, _group),
+    "a run alone": Kind(RUN, _alone),
+    "a stage alone": Kind(RUN, _stage),
+    "`dvc repro` alone": Kind(REPRO, _alone, {"SHELL": "/bin/bash"}),
+    "`dvc repro` alone, whose shell waits for stages": Kind(REPRO, _alone, {"SHELL": "/bin/sh"}),
+    "Prefect's server alone": Kind(RUN, _server),
+    "`dprec schedule` alone, a run going on": Kind((*DPREC, "schedule"), _alone, scheduled=True),
 }
+OWN_SERVER = 3
+"""Of so many kills of a run, one has a server of its own."""
+RUN_SECONDS = 3.0
+"""A scheduled run takes about as long once its first stage has begun."""
 
 
 def rows(setup: Setup) -> Iterator[Row]:
-    """As many kills as asked for, each kind as often as any other, at random times of what its command takes."""
-    for number, kind in enumerate(KINDS):
-        command, strike = KINDS[kind]
-        own = {} if strike is _server else setup.known
+    """As many kills as asked for, each kind as often as any other.
+
+    Half of them at random times of what the command takes, the others at the moment at which a stage begins.
+    """
+    for number, (name, kind) in enumerate(KINDS.items()):
         suite, start = setup.template.copy(setup.folder), time.monotonic()
-        suite.call(*command, **own)
-        lasts = time.monotonic() - start
+        lasts = RUN_SECONDS
+        if not kind.scheduled:
+            suite.call(*kind.command, **setup.known, **kind.environment)
+            lasts = time.monotonic() - start
         times, wrong = len(range(number, setup.kills, len(KINDS))), []
-        for _ in range(times):
-            wrong += _kill(setup, kind, own, lasts)
-        yield f"kill -9: {kind}", times, wrong
+        for time_ in range(times):
+            own = kind.strike is _server or (kind.command == RUN and time_ % OWN_SERVER == 1)
+            known = kind.environment | ({} if own else setup.known)
+            wrong += _kill(setup, kind, known, None if time_ % 2 == 0 else setup.random.uniform(0.0, lasts))
+        yield f"kill -9: {name}", times, wrong
 
 
-def _kill(setup: Setup, kind: str, own: dict[str, str], lasts: float) -> list[str]:
-    """What went wrong with one kill and the run after it."""
+def _kill(setup: Setup, kind: Kind, environment: dict[str, str], after: float | None) -> list[str]:
+    """What went wrong with one kill, after so many seconds or as a stage begins, and the run after it."""
     suite = setup.template.copy(setup.folder)
-    command, strike = KINDS[kind]
-    after = setup.random.uniform(0.0, lasts)
-    running = suite.begin(*command, **own)
-    time.sleep(after)
-    while running.poll() is None and not strike(suite, running):
+    running = suite.begin(*kind.command, **environment)
+    if kind.scheduled:
+        _start_scheduled(setup.known)
+        _wait_for_stage(suite, running)
+    if after is not None:
+        time.sleep(after)
+    elif not kind.scheduled:
+        for _ in range(setup.random.randint(1, 3)):
+            _wait_for_stage(suite, running)
+    suite.command_is_killed(kind.ends_command)
+    while running.poll() is None and not kind.strike(suite, running):
         time.sleep(0.01)  # no stage, or no server, at this moment
     try:
         running.wait(timeout=120)
     except subprocess.TimeoutExpired:
         os.killpg(running.pid, signal.SIGKILL)
-        return [f"{after:.2f} s: the command did not end"]
-    wrong = [f"left running: {line}" for line in suite.left()]
+        return [f"{after} s: the command did not end"]
+    wrong = [f"left running: {line}" for line in suite.left(SCHEDULED_SECONDS if kind.scheduled else END_SECONDS)]
+    suite.command_is_killed(False)
     errors = suite.said()[1]
-    if command == RUN and running.returncode > 0 and errors.count("\n") != 1:
+    if kind.command == RUN and running.returncode > 0 and errors.count("\n") != 1:
         wrong.append(f"more than a line: {errors!r}")
-    return [f"after {after:.2f} s: {line}" for line in together(wrong + setup.recovers(suite))]
+    when = "as a stage begins" if after is None else f"after {after:.2f} s"
+    return [f"{when}: {line}" for line in together(wrong + setup.recovers(suite))]
+
+
+SCHEDULED_SECONDS = 15.0
+"""A scheduled run is told by Prefect's means to stop; what its stages then do lasts longer."""
+
+
+def _wait_for_stage(suite: Suite, running: subprocess.Popen[str]) -> None:
+    """Until a stage begins that was not there before."""
+    before = {process.pid for process in suite.processes()}
+    end = time.monotonic() + 60
+    while running.poll() is None and time.monotonic() < end:
+        for process in suite.processes():
+            with suppress(psutil.Error):
+                if process.pid not in before and "stage.py" in process.cmdline():
+                    return
+
+
+def _start_scheduled(known: dict[str, str]) -> None:
+    """Have the first schedule run now, once it is served."""
+    name, _, word = known[CREDENTIAL].partition(":")
+    deployment, end = next(iter(SCHEDULES)), time.monotonic() + 120
+    with httpx.Client(base_url=known["PREFECT_API_URL"], auth=(name, word), timeout=30.0) as client:
+        while time.monotonic() < end:
+            found = client.get(f"/deployments/name/regenerate/{deployment}")
+            if (
+                found.is_success
+                and client.post(f"/deployments/{found.json()['id']}/create_flow_run", json={}).is_success
+            ):
+                return
+            time.sleep(0.2)
+    raise TimeoutError("nothing serves the schedules")

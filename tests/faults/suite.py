@@ -68,6 +68,8 @@ def main():
 
 try:
     main()
+    if pathlib.Path("killed").exists():
+        time.sleep(30)
 except (DataError, OSError) as error:
     sys.exit(f"{name}: {error}")
 """
@@ -108,8 +110,8 @@ stages:
 """
 RESULTS = ("data/raw", "data/quality", "data/runs", "data/reports")
 LOCKS = ("dvc.lock", "data/dvc.lock", "suites/demo/dvc.lock")
-END_SECONDS = 20.0
-"""For what a killed command leaves to end."""
+END_SECONDS = 10.0
+"""For what a killed command leaves to end; a stage that it leaves lasts longer."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,11 @@ class Suite(conftest.Project):
         while (lines := [" ".join(process.cmdline()) for process in self.processes()]) and time.monotonic() < end:
             time.sleep(0.1)
         return lines
+
+    def command_is_killed(self, killed: bool) -> None:
+        """Have stages that end from now on last for half a minute more, so that one that is left is seen."""
+        mark = self.root / "killed"
+        mark.touch() if killed else mark.unlink(missing_ok=True)
 
     def processes(self) -> Iterator[psutil.Process]:
         """What works in the folder now, but for dead processes that nobody has asked how they ended."""
