@@ -73,6 +73,8 @@ class SystemRecord(BaseModel):
     claimed: list[str]
     accounted_epsilon: float | None
     """Largest of one run; null: no finite one."""
+    given: str
+    """What that takes as fixed, such as "given the configuration"; empty for nothing."""
     refuted: bool
 
 
@@ -141,6 +143,7 @@ def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
                     [ledger.claimed(line.entry) for line in lines if line.entry.claimed_epsilon is not None]
                 ),
                 accounted_epsilon=standing.accounted,
+                given=standing.given,
                 refuted=standing.refuted,
             )
         )
@@ -253,7 +256,7 @@ def _board(entry: Suite) -> Table:
                 [
                     Cell(_band(epsilon)[1], kind=""),
                     missing("not run") if system.utility is None else Cell(number(system.utility)),
-                    Cell(ledger.shown(epsilon)),
+                    Cell(ledger.shown(epsilon), tuple(filter(None, [system.given]))),
                     Cell(joined(system.claimed) or ledger.UNCLAIMED),
                     Cell("", tuple(system.protects), "reasons"),
                 ],
@@ -292,7 +295,7 @@ def _card(results: Results, system: System, k: int) -> list[Blocks]:
                     Cell(entry.observer or "anyone who sees the release", kind=""),
                     Cell(entry.neighbouring, kind="wide"),
                     Cell(ledger.claimed(entry)),
-                    Cell(ledger.shown(entry.accounted_epsilon, entry.accounted_delta)),
+                    Cell(ledger.accounted(entry)),
                     Cell(audited),
                     Cell("", ledger.gaps(entry), "reasons") if entry.gaps else missing("none known"),
                 ],

@@ -35,7 +35,7 @@ def rows() -> Iterator[tuple[str, ...]]:
     for source, suites in sorted(_by_source().items()):
         for group in together(*suites.values()):
             towards = f", towards {group.observer}" if group.observer else ""
-            budgets = ledger.shown(group.largest), ledger.shown(group.epsilon, group.delta)
+            budgets = ledger.shown(group.largest), group.total
             what = f"{group.protects}{towards}", group.neighbouring, str(group.releases)
             yield source, ", ".join(suites), *what, *budgets
 

@@ -10,7 +10,7 @@ import math
 from typing import Literal
 
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, ONCE
+from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN, GIVEN_EPOCH, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import aggregation
 
@@ -134,6 +134,7 @@ def _graph_entry(
         claimed_delta=claimed[1],
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
+        given=GIVEN_EPOCH,
         reason=accounted.reason or GRAPH_ALONE.format(what=what),
         gaps=tuple(dict.fromkeys((*gaps, *READ, *BY_EPOCHS, FLOATS))),
         events=events,
@@ -182,6 +183,7 @@ def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: f
         claimed_delta=delta,
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
+        given=GIVEN,
         reason=accounted.reason or "Of the weights and of all lists, after every event, towards whoever sees them.",
         gaps=(
             "How many visits each user has, and the catalogue of items, are taken as public.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, METRICS, ONCE, PREPARED
+from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, PREPARED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 
 VALUE = "the value of one sensitive rating replaced"
@@ -137,6 +137,7 @@ def rigorous(
             claimed_delta=delta,
             accounted_epsilon=spent.epsilon,
             accounted_delta=delta,
+            given=GIVEN_EPOCH,
             reason=spent.reason,
             gaps=gaps,
             events=events,

@@ -21,7 +21,7 @@ from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
 from tasks.models.social.ratings import check_scale
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import DRAWN, ONCE
+from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
@@ -194,6 +194,7 @@ class PrivateRatingMeans(RatingMeans):
                 claimed_delta=0.0,
                 accounted_epsilon=accounted.epsilon,
                 accounted_delta=accounted.delta,
+                given=GIVEN,
                 reason=accounted.reason,
                 gaps=(
                     "Which items a user rated is taken as public.",

@@ -24,7 +24,8 @@ PER_FEATURE = 2.5
 CHUNK = 1 << 14
 """Users perturbed at a time, so that temporary arrays stay small however many users there are."""
 REPLACED = "all features of one user replaced"
-GIVEN_BOUNDS = f"{REPLACED}, given the bounds of numeric features"
+BOUNDS = "the bounds of numeric features"
+GIVEN_BOUNDS = f"{REPLACED}, given {BOUNDS}"
 """What neighbours differ in, of the whole release and of what the noise covers where bounds are fitted."""
 ROUNDING = 1e-6
 """Relative error, or more, of an output after its rounding to float32."""
@@ -163,6 +164,7 @@ def without_bounds(entry: LedgerEntry) -> LedgerEntry:
         update={
             "neighbouring": REPLACED,
             "accounted_epsilon": None,
+            "given": "",
             "reason": "Bounds of numeric features are the minimum and maximum of the data, released without noise: "
             "whoever has the largest value shows it, and moves how all others are scaled.",
             "events": (*entry.events, Event(kind="non-private")),
@@ -208,6 +210,7 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
         claimed_delta=0.0,
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
+        given=BOUNDS if fitted else "",
         reason=accounted.reason,
         gaps=tuple(gaps),
         events=events,

@@ -65,17 +65,17 @@ def frontier(results: Results, k: int) -> Chart:
             continue
         y, claim = findings.interval(results, values), refuted.get(system.experiment)
         said = f"; {claim.text}" if claim else ""
-        text = f"{system.label}: accounted ε {ledger.shown(epsilon)}, {number(y.mean, utility.digits)}{said}"
+        text = f"{system.label}: accounted ε {ledger.total(results, system)}; {number(y.mean, utility.digits)}{said}"
         clamped |= epsilon is not None and epsilon < LEAST
         point = Point(math.inf if epsilon is None else max(epsilon, LEAST), y.mean, text, y_interval=(y.low, y.high))
         line = series_of(results, system, [point], line=False)
         series.append(replace(line, alarm=claim is not None, name=f"{line.name} ✗" if claim else line.name))
         if epsilon and not system.is_yardstick:
-            reached.append((utility.sign * y.mean, system.label, epsilon))
+            reached.append((utility.sign * y.mean, system.label, ledger.total(results, system)))
     finding = f"none of {len(series)} systems has a finite ε above 0, but for yardsticks"
     if reached:
-        level, label, epsilon = max(reached)
-        best = f"{label} at ε = {ledger.shown(epsilon)} ({number(abs(level), utility.digits)})"
+        level, label, total = max(reached)
+        best = f"{label} at ε = {total} ({number(abs(level), utility.digits)})"
         finding = f"best with a finite ε is {best}"
     title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken}"
     least = f"; below {LEAST:g} at {LEAST:g}" if clamped else ""

@@ -27,6 +27,8 @@ class Standing:
     """Mean over seeds of the metric that privacy is weighed against; None where it was not measured."""
     accounted: float | None
     """ε of everything that it learns from; None: no finite guarantee."""
+    given: str
+    """What that takes as fixed: `ledger.fixed`; empty for nothing, or where ε is not finite."""
     proved: float | None
     """The largest ε that an audit of it proves; None where nothing was audited."""
     verdict: str
@@ -35,8 +37,8 @@ class Standing:
 
     @property
     def budget(self) -> str:
-        """The accounted ε as text."""
-        return ledger.shown(self.accounted)
+        """The accounted ε as text, with what it takes as fixed."""
+        return ", ".join(filter(None, (ledger.shown(self.accounted), self.given)))
 
 
 def standings(results: Results, k: int) -> list[Standing]:
@@ -70,7 +72,8 @@ def standings(results: Results, k: int) -> list[Standing]:
             Standing(
                 system,
                 float(values.mean()) if len(values) else None,
-                ledger.total_epsilon(results, system),
+                (epsilon := ledger.total_epsilon(results, system)),
+                "" if epsilon is None else ledger.fixed(results, system),
                 max((float(audit["audited_epsilon"]) for audit in audits), default=None),
                 verdict(system, refuted),
                 bool(refuted),

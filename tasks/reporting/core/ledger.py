@@ -35,6 +35,7 @@ COLUMNS = (
     "claimed_delta",
     "accounted_epsilon",
     "accounted_delta",
+    "given",
     "audited_epsilon",
     "audited_confidence",
     "largest_provable_epsilon",
@@ -236,6 +237,35 @@ def given(entry: LedgerEntry) -> str:
     return f", given {entry.given}" if entry.given and entry.accounted_epsilon is not None else ""
 
 
+def accounted(entry: LedgerEntry) -> str:
+    """The accounted budget of an entry, as text, with what it takes as fixed."""
+    return shown(entry.accounted_epsilon, entry.accounted_delta) + given(entry)
+
+
+def fixed(results: Results, system: System, setting: str = BASE) -> str:
+    """What the guarantees of a system take as fixed, as text: "given the configuration"; empty for nothing."""
+    entries = [line.entry for line in lines_at(results, system, setting)]
+    named = unique([entry.given for entry in entries if entry.given and entry.accounted_epsilon is not None])
+    return f"given {joined(named)}" if named else ""
+
+
+def total(results: Results, system: System, setting: str = BASE) -> str:
+    """`total_epsilon` as text, with what it takes as fixed where it is finite."""
+    epsilon = total_epsilon(results, system, setting)
+    return ", ".join(filter(None, (shown(epsilon), fixed(results, system, setting) if epsilon is not None else "")))
+
+
+def together(items: Sequence[tuple[str, str]]) -> str:
+    """Texts, each with what it takes as fixed, as running text: those that take the same stand before it.
+
+    items: (text, `fixed`) of each.
+    """
+    grouped: dict[str, list[str]] = {}
+    for text, condition in items:
+        grouped.setdefault(condition, []).append(text)
+    return "; ".join(", ".join(filter(None, (joined(texts), condition))) for condition, texts in grouped.items())
+
+
 def _range(entries: Sequence[LedgerEntry]) -> str:
     """Their accounted budgets: one, or the smallest and the largest."""
     budgets = sorted(
@@ -275,8 +305,8 @@ def gaps(entry: LedgerEntry) -> tuple[str, ...]:
 def frame(results: Results) -> pl.DataFrame:
     """`ledger.csv` with `COLUMNS`, all as text: "∞" is no finite guarantee, "–" no claim; the note says why.
 
-    `noise` says who could draw it again: with a "public seed" everybody, with "secure" noise nobody; empty where there
-    is none. `gaps` counts the known gaps; what they are, ledger.json says.
+    `given` is what a finite ε takes as fixed. `noise` says who could draw it again: with a "public seed" everybody,
+    with "secure" noise nobody; empty where there is none. `gaps` counts the known gaps; what they are, ledger.json says.
 
     Of a pair of networks each line says its network, in a column `network` after `protects`.
     """
@@ -304,6 +334,7 @@ def frame(results: Results) -> pl.DataFrame:
                 "" if entry.claimed_epsilon is None else f"{entry.claimed_delta:g}",
                 _fixed(entry.accounted_epsilon),
                 "" if entry.accounted_epsilon is None else f"{entry.accounted_delta:g}",
+                "" if entry.accounted_epsilon is None else entry.given,
                 _fixed(audit["audited_epsilon"]) if audit else UNAUDITED,
                 f"{audit['confidence']:g}" if audit else "",
                 _fixed(audit["provable"]) if audit else "",

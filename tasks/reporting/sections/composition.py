@@ -58,6 +58,14 @@ class Together:
     epsilon: float | None
     """Of all together; None where no finite one follows."""
     delta: float
+    given: str
+    """What that takes as fixed: chosen on private data, in any of the releases; empty for nothing."""
+
+    @property
+    def total(self) -> str:
+        """ε of all together as text, with what it takes as fixed."""
+        given = f"given {self.given}" if self.given and self.epsilon is not None else ""
+        return ", ".join(filter(None, (ledger.shown(self.epsilon, self.delta), given)))
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,7 @@ def _composed(releases: Sequence[_Release], group: tuple[str, str, str], *, own_
         max(release.entry.accounted_epsilon or 0.0 for release in own),
         account(events, delta).epsilon if known else None,
         delta,
+        joined(unique([release.entry.given for release in bounding if release.entry.given])),
     )
 
 
@@ -211,7 +220,7 @@ def blocks(results: Results) -> list[Blocks]:
                 words(group.neighbouring),
                 Cell(str(group.releases) + (f" (+ {group.left_out})" if group.left_out else "")),
                 Cell(ledger.shown(group.largest)),
-                Cell(ledger.shown(group.epsilon, group.delta)),
+                Cell(group.total),
             ],
         )
         for group in groups

@@ -100,7 +100,7 @@ def ledger_table(results: Results) -> Table:
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
                     Cell(ledger.claimed(entry), (line.claimed_note,), "budget"),
                     Cell(
-                        ledger.shown(entry.accounted_epsilon, entry.accounted_delta) + ledger.given(entry),
+                        ledger.accounted(entry),
                         (entry.reason or NOISE[entry.accounting],),
                         "budget",
                     ),

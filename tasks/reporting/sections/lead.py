@@ -129,16 +129,16 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     ]
     if not texts:
         return ""
-    own = ledger.shown(ledger.total_epsilon(results, yardstick))
+    own = ledger.total(results, yardstick)
     finite = [
-        f"{difference.system.label} {ledger.shown(budget)}"
+        (f"{difference.system.label} {ledger.shown(budget)}", ledger.fixed(results, difference.system))
         for difference in differences
         if (budget := ledger.total_epsilon(results, difference.system)) is not None
     ]
     budgets = (
-        f"Accounted ε for all they learn from: {joined(finite)}; the others have no finite one."
+        f"Accounted ε for all they learn from: {ledger.together(finite)}. The others have no finite one."
         if 0 < len(finite) < len(differences)
-        else f"Accounted ε: {joined(finite)}."
+        else f"Accounted ε: {ledger.together(finite)}."
         if finite
         else "No finite accounted ε covers all they learn from."
     )

@@ -43,7 +43,10 @@ def table(results: Results) -> Table | None:
                 [
                     Cell(AUDITORS[record["auditor"]]),
                     missing(ledger.UNCLAIMED) if system is None else _claimed(results, system, setting),
-                    Cell(ledger.shown(accounted)),
+                    Cell(
+                        ledger.shown(accounted),
+                        () if system is None or accounted is None else _fixed(results, system, setting),
+                    ),
                     Cell(
                         number(proved, 2),
                         (f"{100 * record['confidence']:g} % confidence", *(["above accounted"] if refuted else [])),
@@ -70,6 +73,11 @@ def table(results: Results) -> Table | None:
         [Heading(text, "number" if place > 1 else "") for place, text in enumerate(headings)],
         rows,
     )
+
+
+def _fixed(results: Results, system: System, setting: str) -> tuple[str, ...]:
+    """What the accounted ε takes as fixed, as a smaller line; none for nothing."""
+    return tuple(filter(None, [ledger.fixed(results, system, setting)]))
 
 
 def _claimed(results: Results, system: System, setting: str) -> Cell:

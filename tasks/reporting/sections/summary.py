@@ -188,14 +188,18 @@ def budgets(results: Results) -> list[str]:
 
 def _budget_in_short(results: Results) -> str:
     finite = {system.label: ledger.total_epsilon(results, system) for system in results.compared}
-    held = [f"{label} (ε = {ledger.shown(epsilon)})" for label, epsilon in finite.items() if epsilon is not None]
+    held = [
+        (f"{system.label} (ε = {ledger.shown(epsilon)})", ledger.fixed(results, system))
+        for system in results.compared
+        if (epsilon := finite[system.label]) is not None
+    ]
     partly = [
         f"{system.label} ({joined(covered)})"
         for system in results.compared
         if finite[system.label] is None and (covered := _covered(results, system))
     ]
     text = (
-        f"A finite accounted ε for everything it learns from holds for {joined(held)}."
+        f"A finite accounted ε for everything it learns from holds for {ledger.together(held)}."
         if held
         else "No system has a finite accounted ε for everything it learns from."
     )
@@ -205,7 +209,7 @@ def _budget_in_short(results: Results) -> str:
 def _covered(results: Results, system: System) -> list[str]:
     return unique(
         [
-            f"{line.protects}s, ε = {ledger.shown(line.entry.accounted_epsilon, line.entry.accounted_delta)}"
+            f"{line.protects}s, ε = {ledger.accounted(line.entry)}"
             for line in ledger.lines_at(results, system)
             if line.entry.accounted_epsilon is not None
         ]

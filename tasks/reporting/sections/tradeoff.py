@@ -113,9 +113,7 @@ def _accounted(results: Results, system: System, setting: str) -> str:
     weakest = {}
     for entry in sorted(entries, key=lambda entry: inf if entry.accounted_epsilon is None else entry.accounted_epsilon):
         weakest[entry.protects] = entry
-    budgets = {
-        protects: ledger.shown(entry.accounted_epsilon, entry.accounted_delta) for protects, entry in weakest.items()
-    }
+    budgets = {protects: ledger.accounted(entry) for protects, entry in weakest.items()}
     if len(set(budgets.values())) > 1:
         return joined([f"{text} for {protects}s" for protects, text in sorted(budgets.items())])
     return next(iter(budgets.values()), "no entry")

@@ -10,7 +10,7 @@ from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import counted
 from tasks.reporting.core.layout import count, joined, number
 from tasks.reporting.core.refutations import refutations
-from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.sections import alignment, links, reconstruction
 
 NAMED = 4
@@ -60,7 +60,7 @@ def _utility(results: Results, k: int) -> Line | None:
         return None
     if yardstick is None:
         text = f"{len(finite)} of {count(len(private), 'private system')} have a finite accounted ε"
-        return Line("Guarantee", f"{text}{_named(finite)}.", "#headline")
+        return Line("Guarantee", f"{text}{_held(results, finite)}.", "#headline")
     metric, cutoff = layout.utility.metric, layout.utility.cutoff(k)
     better = [
         difference.system
@@ -72,7 +72,9 @@ def _utility(results: Results, k: int) -> Line | None:
         text = f"None of {count(len(private), 'private system')} does better than {yardstick.label}"
         return Line("Utility", f"{text}, {layout.words.yardstick}.", "#comparisons", alarm=True)
     first = f"{len(better)} of {count(len(private), 'private system')} do better than {yardstick.label}"
-    return Line("Utility", f"{first}; {len(both)} of them with a finite accounted ε{_named(both)}.", "#comparisons")
+    return Line(
+        "Utility", f"{first}; {len(both)} of them with a finite accounted ε{_held(results, both)}.", "#comparisons"
+    )
 
 
 def _attacks(results: Results, k: int) -> Iterator[Line]:
@@ -130,6 +132,12 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
     if claims:
         parts.append(f"{count(len(claims), 'claim')}: {counted(claims)}.")
     return Line("Reproduction", " ".join(parts), "#published") if parts else None
+
+
+def _held(results: Results, systems: Sequence[System]) -> str:
+    """Systems with a finite ε, and what that takes as fixed."""
+    fixed = unique([text for system in systems if (text := ledger.fixed(results, system))])
+    return _named(systems) + (f", {joined(fixed)}" if fixed else "")
 
 
 def _named(systems: Sequence[System]) -> str:
