@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from tasks.models.draws import Draws
+from tasks.models.own_draws import Draws
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork

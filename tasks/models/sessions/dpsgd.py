@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.models.draws import OwnDraws
+from tasks.models.own_draws import OwnDraws
 from tasks.models.sessions.gated import GatedSessions, gated
 from tasks.models.sessions.sequential import inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
-from tasks.models.draws import Draws, OwnDraws
+from tasks.models.own_draws import Draws, OwnDraws
 from tasks.models.training import DerivedModel, EpochConfig
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise_ledger import entries, planned

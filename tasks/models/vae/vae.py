@@ -22,7 +22,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.errors import ConfigurationError
-from tasks.models.draws import Draws, normal
+from tasks.models.draws import normal
+from tasks.models.own_draws import Draws
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
 from tasks.models.vae.userwise import UserModel, UserNetwork

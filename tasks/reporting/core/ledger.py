@@ -306,7 +306,7 @@ def frame(results: Results) -> pl.DataFrame:
     """`ledger.csv` with `COLUMNS`, all as text: "∞" is no finite guarantee, "–" no claim; the note says why.
 
     `given` is what a finite ε takes as fixed. `noise` says who could draw it again: with a "public seed" everybody,
-    with "secure" noise nobody; empty where there is none. `gaps` counts the known gaps; what they are, ledger.json says.
+    with "secure" noise nobody; empty where there is none. `gaps` counts the known gaps, which ledger.json names.
 
     Of a pair of networks each line says its network, in a column `network` after `protects`.
     """
