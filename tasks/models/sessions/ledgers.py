@@ -21,8 +21,15 @@ READ = (
     EPOCH,
 )
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
+VISIT_GIVEN = f"{VISIT}, given the item vectors of every epoch"
+"""Of aggregates that every epoch computes anew from item vectors, which are learnt from labels without noise."""
+GIVEN_VECTORS = "the configuration, the epoch and the item vectors of every epoch"
 LISTS = "one visit of a user's sequence removed, towards whoever sees a list"
 GRAPH_ALONE = "Of {what} of the session graph alone, not of the lists: they have a line of their own, which says none."
+MOVING = (
+    " Item vectors are learnt from labels without noise: from the second epoch on, a visit also moves what aggregates "
+    "of other users are computed from. Without these vectors no finite ε follows for the epochs together."
+)
 IN_CLEAR = (
     "Lists are computed from the items of a prefix, their order and the last of them, which are read without noise: "
     "the list after an event tells that event."
@@ -93,7 +100,7 @@ def aggregates_entries(
     mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
     return [
         lists_entry(mechanism=f"lists beside {mechanism}", accounting=kind, claimed=None, reason=IN_CLEAR),
-        _graph_entry("the aggregates", mechanism, kind, (epsilon, delta), events),
+        _graph_entry("the aggregates", mechanism, kind, (epsilon, delta), events, moving=accounting != "cached"),
     ]
 
 
@@ -120,22 +127,29 @@ def _graph_entry(
     events: tuple[Event, ...],
     gaps: tuple[str, ...] = (),
     refusal: str = "",
+    *,
+    moving: bool = False,
 ) -> LedgerEntry:
-    """What the noise covers, without the lists; refusal: why no finite ε follows, if none does."""
+    """What the noise covers, without the lists.
+
+    Args:
+        refusal: why no finite ε follows, if none does.
+        moving: item vectors that are learnt without noise change between the releases.
+    """
     accounted = account(events, claimed[1])
     if refusal:
         accounted = accounted._replace(epsilon=None, reason=refusal)
     return LedgerEntry(
         protects="session graph",
-        neighbouring=VISIT,
+        neighbouring=VISIT_GIVEN if moving else VISIT,
         mechanism=mechanism,
         accounting=accounting,
         claimed_epsilon=claimed[0],
         claimed_delta=claimed[1],
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
-        given=GIVEN_EPOCH,
-        reason=accounted.reason or GRAPH_ALONE.format(what=what),
+        given=GIVEN_VECTORS if moving else GIVEN_EPOCH,
+        reason=accounted.reason or GRAPH_ALONE.format(what=what) + MOVING * moving,
         gaps=tuple(dict.fromkeys((*gaps, *READ, *BY_EPOCHS, FLOATS))),
         events=events,
     )
