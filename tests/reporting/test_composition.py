@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tasks.models.sessions import ledgers as sessions
+from tasks.models.social import ledgers as social
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import multidimensional
 from tasks.reporting.core import units
 from tasks.reporting.core.results import Results, Spent
 from tasks.reporting.sections import composition
@@ -157,6 +160,17 @@ def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() 
     }
     assert len(finite) > 8
     assert finite <= set(units.RELATIONS)
+    of_code = (
+        multidimensional.REPLACED,
+        multidimensional.GIVEN_BOUNDS,
+        sessions.VISIT,
+        sessions.VISIT_GIVEN,
+        sessions.released_entry(multipliers=(3.0, 3.0), epsilon=5.0, delta=1e-3).neighbouring,
+        social.VALUE,
+    )
+    assert set(of_code) <= set(units.RELATIONS)
+    assert set(units.RELATIONS.values()) == set(units.STEPS)
+    assert all(next(iter(of.items())) == (unit, 1) for unit, of in units.STEPS.items())
 
 
 @pytest.mark.parametrize(
