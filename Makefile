@@ -145,7 +145,7 @@ DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/p
 .PHONY: axe
 axe:  ## axe-core from npm, for tests of pages in a browser
 	@command -v npm >/dev/null || { echo "npm is not installed: tests of accessibility are skipped" >&2; exit 1; }
-	@[ -e .axe/node_modules/axe-core/axe.min.js ] || npm install --silent --no-save --ignore-scripts --no-audit --no-fund --prefix .axe axe-core@4.11.1
+	@[ -e .axe/node_modules/axe-core/axe.min.js ] || npm install --silent --fetch-retries 0 --fetch-timeout 30000 --no-save --ignore-scripts --no-audit --no-fund --prefix .axe axe-core@4.11.1
 
 .PHONY: clean
 clean:  ## remove what is cheap to make again: reports, pages of checks, caches of tools
