@@ -90,7 +90,8 @@ def entries(
     if metadata == "nothing":
         return [interactions]
     mechanism = "within the users' gradients" if metadata == "local" else "Gaussian noise on every user's prior"
-    changes = {"protects": "feature", "mechanism": mechanism}
+    gaps = () if epsilon is None else interactions.gaps
+    changes = {"protects": "feature", "mechanism": mechanism, "gaps": gaps}
     return [interactions, interactions.model_copy(update=changes)]
 
 
