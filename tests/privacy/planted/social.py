@@ -154,8 +154,8 @@ MUTATIONS = (
         "vectors of published ratings learn from sensitive ones",
         "§5",
         SOCIAL + "users.py",
-        "self._descend(self.public_vectors, public_only, items, messages)",
-        "self._descend(self.public_vectors, [self.sensitive, *public_only], items, messages)",
+        "self._descend(self.public_vectors, [self.public], items, messages)",
+        "self._descend(self.public_vectors, [self.sensitive, self.public], items, messages)",
         tests=(
             "tests/models/test_social_rigorous.py::test_public_vectors_do_not_change_by_a_bit_given_the_same_item_vectors",
         ),
