@@ -246,6 +246,9 @@ def opened(suite: str | None = None, *, patient: bool = True) -> Iterator[Projec
         ConfigurationError: a dvc.yaml cannot be used.
         Busy: another process holds something.
     """
+    from dvc.logger import setup
+
+    setup()  # DVC does so when it is loaded, and would undo the following
     logging.getLogger("dvc").setLevel(logging.ERROR)  # "updating lock file" after every stage, "is empty"
     logging.getLogger("dvc_data").setLevel(logging.CRITICAL)  # files that it could not copy; the error says why
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))

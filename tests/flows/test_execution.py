@@ -1,5 +1,6 @@
 """One stage at a time: what is seen of it, how it fails, how it is stopped, and that a project is held by one run."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -30,6 +31,13 @@ DOWNLOAD = "python stage.py download@demo data/raw/demo"
 def reproduce(address: str, *, force: bool = False) -> bool:
     with opened() as project:
         return project.reproduce(address, lambda command: Processes().run(command, print), force=force)
+
+
+def test_what_dvc_says_of_its_own_files_is_not_shown(finished: Project) -> None:
+    """Also in a process that has not loaded DVC before."""
+    levels = "print([logging.getLogger(name).level for name in ('dvc', 'dvc_data')])"
+    script = f"import logging\nfrom flows.project import opened\nwith opened('demo'):\n {levels}"
+    assert finished.call(sys.executable, "-c", script).stdout == f"{[logging.ERROR, logging.CRITICAL]}\n"
 
 
 @pytest.mark.usefixtures("inside")
