@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.reporting.core import units
 from tasks.stages.common import RESULTS
 from tasks.stages.composed import rows
 
@@ -22,5 +23,7 @@ def test_suites_of_one_download_are_composed_and_others_stand_alone(
     monkeypatch.chdir(tmp_path)
     composed = list(rows())
     assert {row[:2] for row in composed} == {("demo", "demo, demo-again"), ("yelp-twin", "dipsgnn-yelp")}
-    counts = next(row for row in composed if row[3] == "all interactions of one user added or removed")
-    assert counts[4:] == ("3", "1", "3")  # three seeds, whose fits both suites name alike
+    counts = next(row for row in composed if row[0] == "demo" and row[3] == units.USER)
+    given = "given the configuration and the epoch"
+    # Three seeds of dp-popularity and of dpae, whose fits both suites name alike: one relation in other words.
+    assert counts[4:] == ("6", "1", f"4.467, δ = 0.003, {given}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -244,9 +244,14 @@ def accounted(entry: LedgerEntry) -> str:
 
 def fixed(results: Results, system: System, setting: str = BASE) -> str:
     """What the guarantees of a system take as fixed, as text: "given the configuration"; empty for nothing."""
-    entries = [line.entry for line in lines_at(results, system, setting)]
+    named = conditions([line.entry for line in lines_at(results, system, setting)])
+    return f"given {named}" if named else ""
+
+
+def conditions(entries: Iterable[LedgerEntry]) -> str:
+    """What any finite guarantee of some entries takes as fixed; what another text includes is not said again."""
     named = unique([entry.given for entry in entries if entry.given and entry.accounted_epsilon is not None])
-    return f"given {joined(named)}" if named else ""
+    return joined([text for text in named if not any(text in other for other in named if other != text)])
 
 
 def total(results: Results, system: System, setting: str = BASE) -> str:

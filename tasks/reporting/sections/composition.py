@@ -175,7 +175,7 @@ def _composed(releases: Sequence[_Release], group: tuple[str, str, str], *, own_
         max(release.entry.accounted_epsilon or 0.0 for release in own),
         account(events, delta).epsilon if known else None,
         delta,
-        joined(unique([release.entry.given for release in bounding if release.entry.given])),
+        ledger.conditions([release.entry for release in bounding]),
     )
 
 
