@@ -82,7 +82,7 @@ class Live(Lines):
         self._ended: dict[str, str] = {}
         self._target = todo.target
         self._rows: dict[str, TaskID] = {}
-        self._all = self._progress.add_task(todo.target, total=self._total, text=self._told())
+        self._all = self._progress.add_task(todo.target, total=self._total, text=self._counts())
         self._began = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -96,7 +96,7 @@ class Live(Lines):
         """One line remains."""
         self._progress.stop()
         took = timedelta(seconds=round(time.monotonic() - self._began))
-        say(self._target, f"{self._told()} in {took}")
+        say(self._target, f"{self._counts()} in {took}")
 
     def cached(self, name: str, why: str = "") -> None:  # noqa: ARG002
         """Counted."""
@@ -133,9 +133,9 @@ class Live(Lines):
         if name in self._rows:
             self._progress.remove_task(self._rows.pop(name))
         self._ended[name] = how  # one that is tried again ends again
-        self._progress.update(self._all, completed=len(self._ended), text=self._told())
+        self._progress.update(self._all, completed=len(self._ended), text=self._counts())
 
-    def _told(self) -> str:
+    def _counts(self) -> str:
         ways = Counter(self._ended.values())
         counts = ", ".join(f"{ways[how]} {how}" for how in ("run", "cached", "failed") if ways[how])
         return f"{len(self._ended)} of {self._total} stages" + (f" ({counts})" if counts else "")

@@ -151,10 +151,10 @@ def _start_scheduled(known: dict[str, str]) -> None:
     deployment, end = next(iter(SCHEDULES)), time.monotonic() + 120
     with httpx.Client(base_url=known["PREFECT_API_URL"], auth=(name, word), timeout=30.0) as client:
         while time.monotonic() < end:
-            found = client.get(f"/deployments/name/regenerate/{deployment}")
+            deployed = client.get(f"/deployments/name/regenerate/{deployment}")
             if (
-                found.is_success
-                and client.post(f"/deployments/{found.json()['id']}/create_flow_run", json={}).is_success
+                deployed.is_success
+                and client.post(f"/deployments/{deployed.json()['id']}/create_flow_run", json={}).is_success
             ):
                 return
             time.sleep(0.2)

@@ -118,36 +118,36 @@ def in_background(call: Callable[[], Any]) -> Callable[[], None]:
 def test_a_worker_that_is_killed_costs_its_unit_and_a_lost_scheduler_costs_no_finished_one(
     driver: Project, by_hand: ByHand, regenerate: Callable[..., Any], address: str
 ) -> None:
-    told = Project(by_hand.folder)
+    shared = Project(by_hand.folder)
     for name in ("first", "second"):
         by_hand.work(name)
     elsewhere = {"cluster": by_hand.address, "store": str(by_hand.folder / "store")}
 
     def disturb() -> None:
-        wait_until(lambda: len(list(worked(told))) == 2)  # both workers are in the middle of a unit
-        _, _, worker = next(worked(told))
+        wait_until(lambda: len(list(worked(shared))) == 2)  # both workers are in the middle of a unit
+        _, _, worker = next(worked(shared))
         os.kill(worker, signal.SIGKILL)
-        (told.root / "go").touch()
+        (shared.root / "go").touch()
 
     join = in_background(disturb)
     regenerate("demo", jobs=1, **elsewhere)
     join()
     assert result(driver) == ALL, "what one process makes, too"
-    begun = list(worked(told))
+    begun = list(worked(shared))
     assert (len(begun), {label for label, *_ in begun}) == (5, set("svwx")), "the unit of the killed worker twice"
-    log = (told.root / "units.log").read_text()
+    log = (shared.root / "units.log").read_text()
     assert "True" not in log, "workers get nothing of Prefect's"
     names = {run["name"] for run in ask(address, "task_runs", flow_runs={"id": {"any_": [last_run(address)["id"]]}})}
     assert {f"train@a {label}" for label in "svwx"} <= names
 
-    (told.root / "units.log").unlink()
+    (shared.root / "units.log").unlink()
     shutil.rmtree(by_hand.folder / "store" / "units")
     shutil.rmtree(driver.root / "data/checkpoints")
 
     def lose() -> None:
         wait_until(lambda: finished(driver) >= 2)
-        (told.root / "go").unlink()
-        wait_until(lambda: len(list(worked(told))) > finished(driver))
+        (shared.root / "go").unlink()
+        wait_until(lambda: len(list(worked(shared))) > finished(driver))
         by_hand.processes[0].kill()
 
     join = in_background(lose)

@@ -131,12 +131,12 @@ def test_ledger_accounts_for_the_budget_and_names_what_it_does_not_cover() -> No
 
 def test_bounds_that_are_fitted_leave_no_finite_epsilon_but_given_them() -> None:
     """A user's own maximum is in the release's schema and scales everybody: replacing that user shows."""
-    whole, given = multidimensional.entries(FEATURES, 10.0, n_releases=1)
-    assert whole.neighbouring == "all features of one user replaced"
-    assert (whole.accounted_epsilon, whole.claimed_epsilon) == (None, 10.0)
-    assert account(whole.events).epsilon is None
-    assert "minimum and maximum" in whole.reason
+    unconditional, given = multidimensional.entries(FEATURES, 10.0, n_releases=1)
+    assert unconditional.neighbouring == "all features of one user replaced"
+    assert (unconditional.accounted_epsilon, unconditional.claimed_epsilon) == (None, 10.0)
+    assert account(unconditional.events).epsilon is None
+    assert "minimum and maximum" in unconditional.reason
     assert given.accounted_epsilon == pytest.approx(10.0)
     assert given.neighbouring.endswith("given the bounds of numeric features")
     (public,) = multidimensional.entries(NUMBERS, 10.0, n_releases=1)
-    assert (public.neighbouring, public.accounted_epsilon) == (whole.neighbouring, pytest.approx(10.0))
+    assert (public.neighbouring, public.accounted_epsilon) == (unconditional.neighbouring, pytest.approx(10.0))

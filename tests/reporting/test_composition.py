@@ -19,7 +19,7 @@ from tasks.reporting.sections import composition
 
 USER = "all interactions of one user added or removed"
 FEATURES = "all features of one user replaced"
-ONE = "one interaction added or removed"
+SINGLE = "one interaction added or removed"
 
 
 def entry(epsilon: float, protects: str = "interaction", neighbouring: str = "") -> LedgerEntry:
@@ -118,17 +118,17 @@ def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -
 
 
 def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_does_not_bound_it(real: Results) -> None:
-    users, one = (Spent("base", 0, entry(1.0)),), (Spent("base", 0, entry(0.5, "interaction", ONE)),)
-    of_users, of_one = composition.together(spending(real, users, one))
+    users, single = (Spent("base", 0, entry(1.0)),), (Spent("base", 0, entry(0.5, "interaction", SINGLE)),)
+    of_users, of_one = composition.together(spending(real, users, single))
     assert (of_users.releases, of_users.left_out, of_users.epsilon) == (1, 1, pytest.approx(1.0))
     assert (of_one.releases, of_one.left_out, of_one.epsilon) == (2, 0, pytest.approx(2.5))
-    assert "In brackets" in str(composition.blocks(spending(real, users, one)))
+    assert "In brackets" in str(composition.blocks(spending(real, users, single)))
 
 
 def test_fits_that_shared_noise_with_one_of_another_unit_or_without_epsilon_have_none(real: Results) -> None:
     """In version 0.1 every fit of one seed drew the same stream, whatever it protected."""
     users = (Spent("base", 0, entry(1.0)),)
-    noisy = entry(0.5, "interaction", ONE)
+    noisy = entry(0.5, "interaction", SINGLE)
     open_one = noisy.model_copy(update={"accounted_epsilon": None, "reason": "No proof holds."})
     for other in (noisy, open_one):
         groups = composition.together(spending(real, users, (Spent("base", 0, other),), own_noise=False))

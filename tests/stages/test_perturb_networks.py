@@ -129,8 +129,8 @@ def test_rigorous_features_are_those_that_no_data_scale() -> None:
     assert entry.accounted_epsilon == pytest.approx(5)
     assert "tweets" in entry.reason
     perturb.main("published")
-    whole, given = ledger("published")["base", 0, "left", "feature"]
-    assert (whole.accounted_epsilon, whole.accounting) == (None, given.accounting)
+    outright, given = ledger("published")["base", 0, "left", "feature"]
+    assert (outright.accounted_epsilon, whole.accounting) == (None, given.accounting)
     assert any("tweets" in gap for gap in given.gaps)
 
 
