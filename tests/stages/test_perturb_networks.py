@@ -130,7 +130,7 @@ def test_rigorous_features_are_those_that_no_data_scale() -> None:
     assert "tweets" in entry.reason
     perturb.main("published")
     outright, given = ledger("published")["base", 0, "left", "feature"]
-    assert (outright.accounted_epsilon, whole.accounting) == (None, given.accounting)
+    assert (outright.accounted_epsilon, outright.accounting) == (None, given.accounting)
     assert any("tweets" in gap for gap in given.gaps)
 
 
