@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from flows.execution import StageFailed, say
 from flows.store import Store
 from tasks.errors import ConfigurationError
 from tasks.stages.common import CHECKPOINTS
-from tasks.stages.parent import end_with_parent
+from tasks.stages.parent import end_with
 
 LOCAL = "local:"
 OWN_STORE = CHECKPOINTS / ".store"
@@ -232,7 +233,7 @@ def _begin(what: str, files: dict[str, str], *arguments: str) -> subprocess.Pope
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is the run's, which ends them itself
-        preexec_fn=end_with_parent,
+        preexec_fn=partial(end_with, os.getpid()),
     )
 
 
@@ -265,5 +266,4 @@ def _client(address: str, security: Any) -> Any:
 
 
 def _memory() -> int:
-
     return int(psutil.virtual_memory().total)

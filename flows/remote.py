@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from flows.store import Store
 from tasks.disk import rename
 from tasks.errors import DprecError
-from tasks.stages.parent import end_with_parent
+from tasks.stages.parent import end_with
 
 CODE = Path(__file__).resolve().parents[1]
 
@@ -53,7 +54,7 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            preexec_fn=end_with_parent,
+            preexec_fn=partial(end_with, os.getpid()),
         )
         if done.returncode != 0:
             return answer | {"error": _reason(done.stdout, done.returncode)}

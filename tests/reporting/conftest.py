@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +11,21 @@ import pytest
 from tasks.reporting.core.results import Results
 from tasks.stages import collect, report
 from tests.reporting import example
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real browser, where there is one."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("no Chromium is installed: no page is opened")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,6 @@ import pytest
 
 from tasks.reporting import site
 from tasks.stages.report import read
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-PROGRAM = next((path for name in NAMES if (path := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed: no page is opened")
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / ".axe/node_modules/axe-core/axe.min.js"
@@ -45,14 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / file).parent.mkdir(parents=True, exist_ok=True)
         (place / file).write_text(text, encoding="utf-8")
     return place
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -17,11 +16,6 @@ import pytest
 
 from tasks.reporting.core.results import Results
 from tests.reporting import shown
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-PROGRAM = next((path for name in NAMES if (path := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed: no page is opened")
 
 K = 10
 SIZES = ((1280, 900), (420, 900))
@@ -47,14 +41,6 @@ CORPUS = (
     "<svg><animate onbegin=\"document.title='broken'\" attributeName=x dur=1s>",
     "--><script>broken=1</script><!--",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
