@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from flows import warm
 from flows.execution import Killed, Processes, StageFailed
-from tasks.stages.runs import MANIFEST
+from tasks.stages.runs import LOCK, MANIFEST
 from tasks.stages.units import WORK
 
 WORTH_SECONDS = 4.0
@@ -238,7 +238,7 @@ def _locked(unit: Unit) -> bool:
     if not unit.folder.is_dir():
         return False
     try:
-        with FileLock(unit.folder / "lock", timeout=0):
+        with FileLock(unit.folder / LOCK, timeout=0):
             return False
     except Timeout:
         return True

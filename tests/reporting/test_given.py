@@ -69,6 +69,13 @@ def test_what_takes_the_same_as_fixed_is_said_once() -> None:
     assert ledger.together(items) == "a and d, given b; c"
 
 
+def test_of_two_conditions_the_wider_one_alone_is_said(given: Results) -> None:
+    first = given.called("dp-popularity")
+    spent = tuple(replace(each, entry=each.entry.model_copy(update={"given": GIVEN_EPOCH})) for each in first.spent)
+    mixed = replace(given, systems=tuple(replace(of, spent=spent) if of is first else of for of in given.systems))
+    assert verdicts._held(mixed, mixed.compared).endswith(f", given {GIVEN_EPOCH}")
+
+
 def test_systems_that_were_chosen_on_validation_data_say_so() -> None:
     event = Event(kind="gaussian", parameters={"noise_multiplier": 2.0})
     for entry in social.rigorous(1.0, 1e-5, "sums", 5.0, 10, 3):

@@ -10,7 +10,7 @@ from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import counted
 from tasks.reporting.core.layout import count, joined, number
 from tasks.reporting.core.refutations import refutations
-from tasks.reporting.core.results import Results, System, unique
+from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import alignment, links, reconstruction
 
 NAMED = 4
@@ -136,8 +136,8 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
 
 def _held(results: Results, systems: Sequence[System]) -> str:
     """Systems with a finite ε, and what that takes as fixed."""
-    fixed = unique([text for system in systems if (text := ledger.fixed(results, system))])
-    return _named(systems) + (f", {joined(fixed)}" if fixed else "")
+    given = ledger.conditions([line.entry for system in systems for line in ledger.lines_at(results, system)])
+    return _named(systems) + (f", given {given}" if given else "")
 
 
 def _named(systems: Sequence[System]) -> str:
