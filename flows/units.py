@@ -152,7 +152,10 @@ class Units:
             StageFailed: with the unit's own last word.
         """
         try:
-            self._processes.run(unit.command, on_line, of=unit.stage)
+            with self._lock:
+                running = self._running.get(unit.stage)
+            before = f" --force {running.since}" if self._force and running is not None else ""
+            self._processes.run(unit.command + before, on_line, of=unit.stage, force=False)
         except Killed:
             raise
         except StageFailed as error:

@@ -28,7 +28,8 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
 
     Args:
         units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`) or
-            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment); `main(name, record=...)`.
+            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment; with a time: those
+            that were finished before that); `main(name, record=...)`.
     """
     stage = Path(sys.argv[0]).stem
     parser = ArgumentParser(f"python -m tasks.stages.{stage}")
@@ -36,7 +37,8 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     parser.add_argument("--debug", action="store_true", default=os.environ.get("DPREC_DEBUG") == "1")
     if units:
         parser.add_argument("--unit", metavar="LABEL")
-        parser.add_argument("--force", action="store_true", default=os.environ.get("DPREC_FORCE") == "1")
+        asked = os.environ.get("DPREC_FORCE") == "1"
+        parser.add_argument("--force", metavar="TIME", nargs="?", type=float, const=True, default=asked)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
     private()

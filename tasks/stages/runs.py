@@ -7,7 +7,7 @@ stage puts the finished units together.
 
     python -m tasks.stages.STAGE NAME                 what DVC runs: every unit, then the outputs
     python -m tasks.stages.STAGE NAME --unit LABEL    this unit alone, and no outputs
-    python -m tasks.stages.STAGE NAME --force         units that were finished before are worked on again, too
+    python -m tasks.stages.STAGE NAME --force [TIME]  units that were finished before are worked on again, too
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
     """The `main` of a stage that has units: `main(name, unit=None, force=False, record=None)`, see `perform`."""
 
     def main(
-        name: str, unit: str | None = None, force: bool = False, record: Callable[[dict[str, Any]], None] | None = None
+        name: str,
+        unit: str | None = None,
+        force: bool | float = False,
+        record: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         return perform(work(name), unit, force, record)
 
@@ -103,14 +106,14 @@ def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
 def perform(
     work: Work[Any],
     unit: str | None = None,
-    force: bool = False,
+    force: bool | float = False,
     record: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Finish the units that are not, and assemble the stage's outputs.
 
     Args:
         unit: work on this one alone, and assemble nothing.
-        force: work on units, too, that were finished before.
+        force: work on units, too, that were finished before; a time (seconds since 1970): before that.
         record: keeps what is returned while nobody else replaces the outputs.
 
     Returns:
@@ -123,7 +126,8 @@ def perform(
     if not chosen:
         labels = ", ".join(candidate.label for candidate in work.units)
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
-    former = {candidate.label: _stamp(candidate) for candidate in chosen if force}
+    stamps = {candidate.label: _stamp(candidate) for candidate in chosen}
+    former = {label: stamp for label, stamp in stamps.items() if _older(stamp, force)}
     while True:
         with Screen(work.title, len(chosen) * work.fits) as screen:
             for patient in (False, True):  # what another process works on is waited for once nothing else is left
@@ -201,6 +205,13 @@ def _stamp(unit: Unit) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns
+
+
+def _older(stamp: tuple[int, int] | None, force: bool | float) -> bool:
+    """Whether results of that stamp are not to be believed."""
+    if stamp is None or isinstance(force, bool):
+        return bool(force)
+    return stamp[1] < force * 1e9
 
 
 def finished(unit: Unit) -> bool:

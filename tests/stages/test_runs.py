@@ -272,6 +272,17 @@ def test_processes_that_are_forced_share_the_units_too(tmp_path: Path) -> None:
     assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
 
 
+def test_what_is_forced_for_a_stage_keeps_what_was_finished_since_that_began(counted: Counted) -> None:
+    """A unit was worked on twice if its stage finished it just before the process that was to help began."""
+    runs.perform(counted.work)
+    began = (counted.work.units[0].done / runs.MANIFEST).stat().st_mtime
+    counted.calls.clear()
+    runs.perform(counted.work, unit="a", force=began - 1.0)
+    assert counted.calls == []
+    runs.perform(counted.work, unit="a", force=began + 1.0)
+    assert counted.calls == ["a"]
+
+
 def test_results_stay_while_they_are_put_together_and_recorded(tmp_path: Path) -> None:
     """Another process that is forced to work on a unit meanwhile replaces its results afterwards."""
     unit, worked = Unit("a", runs.folder_of(tmp_path / "kept", "a")), threading.Event()
