@@ -80,6 +80,7 @@ test: env  ## the test suite; TESTS=tests/privacy for a part of it
 lint: env  ## format and lint
 	ruff format --check .
 	ruff check .
+	hadolint Dockerfile
 
 .PHONY: types
 types: env  ## static types

@@ -280,7 +280,12 @@ def tune(
 
 
 @app.command()
-def schedule() -> None:
+def schedule(
+    notify: Annotated[
+        str | None,
+        typer.Option(metavar="URL", envvar="DPREC_NOTIFY", help="A webhook that is told of every run that fails."),
+    ] = None,
+) -> None:
     """Serve the schedules until Ctrl-C: the demo every night, every suite whose data need no form every week.
 
     Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
@@ -289,7 +294,7 @@ def schedule() -> None:
     with interruptible("interrupted; a run that was going on goes on where it stopped"):
         from flows.deployments import serve_schedules
 
-        serve_schedules()
+        serve_schedules(notify)
 
 
 def main() -> None:

@@ -11,8 +11,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from flows.notifications import notify as notify_of_failures
+from flows.notifications import require_webhook
+from flows.reports import serve
 from flows.server import CREDENTIAL, server
 from tasks.config.params import Suite, load
+from tasks.stages.common import REPORTS
 from tasks.stages.data import obtainable
 from tasks.stages.parent import RUN
 
@@ -74,15 +78,23 @@ def _asked_for() -> str:
     return f", which ask for what {path} holds"
 
 
-def serve_schedules() -> None:
-    """Serve the deployments until interrupted, one run at a time.
+def serve_schedules(notify: str | None = None) -> None:
+    """Serve the deployments until interrupted, one run at a time, and their reports.
+
+    Args:
+        notify: the address of a webhook that is told of every run that fails.
 
     Raises:
-        ConfigurationError: no server is named and none can be started.
+        ConfigurationError: no server is named and none can be started, or the webhook has no http(s) address.
     """
+    if notify is not None:
+        require_webhook(notify)
     named = "PREFECT_API_URL" in os.environ
     os.environ[RUN] = str(os.getpid())  # scheduled runs, which are processes of their own, end with this one
     address = server(pages=True)
+    serve(REPORTS)
+    if notify is not None:
+        notify_of_failures(notify)
 
     for name, (suite, cron) in schedules().items():
         print(f"{name:<40} {suite:<33} {cron} (UTC)", flush=True)

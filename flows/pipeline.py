@@ -35,6 +35,7 @@ from flows.execution import Killed, Processes, StageFailed, exclusive, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step
 from flows.project import Project
+from flows.reports import link
 from flows.units import Unit, Units
 from tasks.config import params
 from tasks.errors import ConfigurationError, DprecError
@@ -187,8 +188,9 @@ def regenerate(
 def show(suite: str) -> None:
     """Have Prefect's pages show where the report is, and the suite's headline where it has one."""
     path = report_path(suite)
-    link = path.resolve().as_uri()
-    create_link_artifact(key=f"report-{suite}", link=link, link_text=f"Report of {suite}", description=str(path))
+    create_link_artifact(
+        key=f"report-{suite}", link=link(path, REPORTS), link_text=f"Report of {suite}", description=str(path)
+    )
     if (RESULTS / suite / "results.json").is_file():
         from tasks.stages.report import standings  # with libraries that draw
 

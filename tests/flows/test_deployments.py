@@ -1,0 +1,145 @@
+"""Schedules on a Prefect server: deployments on work pools, reports over http, messages about failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from flows import reports
+from flows.deployments import schedules
+from flows.execution import StageFailed
+from flows.notifications import NAME, notify, require_webhook
+from tasks.errors import ConfigurationError
+from tests.flows.conftest import ROOT, Project
+from tests.flows.test_pipeline import ask, regenerate, wait_until
+
+__all__ = ["regenerate"]
+
+
+@pytest.mark.usefixtures("regenerate")
+def test_every_schedule_is_a_deployment_on_a_work_pool(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`prefect deploy --all` makes of prefect.yaml what `dprec schedule` serves, and one for Docker."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+
+    with get_client(sync_client=True) as client:
+        for name, kind in (("dprec", "process"), ("dprec-docker", "docker")):
+            client.create_work_pool(WorkPoolCreate(name=name, type=kind))
+    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PREFECT_API_URL": address}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    deployed = {one["name"]: one for one in ask(address, "deployments") if one["work_pool_name"]}
+    monkeypatch.chdir(ROOT)
+    table = schedules()
+    assert deployed.keys() == table.keys() | {"demo-docker"}
+    for name, (suite, cron) in table.items():
+        assert deployed[name]["parameters"] == {"suite": suite, "wait": True}
+        assert [each["schedule"]["cron"] for each in deployed[name]["schedules"]] == [cron]
+        assert deployed[name]["work_pool_name"] == "dprec"
+    docker = deployed["demo-docker"]
+    assert docker["pull_steps"] == [{"prefect.deployments.steps.set_working_directory": {"directory": "/dprec"}}]
+    assert docker["job_variables"]["image"] == "dprec:0.2"
+
+
+@pytest.fixture
+def told() -> Iterator[tuple[str, list[Any]]]:
+    """A webhook and what it was told."""
+    bodies: list[Any] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/secret", bodies
+        server.shutdown()
+
+
+def test_a_webhook_is_told_of_a_run_that_fails_and_of_no_other(
+    inside: Project, regenerate: Callable[..., Any], told: tuple[str, list[Any]]
+) -> None:
+    url, bodies = told
+    notify("http://127.0.0.1:9/former")
+    notify(url)
+    inside.write("fail.train@a", "")
+    with pytest.raises(StageFailed):
+        regenerate("demo")
+    wait_until(lambda: bool(bodies))
+    (inside.root / "fail.train@a").unlink()
+    regenerate("demo")
+    assert [body["text"] for body in bodies] == [
+        "dprec run demo: Failed: train@a failed: u.data:7: rating 6 is not in 1..5"
+    ]
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        [automation] = client.read_automations_by_name(NAME)  # the former one was replaced
+        client.delete_automation(automation.id)
+
+
+@pytest.mark.parametrize("url", ["hooks.example/secret", "file:///secret", "http:///secret", "http://[secret"])
+def test_what_is_no_webhook_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="not an http") as error:
+        require_webhook(url)
+    assert "secret" not in str(error.value)
+
+
+def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(reports.ADDRESS, raising=False)
+    page = tmp_path / "reports" / "demo" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("the report")
+    (tmp_path / "prefect.db").write_text("not to be read")
+    assert reports.link(page, tmp_path / "reports") == page.as_uri()
+    monkeypatch.setenv(reports.ADDRESS, "")
+    address = reports.serve(tmp_path / "reports")
+    link = reports.link(page, tmp_path / "reports")
+    assert link == f"{address}/demo/index.html"
+    assert httpx.get(link).text == "the report"
+    origin = address.rsplit("/", 1)[0]
+    for wrong in ("", "/", "/demo/index.html", "/wrong/demo/index.html"):
+        assert httpx.get(origin + wrong).status_code == 404, wrong
+    (tmp_path / "reports" / "demo" / "data").mkdir()
+    for wrong in (
+        "",
+        "/",
+        "/demo/data",
+        "/demo/data/",
+        "/../prefect.db",
+        "/%2e%2e/prefect.db",
+        "/demo/..%2f..%2fprefect.db",
+    ):
+        answer = httpx.get(address + wrong, follow_redirects=True)
+        assert answer.status_code == 404, wrong
+        assert "not to be read" not in answer.text
+
+
+def test_an_image_has_nothing_that_git_ignores() -> None:
+    ignored = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split() if not line.startswith("#")}
+    left_out = {line.removeprefix("**/") for line in (ROOT / ".dockerignore").read_text().splitlines()}
+    assert ignored <= left_out
+    assert {".dvc/config.local", ".dvc/cache", ".dvc/tmp"} <= left_out
+
+
+def test_prefect_yaml_is_for_the_prefect_that_is_pinned() -> None:
+    version = yaml.safe_load((ROOT / "prefect.yaml").read_text())["prefect-version"]
+    assert f"\nprefect=={version}\n" in (ROOT / "requirements.lock").read_text()
