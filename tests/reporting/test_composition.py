@@ -109,6 +109,14 @@ def test_perturbed_data_of_other_names_are_other_releases_though_their_entries_a
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
 
 
+def test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interaction_in_two_steps() -> None:
+    words = (USER, "all training interactions of one user taken out, the place in the batches kept")
+    assert {units.unit(entry(1.0, "interaction", of)) for of in words} == {units.USER}
+    assert units.unit(entry(1.0, "interaction", SINGLE)) == units.INTERACTION
+    assert units.steps(units.INTERACTION, units.USER) == 2
+    assert units.steps(units.USER, units.INTERACTION) == 0
+
+
 def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -> None:
     words = (USER, "all training interactions of one user taken out, the place in the batches kept")
     (group,) = composition.together(

@@ -6,7 +6,7 @@ audit on the copy, and writes docs/planted.md.
 
 from __future__ import annotations
 
-from tests.privacy.planted import accounting, graphs, later, mechanisms, models, secure, social, training
+from tests.privacy.planted import accounting, graphs, later, mechanisms, models, releases, secure, social, training
 
 MUTATIONS = (
     *mechanisms.MUTATIONS,
@@ -16,5 +16,6 @@ MUTATIONS = (
     *social.MUTATIONS,
     *accounting.MUTATIONS,
     *later.MUTATIONS,
+    *releases.MUTATIONS,
     *secure.MUTATIONS,
 )

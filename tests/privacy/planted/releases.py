@@ -1,0 +1,98 @@
+"""Bugs in what is released or drawn along with the noise: places, masks, losses, bounds, and all releases together."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.privacy.planted.mutation import Mutation as AnyMutation
+
+MODELS = "tasks/models/"
+DPSGD_TESTS = "tests/models/test_session_dpsgd.py"
+Mutation = partial(AnyMutation, written="with tests read")
+
+MUTATIONS = (
+    Mutation(
+        "dpsgd-places",
+        "who has no event has no place: probability, divisor and noise tell how many users have one",
+        "§11",
+        MODELS + "sessions/dpsgd.py",
+        "self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)",
+        "self._plan = dpsgd.Plan.of(len(self._sequences), config.batch_size, config.epochs)",
+        tests=(f"{DPSGD_TESTS}::test_a_user_taken_out_keeps_a_place",),
+    ),
+    Mutation(
+        "dpsgd-masks-shared",
+        "masks of a step come from one generator, so that a user's events move everybody else's",
+        "§11",
+        MODELS + "sessions/dpsgd.py",
+        "drawn = OwnDraws(self._key, users, rows).random(tuple(values.shape))",
+        "drawn = np.random.default_rng(self._key).random(tuple(values.shape))",
+        tests=(f"{DPSGD_TESTS}::test_a_user_moves_nobody_elses_gradient_where_values_are_dropped",),
+    ),
+    Mutation(
+        "own-draws-by-place",
+        "users draw by their place in the step, which others decide, not by who they are",
+        "§11",
+        MODELS + "own_draws.py",
+        "np.random.default_rng([*key, user]) for user in users.tolist()",
+        "np.random.default_rng([*key, place]) for place in range(len(users))",
+        tests=(
+            f"{DPSGD_TESTS}::test_a_user_moves_nobody_elses_gradient_where_values_are_dropped",
+            "tests/models/test_userwise.py::test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient",
+        ),
+    ),
+    Mutation(
+        "userwise-draws-shared",
+        "codes and examples of a step come from one generator, so that who is sampled moves everybody else's",
+        "§11",
+        MODELS + "vae/userwise.py",
+        "return OwnDraws([int(rng.integers(2**63))], users, self.config.examples)",
+        "return rng",
+        tests=("tests/models/test_userwise.py::test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient",),
+    ),
+    Mutation(
+        "privsr-loss-of-all",
+        "the published loss is of sensitive ratings, too",
+        "§11",
+        MODELS + "social/users.py",
+        "if shown is None:",
+        "if shown is None or len(self.sensitive):",
+        tests=("tests/models/test_social_rigorous.py::test_the_loss_that_is_published_tells_no_sensitive_rating",),
+    ),
+    Mutation(
+        "features-bounds-free",
+        "bounds that are fitted to the data are released, and the line of all that is released stays finite",
+        "§9",
+        "tasks/privacy/mechanisms/multidimensional.py",
+        '"accounted_epsilon": None,',
+        '"accounted_epsilon": entry.accounted_epsilon,',
+        tests=(
+            "tests/privacy/test_multidimensional.py"
+            "::test_bounds_that_are_fitted_leave_no_finite_epsilon_but_given_them",
+        ),
+    ),
+    Mutation(
+        "together-by-words",
+        "releases with other words for one relation do not add up",
+        "§9",
+        "tasks/reporting/core/units.py",
+        "return RELATIONS.get(relation, relation)",
+        "return relation",
+        tests=(
+            "tests/reporting/test_composition.py"
+            "::test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interaction_in_two_steps",
+        ),
+    ),
+    Mutation(
+        "together-one-step",
+        "a release for whole users counts once, not twice, towards one of their interactions",
+        "§9",
+        "tasks/reporting/core/units.py",
+        "_OF_USERS = {USER: 2, PROFILE: 2}",
+        "_OF_USERS = {USER: 1, PROFILE: 1}",
+        tests=(
+            "tests/reporting/test_composition.py"
+            "::test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interaction_in_two_steps",
+        ),
+    ),
+)
