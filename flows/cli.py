@@ -52,7 +52,8 @@ def common(
     if context.invoked_subcommand == "audit":
         private()  # what it writes has rows of users, or names them
         return
-    root = settings.project(Path.cwd())
+    context.obj = Path.cwd()  # from which paths are given
+    root = settings.project(context.obj)
     os.chdir(root)
     settings.apply(root)
     private()
@@ -203,6 +204,36 @@ def site(
     print(out / "index.html")
 
 
+@app.command()
+def init(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the data set and its suite, such as shop.")],
+    ratings: Annotated[Path, typer.Argument(metavar="RATINGS", help="Who had what: CSV or Parquet.")],
+    users: Annotated[Path | None, typer.Option(help="What users are, which attacks try to infer.")] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Who may see the data; every report says it.", show_default=False)
+    ] = None,
+    user_column: audit.UserColumn = None,
+    item_column: audit.ItemColumn = None,
+    rating_column: audit.RatingColumn = None,
+    time_column: Annotated[str | None, typer.Option(metavar="NAME", help="When it was.", show_default=False)] = None,
+) -> None:
+    """Write data set, protocol and suite for your own files; `dprec run NAME` then runs them.
+
+    The suite has popularity, EASE, BPR, dp-popularity, DPALS and DPAE, and attacks on what users are. Edit what
+    was written as docs/custom-data.md says.
+    """
+    from flows.own_data import LICENCE, begin
+
+    names = audit.names_of({"user": user_column, "item": item_column, "rating": rating_column, "time": time_column})
+    files = [None if path is None else _in_project(context.obj / path) for path in (ratings, users)]
+    assert files[0] is not None
+    written = begin(name, files[0], files[1], names, licence or LICENCE)
+    print("\n".join(written.taken))
+    print(f"written: {', '.join(map(str, written.files))}")
+    print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
+
+
 @app.command("audit-mechanisms")
 def audit_mechanisms(
     names: Annotated[list[str] | None, typer.Argument(help="These audits alone.", show_default=False)] = None,
@@ -310,6 +341,12 @@ def main() -> None:
             f"dprec: {line if expected else f'{type(error).__name__}: {line} (--debug shows where)'}", file=sys.stderr
         )
         raise SystemExit(1) from None
+
+
+def _in_project(path: Path) -> Path:
+    """A path as params.yaml has it: from the project's root, or absolute."""
+    path = path.resolve()
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _known(suite: str, loaded: Params) -> None:

@@ -20,7 +20,7 @@ from tasks.datasets.tables import PARQUET, Column, batches, first_line
 from tasks.datasets.text import LONGEST_LINE, allow, once
 from tasks.errors import ConfigurationError, DataError
 
-Role = Literal["user", "item", "rating", "score", "rank"]
+Role = Literal["user", "item", "rating", "score", "rank", "time"]
 USUAL: Mapping[Role, str] = {
     "user": "user userid uid customer customerid visitor visitorid member memberid reader readerid",
     "item": "item itemid iid movie movieid product productid asin track trackid song songid artist artistid book "
@@ -28,6 +28,7 @@ USUAL: Mapping[Role, str] = {
     "rating": "rating ratings stars",
     "score": "score scores prediction predicted relevance",
     "rank": "rank ranking position",
+    "time": "time timestamp datetime date when ts createdat",
 }
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
 SEPARATORS = (",", "\t", ";")
@@ -179,10 +180,10 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]], str]:
     if path.suffix == PARQUET:
         raise DataError(f"{path}: canaries are added to CSV; save the table as CSV")
     header = _header(path)
-    separator = _separator(path)
+    between = separator(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter=separator))[1:]
-    return header, [row for row in rows if row], separator
+        rows = list(csv.reader(file, delimiter=between))[1:]
+    return header, [row for row in rows if row], between
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
@@ -222,8 +223,8 @@ def _rows(path: Path, header: list[str], columns: Mapping[str, Column]) -> pl.Da
             if not column.may_be_empty and (empty := rows[name].is_null().arg_true()).len():
                 raise DataError(f"{path}:{empty[0] + 1}: {name} is empty")
         return rows.with_columns(pl.all().cast(pl.String)).select(list(columns))
-    separator = None if path.suffix == PARQUET else _separator(path)
-    return pl.concat([rows for _, rows in batches(path, separator, columns)])
+    between = None if path.suffix == PARQUET else separator(path)
+    return pl.concat([rows for _, rows in batches(path, between, columns)])
 
 
 def _header(path: Path) -> list[str]:
@@ -234,7 +235,7 @@ def _header(path: Path) -> list[str]:
             return list(pq.read_schema(path).names)
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())})") from None
-    return next(csv.reader([_first_line(path)], delimiter=_separator(path)), [])
+    return next(csv.reader([_first_line(path)], delimiter=separator(path)), [])
 
 
 def _first_line(path: Path) -> str:
@@ -248,8 +249,8 @@ def _first_line(path: Path) -> str:
         raise DataError(f"{path}:1: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
-def _separator(path: Path) -> str:
-    """The one of `SEPARATORS` that the header has most of; a comma where it has none."""
+def separator(path: Path) -> str:
+    """What stands between the fields of a text table: what its header has most of; a comma where it has none."""
     line = _first_line(path)
     return max(SEPARATORS, key=line.count)
 
