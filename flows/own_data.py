@@ -18,11 +18,9 @@ import yaml
 from tasks.config import params
 from tasks.config.fields import NAME
 from tasks.config.references import check
-from tasks.datasets.custom import MOST_LEVELS
-from tasks.datasets.tables import PARQUET
 from tasks.errors import ConfigurationError
 from tasks.external import reading
-from tasks.external.reading import Given, Names
+from tasks.external.reading import PARQUET, Given, Names
 from tasks.stages import dvc_files
 from tasks.stages.common import atomic_write
 
@@ -259,7 +257,7 @@ def _scale(ratings: pl.Series) -> dict[str, float] | None:
         return None
     low, high, step = float(levels[0]), float(levels[-1]), float(levels.diff().drop_nulls().min())  # type: ignore[arg-type]
     steps = (levels - low) / step
-    if (steps - steps.round()).abs().max() > 1e-6 or steps[-1] >= MOST_LEVELS:  # type: ignore[operator]
+    if (steps - steps.round()).abs().max() > 1e-6:  # type: ignore[operator]
         return None
     return {"low": low, "high": high, "step": step}
 

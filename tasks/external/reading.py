@@ -16,7 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.datasets.tables import PARQUET, Column, batches, first_line
+from tasks.datasets.tables import PARQUET as PARQUET
+from tasks.datasets.tables import Column, batches, first_line
 from tasks.datasets.text import LONGEST_LINE, allow, once
 from tasks.errors import ConfigurationError, DataError
 
