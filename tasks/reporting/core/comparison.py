@@ -92,7 +92,9 @@ def methods(results: Results, table: published.Table) -> list[Method]:
 
 
 def has(results: Results, table: published.Table) -> bool:
-    """Whether a table stands in the report of such data."""
+    """Whether a table stands in the report of such data. Without a paper, tables of versions of one method do not."""
+    if results.paper is None and len(table.methods) < max(len(other.methods) for other in results.layout.tables):
+        return False
     return not table.data or any(name in results.dataset for name in table.data)
 
 
