@@ -76,6 +76,13 @@ dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 test: env  ## the test suite; TESTS=tests/privacy for a part of it
 	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
+.PHONY: views
+views: env  ## DVC's own views, as the README has them: a line per suite, three plots, experiments of one suite, its stages
+	dvc metrics show
+	dvc plots show demo-utility demo-attacks demo-curves --out .dvc/tmp/plots
+	test "$$(dvc exp show --csv --drop '^(?!.*demo/summary)' | head -1 | tr ',' '\n' | wc -l)" -le 60
+	test "$$(dvc dag --mermaid --collapse-foreach-matrix report@demo | wc -l)" -le 100
+
 .PHONY: lint
 lint: env  ## format and lint
 	ruff format --check .
