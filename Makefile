@@ -97,6 +97,19 @@ types: env  ## static types
 architecture: env  ## imports point one way
 	lint-imports
 
+.PHONY: library
+library:  ## the library and the audit alone, from a wheel, in an environment of their own: make library PYTHON=python3.13
+	$(PYTHON) -m venv --clear $(VENV)-library
+	$(VENV)-library/bin/python -m pip install --quiet .
+	cd $(VENV)-library && bin/python -c "import json, dprec.attacks; cells = json.load(open('../docs/quickstart.ipynb'))['cells']; \
+		exec(''.join(''.join([*cell['source'], chr(10)]) for cell in cells if cell['cell_type'] == 'code'))"
+	cd $(VENV)-library && bin/dprec audit --help
+	rm -rf $(VENV)-library
+
+.PHONY: api
+api: env  ## a page for every name of the library, from its docstring, in site/api
+	pdoc --output-directory site/api --docformat google dprec dprec.accounting dprec.attacks dprec.audits dprec.mechanisms dprec.metrics
+
 .PHONY: bench
 bench: env  ## measure speed; nothing passes or fails by it
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; python -m tests.benchmarks.$$(basename $$file .py) || exit 1; done
@@ -136,7 +149,7 @@ ci:  ## what CI runs
 lock:  ## pin anew what pyproject.toml asks for, everything below it included
 	$(PYTHON) -m venv --clear $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]"
+	$(VENV)-lock/bin/python -m pip install --quiet ".[pipeline,dev]"
 	@{ sed '/^[^#]/,$$d' requirements.lock; $(VENV)-lock/bin/python -m pip freeze --all --exclude dprec --exclude pip | grep -v '^nvidia-\|^triton==' | sed 's/+[a-z0-9.]*$$//'; \
 		echo 'async-timeout==5.0.1; python_full_version < "3.11.3"'; } > requirements.lock.partial  # redis asks for it there
 	@mv requirements.lock.partial requirements.lock

@@ -335,6 +335,10 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("DPREC_DEBUG") == "1":
             raise
+        if isinstance(error, ModuleNotFoundError):
+            error = ConfigurationError(
+                f"{error.name} is not installed, which this command needs: pip install 'dprec[pipeline]'"
+            )
         line = str(error) if isinstance(error, ByHandError) else " ".join(str(error).split())
         expected = isinstance(error, DprecError | OSError)
         print(
