@@ -135,7 +135,7 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str, store: str | None, *, insecure: bool = False) -> Iterator[Cluster]:
+def connect(address: str, store: str | None, *, insecure: bool = False) -> Iterator[Cluster]:
     """A cluster for as long as a run needs it.
 
     Args:
@@ -147,7 +147,7 @@ def connected(address: str, store: str | None, *, insecure: bool = False) -> Ite
         ConfigurationError: there is no such scheduler, it has no TLS, or no store is named.
     """
     if address.startswith(LOCAL):
-        with _local(address, store or str(OWN_STORE.resolve())) as cluster:
+        with _start_local(address, store or str(OWN_STORE.resolve())) as cluster:
             yield cluster
         return
     if "://" not in address:
@@ -170,7 +170,7 @@ def connected(address: str, store: str | None, *, insecure: bool = False) -> Ite
 
 
 @contextmanager
-def _local(address: str, store: str) -> Iterator[Cluster]:
+def _start_local(address: str, store: str) -> Iterator[Cluster]:
     """A scheduler and N workers of this machine, which only this run can talk to."""
     from distributed.security import Security
 

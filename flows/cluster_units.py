@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from flows.cluster import Cluster, Needs
 from flows.execution import Processes, StageFailed, say
-from flows.units import Unit, listed, units_of
+from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.errors import DataError
 from tasks.stages import runs
@@ -75,7 +75,7 @@ class ClusterUnits:
         if parts is None:
             yield self._force
             return
-        units = [unit for unit in listed(self._processes, stage, *parts) if self._force or not _finished(unit)]
+        units = [unit for unit in list_units(self._processes, stage, *parts) if self._force or not _finished(unit)]
         if units:
             self._send(stage, units)
         yield False

@@ -214,10 +214,10 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
     if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
         return Lines()
     steps = {step.name: step for step in todo.steps if force or not step.cached}
-    return Live(todo, Clock(steps, expected(steps, recorded), jobs), console)
+    return Live(todo, Clock(steps, expected_seconds(steps, recorded), jobs), console)
 
 
-def expected(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
+def expected_seconds(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Seconds of stages: as they took before, or as stages of their kind did."""
     kinds: dict[str, list[float]] = {}
     for (kind, _), seconds in recorded.items():

@@ -235,7 +235,7 @@ class Project:
 
 
 @contextmanager
-def opened(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
+def open_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project of the current folder: all of it, or what leads to the report of one suite.
 
     Args:

@@ -39,7 +39,7 @@ def show(todo: Plan) -> None:
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
-def composed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def composed_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A row for each kind of private release of each data set; see `tasks.stages.composed`."""
     table = Table(title="ε of all settings and seeds of all suites on a data set, composed", title_justify="left")
     for column in columns:

@@ -56,7 +56,7 @@ class Reader:
             return
         if isinstance(node, ast.ClassDef) and not self._fields:
             node.body = [part for part in node.body if not _is_held(part)]
-            if not _says(node):
+            if not _has_content(node):
                 return
         if isinstance(node, ast.ImportFrom) and node.module in ("typing", "collections.abc") and not node.level:
             return  # what of it is more than annotations shows where it is used
@@ -121,7 +121,7 @@ def _is_held(node: ast.stmt) -> bool:
     return all(isinstance(call, ast.Call) and _decorator(call) == "Field" for call in called)
 
 
-def _says(node: ast.ClassDef) -> bool:
+def _has_content(node: ast.ClassDef) -> bool:
     """Whether anything of a strict class is left when its fields are gone."""
     left = [part for part in node.body if not _is_text(part)]
     return bool(

@@ -126,7 +126,7 @@ def attack(
     return scores
 
 
-def shuffled(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
+def shuffle_labels(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
     """Every attribute shuffled among the users whose class is known: nothing is left to infer.
 
     What an attacker scores on these is chance for an attacker that works as hard.
@@ -153,12 +153,12 @@ def decision_tree(train: Profiles, labels: Labels, test: Profiles, rng: np.rando
         return DecisionTreeClassifier(max_depth=depth, min_samples_leaf=5, random_state=state)
 
     state = int(rng.integers(2**31))
-    return _tuned(tree, (2, 4, 8), train, labels, rng).predict(test)
+    return _tune(tree, (2, 4, 8), train, labels, rng).predict(test)
 
 
 def naive_bayes(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
     """Multinomial naive Bayes on the counts; its smoothing is chosen by cross-validation."""
-    return _tuned(lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30), train, labels, rng).predict(test)
+    return _tune(lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30), train, labels, rng).predict(test)
 
 
 def knn(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
@@ -235,7 +235,7 @@ def _belief(kernel: NDArray[np.float32], truth: NDArray[np.float32]) -> NDArray[
     return mean / np.sqrt(1 + np.pi / 8 * variance)
 
 
-def _tuned(
+def _tune(
     make: Callable[[Any], Any], choices: Sequence[Any], train: Profiles, labels: Labels, rng: np.random.Generator
 ) -> Any:
     """The classifier with the best cross-validated accuracy on the labelled users (the first of equal ones), fitted."""

@@ -4,8 +4,8 @@ Sources: Meng et al., "Personalized Privacy-Preserving Social Recommendation" (A
 paper attacks with the final item vectors alone; what its parties get during training is attacked here as well. Each
 attacker knows all that the ones before know:
 
-- `public`, the control: published ratings alone, as damped means of items and users. Who does worse has learnt nothing
-  from the system.
+- `expected_ratings`, the control: published ratings alone, as damped means of items and users. Who does worse has
+  learnt nothing from the system.
 - `published`: Eq. 10. Each user's vector is fitted to that user's published ratings, given the item vectors.
 - `tuned`: the same with the ridge, and the share of the control, that predict published ratings best when each is left
   out of its user's fit.
@@ -63,7 +63,7 @@ class Published:
     @cached_property
     def by_user(self) -> csr_array:
         """(n_users, n): which ratings are a user's."""
-        return _grouped(self.users, self.n_users)
+        return _user_matrix(self.users, self.n_users)
 
     def cut(self, ratings: Floats) -> Floats:
         """Cut off at the ends of the scale."""
@@ -120,7 +120,7 @@ class TunedAttacker:
         return self.published.cut(self.share * self.control + (1 - self.share) * predicted)
 
 
-def public(published: Published, targets: Targets, damping: float) -> Floats:
+def expected_ratings(published: Published, targets: Targets, damping: float) -> Floats:
     """The control: what is expected from published ratings alone, (n_targets,).
 
     damping: made-up average ratings of every item, and of every user, that means are shrunk by.
@@ -199,7 +199,7 @@ def tune(
         targets,
         vectors,
         fits[best],
-        public(published, targets, damping),
+        expected_ratings(published, targets, damping),
         share,
         errors[best],
         _mean_square(predicted + share * difference - published.ratings),
@@ -236,7 +236,7 @@ def from_submissions(
     targets, published, profiles = tuned.targets, tuned.published, tuned.profiles
     precisions = 1 / (variances + drift)
     items = mean_items[targets.items]
-    of_user = _grouped(targets.users, published.n_users)
+    of_user = _user_matrix(targets.users, published.n_users)
     vectors = profiles.vectors
     guess = tuned.guess(vectors)
     for done in range(1, rounds + 1):
@@ -301,7 +301,7 @@ def from_friends(
         offs: variances to choose from; with the infinite one, friends are not listened to.
     """
     profiles, published, vectors = tuned.profiles, tuned.published, tuned.vectors
-    of_user = _grouped(senders, published.n_users)
+    of_user = _user_matrix(senders, published.n_users)
     with_friends = np.isin(published.users, senders)
     best, least = profiles.vectors, np.inf
     for off in offs:
@@ -350,7 +350,7 @@ def _plus(matrices: Floats, diagonals: Floats) -> Floats:
     return added
 
 
-def _grouped(users: NDArray[np.int32], n_users: int) -> csr_array:
+def _user_matrix(users: NDArray[np.int32], n_users: int) -> csr_array:
     """(n_users, n) matrix that sums rows by user."""
     rows = np.arange(len(users))
     return csr_array((np.ones(len(users)), (users, rows)), (n_users, len(users)))

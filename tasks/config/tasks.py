@@ -85,7 +85,7 @@ TASKS = {
             "alignment/*": 0.03,
             "*/interests/*": 0.1,  # scores of a classifier, as of attacks
         },
-        collects="tasks.stages.collect_networks:collected",
+        collects="tasks.stages.collect_networks:collect_networks",
         keys=frozenset({"evaluation.k"}),
         networks=True,
     ),

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
-from tasks.datasets.text import allow, once, read_table
+from tasks.datasets.text import allow, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -112,7 +112,7 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     }
     path = folder / ANCHORS / "groundtruth.number"
     anchors = _read(path, "user")
-    once(path, anchors, ["user"])
+    require_unique(path, anchors, ["user"])
     for name in NETWORKS:
         allow(path, anchors, "user", pl.col("user").is_in(users[name].implode()), f"in {name}/following.number")
     splits = {f"train_{tenths}": _training(folder / ANCHORS, tenths, anchors["user"]) for tenths in TENTHS}
@@ -135,7 +135,7 @@ def _training(folder: Path, tenths: int, anchors: pl.Series) -> pl.Series:
     for side in ("train", "test"):
         path = folder / f"groundtruth.{tenths}.foldtrain.{side}.number"
         table = _read(path, "user")
-        once(path, table, ["user"])
+        require_unique(path, table, ["user"])
         allow(path, table, "user", pl.col("user").is_in(anchors.implode()), "in groundtruth.number")
         if sides:
             allow(path, table, "user", ~pl.col("user").is_in(sides[0].implode()), "only here: it is for training, too")

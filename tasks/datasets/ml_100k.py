@@ -9,8 +9,8 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, fetched
-from tasks.datasets.text import allow, content, once, read_table
+from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, local_file
+from tasks.datasets.text import allow, content, read_table, require_unique
 from tasks.raw import RawSchema, write_raw_schema
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
@@ -84,7 +84,7 @@ def obtain(folder: Path, places: Places, options: NoOptions) -> None:
         DataError: the archive cannot be had, or is not what was published.
     """
     del options
-    with fetched(ARCHIVE, places) as archive:
+    with local_file(ARCHIVE, places) as archive:
         unpack(archive, folder, MEMBERS)
 
 
@@ -104,13 +104,13 @@ def read(folder: Path) -> Published:
     allow(folder / "u.user", users, "gender", pl.col("gender").is_in(GENDERS), " or ".join(GENDERS))
     known = pl.col("occupation").is_in(occupations)
     allow(folder / "u.user", users, "occupation", known, f"one of the {len(occupations)} in u.occupation")
-    once(folder / "u.user", users, ["user"])
+    require_unique(folder / "u.user", users, ["user"])
 
     flags = _ITEM | dict.fromkeys(genres, pl.Int8)
     items = read_table(folder / "u.item", "|", flags, encoding="latin-1", may_be_empty=_ITEM.keys() - {"item", "title"})
     for genre in genres:
         allow(folder / "u.item", items, genre, pl.col(genre).is_between(0, 1), "0 or 1")
-    once(folder / "u.item", items, ["item"])
+    require_unique(folder / "u.item", items, ["item"])
 
     ratings = read_table(folder / "u.data", "\t", _DATA, encoding="latin-1")
     allow(folder / "u.data", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5")
@@ -118,7 +118,7 @@ def read(folder: Path) -> Published:
     for column, table in (("user", users), ("item", items)):
         known = pl.col(column).is_in(table[column].implode())
         allow(folder / "u.data", ratings, column, known, f"listed in u.{column}")
-    once(folder / "u.data", ratings, ["user", "item"])
+    require_unique(folder / "u.data", ratings, ["user", "item"])
     return Published(ratings, users, items, genres, occupations)
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import NoOptions, Options, Places, RemoteFile, Source, fetched
+from tasks.datasets.fetch import NoOptions, Options, Places, RemoteFile, Source, local_file
 from tasks.datasets.text import (
     BLOCK,
     INTERACTIONS,
@@ -21,9 +21,9 @@ from tasks.datasets.text import (
     blocks,
     interactions_writer,
     line_count,
-    once,
     parse,
     read_table,
+    require_unique,
 )
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -125,7 +125,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         DataError: the archive cannot be had, or is not what was published.
     """
     release = RELEASES[options.archive]
-    with fetched(release.archive, places) as archive:
+    with local_file(release.archive, places) as archive:
         unpack(archive, folder, release.members)
         if (n_ratings := line_count(folder / "ratings.csv") - 1) != release.ratings:
             raise DataError(
@@ -147,7 +147,7 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     path = folder / "movies.csv"
     items = read_table(path, ",", _ITEM, header="movieId,title,genres", quote='"')
     allow(path, items, "item", pl.col("item") >= 1, "1 or more", first_line=2)
-    once(path, items, ["item"], first_line=2)
+    require_unique(path, items, ["item"], first_line=2)
     items.with_columns(pl.col("item").cast(pl.Int64)).write_parquet(place / "items.parquet")
     with interactions_writer(place / "interactions.parquet") as out:
         _ratings(folder / "ratings.csv", items["item"], out)

@@ -25,8 +25,8 @@ from tasks.datasets.text import (
     blocks,
     content,
     interactions_writer,
-    once,
     parse,
+    require_unique,
 )  # fmt: skip
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -211,7 +211,7 @@ def titles(path: Path) -> pl.DataFrame:
     allow(path, table, "line", pl.col("line").str.contains(r"^[0-9]{1,9},([0-9]{4}|NULL),."), "'MovieID,Year,Title'")
     item, year, title = (pl.col("line").str.splitn(",", 3).struct[place] for place in range(3))
     table = table.select(item=item.cast(pl.Int64), year=pl.when(year != "NULL").then(year).cast(pl.Int32), title=title)
-    once(path, table, ["item"])
+    require_unique(path, table, ["item"])
     return table
 
 
@@ -304,7 +304,7 @@ def _table(movies: list[_Movie]) -> pl.DataFrame:
     except DataError:
         # Line numbers are right only movie by movie.
         for movie in movies:
-            once(movie.path, _rows(movie.path, movie.rows, movie.first_line), ["user"], movie.first_line)
+            require_unique(movie.path, _rows(movie.path, movie.rows, movie.first_line), ["user"], movie.first_line)
         raise
     return table.select("user", "item", "rating", "timestamp")
 

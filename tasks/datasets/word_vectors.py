@@ -135,11 +135,11 @@ def gaussian(word: str, dimension: int, seed: int) -> NDArray[np.float64]:
     """(dimension,) numbers from a word's spelling, each N(0, 1) over seeds; the same on every machine."""
     marked = f"<{word}>"
     grams = {marked} | {marked[at : at + n] for n in GRAMS for at in range(len(marked) - n + 1)}
-    summed = np.sum([_normal(gram, dimension, seed) for gram in sorted(grams)], axis=0)
+    summed = np.sum([_draw_normal(gram, dimension, seed) for gram in sorted(grams)], axis=0)
     return summed / np.sqrt(len(grams))
 
 
-def _normal(gram: str, dimension: int, seed: int) -> NDArray[np.float64]:
+def _draw_normal(gram: str, dimension: int, seed: int) -> NDArray[np.float64]:
     digest = hashlib.shake_256(f"{seed} {gram}".encode()).digest(4 * dimension)
     uniform = (np.frombuffer(digest, dtype="<u4") + 0.5) / 2**32  # never 0 or 1
     return ndtri(uniform)

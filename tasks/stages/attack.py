@@ -132,7 +132,7 @@ def assemble(
         tables += [
             shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
         ]
-    tables += [detection(units, setting, seed, known, attack) for setting, seed in _blurred(units)]
+    tables += [detection(units, setting, seed, known, attack) for setting, seed in _blurred_settings(units)]
     metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
@@ -175,7 +175,7 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
             units[TRUE, setting, seed] = unit(title, known, lists, attacker.k, attacker.attackers)
             if setting != BASE:
                 continue
-            chance = replace(known, labels=attribute.shuffled(known.labels, seed))
+            chance = replace(known, labels=attribute.shuffle_labels(known.labels, seed))
             title += ", random attributes"
             units[RANDOM, setting, seed] = unit(title, chance, lists, attack.control_k, attack.attackers, seed)
             blurred = released_profiles(name, experiment, setting, seed, known)
@@ -266,7 +266,7 @@ def majority_metrics(known: Known) -> pl.DataFrame:
     return pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
 
 
-def _blurred(units: Units) -> list[tuple[str, int]]:
+def _blurred_settings(units: Units) -> list[tuple[str, int]]:
     return [(setting, seed) for kind, setting, seed in units if kind == BLURRED]
 
 

@@ -143,7 +143,7 @@ def complete(
     inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).at(unit.seed)
     learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
     release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
-    write_json(place / RESULT, attacked(learnt, inputs.schema, release, attack).model_dump())
+    write_json(place / RESULT, attack_release(learnt, inputs.schema, release, attack).model_dump())
     screen.step(1)
 
 
@@ -171,7 +171,9 @@ def metric_name(attacker: str) -> str:
     return f"reconstruction/{attacker}/mae"
 
 
-def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack) -> AttackErrors:
+def attack_release(
+    learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack
+) -> AttackErrors:
     """Every attacker that has something to look at.
 
     Args:
@@ -189,7 +191,7 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
     of = schema.n_users, schema.n_items, low, high
     published = Published(shown["user"].to_numpy(), shown["item"].to_numpy(), ratings, *of)
     targets = Targets(hidden["user"].to_numpy(), hidden["item"].to_numpy())
-    guesses = {"public": reconstruction.public(published, targets, attack.damping)}
+    guesses = {"public": reconstruction.expected_ratings(published, targets, attack.damping)}
     friends = 0
     if release.has("items"):
         items = release.vectors("items", schema.n_items)

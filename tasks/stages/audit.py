@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread 
 from typing import Any
 
 from tasks.audits import auditor
-from tasks.audits.judging import corrected, record
+from tasks.audits.judging import corrected_confidence, record
 from tasks.config.params import entry, load
 from tasks.errors import PrivacyError
 from tasks.stages.audit_plan import plan
@@ -37,7 +37,7 @@ def main(name: str) -> None:
     params = load()
     entry("suites", name, params.suites)
     planned = plan(name, params)
-    confidence, size = corrected(len(planned)), {} if MOST is None else {"n_samples": MOST}
+    confidence, size = corrected_confidence(len(planned)), {} if MOST is None else {"n_samples": MOST}
     records: list[dict[str, Any]] = []
     for job, covers in planned.items():
         samples = auditor(job.audit)(SEED, **(dict(job.arguments) | size))

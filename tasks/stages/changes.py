@@ -16,7 +16,7 @@ from tasks.stages.common import RESULTS
 FILES = ("summary.json", "claims.csv")
 
 
-def since(revision: str) -> Table:
+def changes_since(revision: str) -> Table:
     """What changed since a revision.
 
     Raises:

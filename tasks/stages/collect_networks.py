@@ -9,7 +9,7 @@ import polars as pl
 from tasks import contracts
 from tasks.config.params import Params
 from tasks.errors import DataError
-from tasks.reporting.core.layout import joined
+from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import Aligned, Network
 from tasks.stages.common import PROCESSED, RUNS, read_json
 
@@ -17,7 +17,7 @@ LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
 """Layer of the attributes that an alignment sees -> how it is told."""
 
 
-def collected(suite: str, params: Params) -> dict[str, Any]:
+def collect_networks(suite: str, params: Params) -> dict[str, Any]:
     """Fields of the suite's results, and the tables of metrics of alignments."""
     networks, anchors = read_networks(params.suites[suite].data)
     aligned = read_aligned(suite, params, anchors)
@@ -82,4 +82,4 @@ def alignment(name: str, params: Params, anchors: int) -> Aligned:
     sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
     columns = "" if entry.matches_columns else ", unknown which is which"
     sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
-    return Aligned(name, joined(sees), round(entry.test_share * anchors))
+    return Aligned(name, join_words(sees), round(entry.test_share * anchors))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.params import Params
 from tasks.evaluation.ranking import Seen
-from tasks.evaluation.users import binned, exposure, ndcg
+from tasks.evaluation.users import bin_users, exposure, ndcg
 from tasks.reporting.core.results import BASE
 from tasks.stages.common import PROCESSED, RUNS
 from tasks.stages.papers import describe
@@ -44,7 +44,7 @@ def spreads(suite: str, params: Params) -> dict[str, Any]:
         lists = [_lists(suite, name, seed, shape[0])[:, :k] for seed in experiment.seeds]
         for metric, values in _values(lists, test, popularity).items():
             edges = np.round(np.linspace(0.0, 1.0, STEPS[metric] + 1), 2).tolist()
-            bins = [list(each) for each in binned(values, edges)]
+            bins = [list(each) for each in bin_users(values, edges)]
             records.append({"experiment": name, "metric": metric, "k": k, "bins": bins})
     return {"spreads": tuple(records)}
 

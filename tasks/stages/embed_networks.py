@@ -32,9 +32,9 @@ from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, atomic_write, digest, read_json, require_passed, write_json
-from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
+from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
 from tasks.stages.network_training import fit
-from tasks.stages.networks import read, spent
+from tasks.stages.networks import read, spent_entries
 from tasks.stages.screen import Screen
 
 
@@ -80,7 +80,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     units = []
     for setting in params.networks_settings(options.networks):
         for seed in options.seeds:
-            for number, network in enumerate(embeddable(options.data)):
+            for number, network in enumerate(embeddable_users(options.data)):
                 tables = digest(source.folder(network, setting, seed))
                 label, kept = f"{setting}-{network}-seed-{seed}", CHECKPOINTS / "embeddings" / name
                 folder = runs.folder_of(kept, label, decided, seed, number, tables, code)
@@ -123,7 +123,8 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
             shutil.copy(unit.done / "users.parquet", file)
             about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
             before = [
-                known.model_dump(mode="json") for known in spent(source, unit.network, unit.setting, unit.seed, kinds)
+                known.model_dump(mode="json")
+                for known in spent_entries(source, unit.network, unit.setting, unit.seed, kinds)
             ]
             entries += [about | entry for entry in [*before, *read_json(unit.done / "ledger.json")]]
             histories.append(about | {"epochs": read_json(unit.done / "history.json")})

@@ -11,8 +11,8 @@ from tasks import contracts
 from tasks.config.networks import Alignment
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
-from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected
+from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected_pairs
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
 from tasks.stages.common import PERTURBED, read_json
 from tasks.stages.network_files import Source
 
@@ -30,7 +30,9 @@ def read(source: Source, network: str, setting: str, seed: int, kinds: frozenset
     return _network(tables, kinds, perturbed=source.perturbed is not None)
 
 
-def spent(source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]) -> Iterator[LedgerEntry]:
+def spent_entries(
+    source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]
+) -> Iterator[LedgerEntry]:
     """What the perturbation of the kinds of data that a model reads cost."""
     if source.perturbed is None:
         return
@@ -48,7 +50,7 @@ def anchors_entry(options: Alignment) -> LedgerEntry | None:
     """
     if options.anchors != "truth":
         return None
-    return unprotected("anchor", "The model learns from true anchors without noise.")
+    return unprotected_entry("anchor", "The model learns from true anchors without noise.")
 
 
 def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed: bool) -> NetworkData:
@@ -80,7 +82,7 @@ def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed:
 def _links(tables: ProcessedTables) -> NDArray[np.int32]:
     if "social" not in tables.schema.tables:
         return np.empty((0, 2), np.int32)
-    return undirected(tables.scan("social").select("source", "target").collect().to_numpy())
+    return undirected_pairs(tables.scan("social").select("source", "target").collect().to_numpy())
 
 
 def _posts(tables: ProcessedTables) -> Posts | None:

@@ -28,7 +28,7 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     names = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
-    changed = changes.since(since) if since else None
+    changed = changes.changes_since(since) if since else None
     with workers(jobs) as pool:
         suites = list(pool.map(_suite, names))
     printed = pl.read_csv(REFERENCE / "paper_tables.csv", infer_schema=False)

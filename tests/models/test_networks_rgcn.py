@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks.models.user_networks import rgcn
-from tasks.models.user_networks.base import NetworkData, undirected
+from tasks.models.user_networks.base import NetworkData, undirected_pairs
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
 from tasks.models.user_networks.rgcn import RGCN, RGCNConfig
 from tasks.models.user_networks.text import PostVectors
@@ -111,8 +111,8 @@ def test_an_epoch_has_every_friendship_once_from_each_side():
 
 def test_follows_become_friendships_once():
     follows = np.array([[3, 1], [1, 3], [2, 2], [0, 3], [3, 1]])
-    assert undirected(follows).tolist() == [[0, 3], [1, 3]]
-    assert undirected(np.array([[2, 2]])).shape == (0, 2)
+    assert undirected_pairs(follows).tolist() == [[0, 3], [1, 3]]
+    assert undirected_pairs(np.array([[2, 2]])).shape == (0, 2)
 
 
 def test_friends_score_higher_than_strangers_after_training():

@@ -179,7 +179,7 @@ def test_a_user_without_interactions_moves_no_item_of_a_factorisation():
     without = given.users != 4
     fewer = replace(given, users=given.users[without], items=given.items[without], ratings=given.ratings[without])
     model = fitted("mf", fewer, epochs=1)
-    with ghost.recorded(model.network) as calls:
+    with ghost.record_calls(model.network) as calls:
         losses = model.network.losses(model.rows(np.array([4])), torch.tensor([4]), None)
     (outer,), _ = ghost.gradients(losses, calls)
     assert not outer.errors.any()

@@ -110,7 +110,7 @@ def test_what_is_allowed_is_there() -> None:
         "getattr(rng, 'laplace')(0, 1)", "from numpy.random import laplace as law", "import random",
         "self.noise_rng.integers(9)", "secret = self.noise_stream(data, rng)\nsecret.random(3)",
         "self.own = noise.stream(rng)\nself.own.permutation(3)", "noise.laplace(0, 1)",
-        "secure.rounded(rng, 'laplace', 1.0, 3)", "rng.add_gaussian(rng, '', x, 1.0)",
+        "secure.draw_rounded(rng, 'laplace', 1.0, 3)", "rng.add_gaussian(rng, '', x, 1.0)",
         "self.own = noise.secure_generator()\nself.own.random(3)",
         "from tasks.privacy import noise\nnoise = rng\nnoise.laplace(0, 1)",
         "from tasks.privacy import noise\ndef hidden(noise):\n    return noise.laplace(0, 1)",

@@ -148,24 +148,26 @@ def test_the_table_of_all_systems_has_communication(known: Results) -> None:
 
 def test_settings_are_found_by_what_they_vary_not_by_their_name(known: Results) -> None:
     privsr, mf = system(known, "privsr"), system(known, "mf")
-    at = sweeps.along(known, privsr, SHARE, {"epsilon": 0.05})
+    at = sweeps.settings_along(known, privsr, SHARE, {"epsilon": 0.05})
     assert list(at) == list(SHARES)
     assert at[0.1] == "epsilon=0.05"  # x as at setting base
     assert at[0.3] == "epsilon=0.05,sensitive_share=0.3"
-    assert sweeps.along(known, privsr, SHARE)[0.1] == "base"
-    assert sweeps.along(known, mf, SHARE, {"epsilon": 0.05})[0.2] == "sensitive_share=0.2"  # it has no ε
-    assert sweeps.along(known, privsr, "epsilon", {"beta": 1.0}) == {x: f"beta=1.0,epsilon={x}" for x in VALUES}
-    assert sweeps.located(known, privsr, {SHARE: 0.3, "epsilon": 0.05}) == "epsilon=0.05,sensitive_share=0.3"
-    assert sweeps.located(known, privsr, {SHARE: 0.1, "epsilon": 0.1}) == "base"
-    assert sweeps.located(known, mf, {"epsilon": 0.1, SHARE: 0.5}) == "sensitive_share=0.5"
-    assert sweeps.located(known, privsr, {"epsilon": 7.0}) is None
+    assert sweeps.settings_along(known, privsr, SHARE)[0.1] == "base"
+    assert sweeps.settings_along(known, mf, SHARE, {"epsilon": 0.05})[0.2] == "sensitive_share=0.2"  # it has no ε
+    assert sweeps.settings_along(known, privsr, "epsilon", {"beta": 1.0}) == {
+        x: f"beta=1.0,epsilon={x}" for x in VALUES
+    }
+    assert sweeps.find_setting(known, privsr, {SHARE: 0.3, "epsilon": 0.05}) == "epsilon=0.05,sensitive_share=0.3"
+    assert sweeps.find_setting(known, privsr, {SHARE: 0.1, "epsilon": 0.1}) == "base"
+    assert sweeps.find_setting(known, mf, {"epsilon": 0.1, SHARE: 0.5}) == "sensitive_share=0.5"
+    assert sweeps.find_setting(known, privsr, {"epsilon": 7.0}) is None
 
 
 def test_settings_of_one_key_are_found_as_before() -> None:
     results = example_dpvae.results()
     for name, key in example_dpvae.SWEPT.items():
         first = system(results, name)
-        assert sweeps.along(results, first, key) == sweeps.swept(results, first)[key]
+        assert sweeps.settings_along(results, first, key) == sweeps.swept(results, first)[key]
 
 
 def test_attackers_stand_beside_their_controls(known: Results) -> None:

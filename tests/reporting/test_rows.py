@@ -23,7 +23,7 @@ def test_a_row_opens_to_its_command_parameters_commit_and_data(real: Results) ->
     fingerprint = "ab" * 32
     known = replace(real, fingerprints={real.dataset: fingerprint}, runs=None)
     system = known.compared[1]
-    about = dict(runs.about(known, system))
+    about = dict(runs.system_terms(known, system))
     assert about["Command"] == f"dvc repro suites/gerai/dvc.yaml:train@{system.experiment}"
     assert json.loads(about["Parameters"]) == system.parameters
     assert about["Commit"] == runs.UNRECORDED
@@ -38,7 +38,7 @@ def test_commits_are_those_of_the_runs(demo: Results) -> None:
     assert demo.runs
     system = demo.compared[0]
     (train,) = [run for run in demo.runs if (run.stage, run.name) == ("train", system.experiment)]
-    about = dict(runs.about(replace(demo, fingerprints={}), system))
+    about = dict(runs.system_terms(replace(demo, fingerprints={}), system))
     assert about["Commit"].startswith(f"{train.revision} (train, {train.started})")
     assert about["Data"].endswith("SHA-256 not recorded")
 

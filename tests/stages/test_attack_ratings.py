@@ -16,7 +16,7 @@ from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import attack_ratings, train
-from tasks.stages.attack_ratings import Release, attacked
+from tasks.stages.attack_ratings import Release, attack_release
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
@@ -100,7 +100,7 @@ def test_where_nothing_is_sensitive_or_nothing_published_there_are_no_metrics() 
 def test_errors_are_of_the_folds_sensitive_training_ratings() -> None:
     """Of the control, from the tables; the ratings of the fold itself and of validation play no part."""
     published, targets, truth = known(learnt())
-    expected = mae(truth, reconstruction.public(published, targets, tiny_ratings.ATTACK["damping"]))
+    expected = mae(truth, reconstruction.expected_ratings(published, targets, tiny_ratings.ATTACK["damping"]))
     assert [measured(name)["public"] for name in NAMES] == pytest.approx([expected] * len(NAMES), rel=1e-9)
 
 
@@ -140,7 +140,9 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
     contracts.write(
         table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
     )
-    actual = attacked(rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()).errors
+    actual = attack_release(
+        rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()
+    ).errors
     assert actual["averaged"] == actual["weighted"] < 0.1 < actual["tuned"]
 
 
@@ -152,14 +154,14 @@ def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp
     with pytest.raises(
         DataError, match=r"submissions/seed-2\.parquet: is not about the \d+ sensitive training ratings"
     ):
-        attacked(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack())
     nodes = np.zeros(tiny_ratings.N_ITEMS, np.int32)
     wrong = rewritten(tmp_path / "nodes", "mean-items", node=nodes)
     with pytest.raises(DataError, match=r"mean-items/seed-2\.parquet: does not hold the 12 items' vectors once each"):
-        attacked(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack())
     wrong.path("items").write_bytes(b"no table")
     with pytest.raises(DataError, match=r"items/seed-2\.parquet: not a table of vectors"):
-        attacked(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack())
 
 
 @pytest.mark.usefixtures("inside")

@@ -186,7 +186,7 @@ def _keys(source: Ints, target: Ints, n: int) -> Ints:
     return (np.minimum(source, target) * n + np.maximum(source, target)) * 2 + (source > target)
 
 
-def _distinct(keys: Ints) -> Ints:
+def _unique_pairs(keys: Ints) -> Ints:
     keys.sort()
     pair = keys >> 1
     new = np.ones(len(keys), dtype=bool)
@@ -197,7 +197,7 @@ def _distinct(keys: Ints) -> Ints:
 def _add(rng: np.random.Generator, have: Ints, new: tuple[Ints, Ints], n: int, limit: int) -> Ints:
     """`have` and as many of the new pairs as fit into `limit`."""
     proper = new[0] != new[1]
-    keys = _distinct(_keys(new[0][proper], new[1][proper], n))
+    keys = _unique_pairs(_keys(new[0][proper], new[1][proper], n))
     if len(have):
         at = np.minimum(np.searchsorted(have >> 1, keys >> 1), len(have) - 1)
         keys = keys[have[at] >> 1 != keys >> 1]

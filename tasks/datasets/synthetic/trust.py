@@ -20,7 +20,7 @@ from scipy import io
 
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import People, follow, populate
-from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scaled
+from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scale_size
 
 SOURCE = Source(
     name="twin-trust",
@@ -144,7 +144,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     del places
     known = LAYOUTS[options.layout]
     rng = np.random.default_rng(options.seed)
-    n_users = scaled(known.users, options.scale, least=2)
+    n_users = scale_size(known.users, options.scale, least=2)
     popularity = [0.92**rank for rank in range(known.categories)]
     people = populate(rng, n_users, popularity, community_size=known.community_size)
     since = np.round(rng.beta(0.8, 2.5, n_users), 6)  # when each joined, as a share of the whole time
@@ -187,8 +187,8 @@ def _with_gaps(rng: np.random.Generator, n: int, last: int) -> Ints:
 
 def _network(rng: np.random.Generator, people: People, trust: Trust, scale: float) -> tuple[Ints, Ints]:
     """Distinct relations without loops, users from 0."""
-    some = people.some(np.arange(min(len(people), scaled(trust.users, scale, least=2))))
-    number = scaled(trust.relations - trust.repeats - trust.loops, scale)
+    some = people.some(np.arange(min(len(people), scale_size(trust.users, scale, least=2))))
+    number = scale_size(trust.relations - trust.repeats - trust.loops, scale)
     return follow(rng, some, number, reciprocity=trust.reciprocity)
 
 
@@ -214,7 +214,7 @@ def _ratings(
     scale: float,
 ) -> Ints:
     """(n_ratings, 6): user from 0, product id, category, rating, helpfulness, time or slot; sorted by user."""
-    n_products = scaled(known.products, scale)
+    n_products = scale_size(known.products, scale)
     repeats, zeros, moved = (round(number * scale) for number in (known.repeats, known.zeros, known.moved))
     n_distinct = min(round(known.ratings * scale) - repeats, len(people) * n_products // 2)
     n_distinct = max(n_products, n_distinct)
@@ -246,7 +246,7 @@ def _ratings(
     table[elsewhere, 2] = (table[elsewhere, 2] + 1) % known.categories
     table[:, 1] = _with_gaps(rng, n_products, round(known.last_product * scale))[product]
     table[:, 2] += 1
-    table = np.concatenate([table, _repeats(rng, table, repeats, known)])
+    table = np.concatenate([table, _repeat_rows(rng, table, repeats, known)])
     return table[np.argsort(table[:, 0], kind="stable")]
 
 
@@ -329,7 +329,7 @@ def _by_appearance(product: Ints) -> Ints:
     return rank[inverse]
 
 
-def _repeats(rng: np.random.Generator, table: Ints, number: int, known: Figures) -> Ints:
+def _repeat_rows(rng: np.random.Generator, table: Ints, number: int, known: Figures) -> Ints:
     """Rows that name a user and product again: wholly, at another time, or with another rating."""
     rated = np.flatnonzero(table[:, 3] > 0)
     rows = table[rated[rng.integers(0, len(rated), number)]] if len(rated) else table[:0]

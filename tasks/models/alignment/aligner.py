@@ -9,7 +9,7 @@ from pydantic import Field
 from tasks.errors import DataError
 from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart
 from tasks.models.alignment.csls import Csls
-from tasks.models.alignment.normalisation import Normalisation, normalised
+from tasks.models.alignment.normalisation import Normalisation, normalise
 from tasks.models.alignment.procrustes import Refined, procrustes, refine
 from tasks.models.base import ModelConfig
 
@@ -39,7 +39,7 @@ class Aligner:
             DataError: see `normalised`; the widths differ.
         """
         self.config = config
-        self.source, self.target = (normalised(side, config.normalise) for side in (source, target))
+        self.source, self.target = (normalise(side, config.normalise) for side in (source, target))
         if self.source.shape[1] != self.target.shape[1]:
             widths = f"{self.source.shape[1]} and {self.target.shape[1]}"
             raise DataError(f"embeddings: widths differ ({widths}); embed both networks alike")

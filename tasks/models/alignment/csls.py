@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tasks.errors import DataError
 from tasks.evaluation.alignment import PairScorer
 from tasks.evaluation.ranking import tie_order
-from tasks.models.alignment.normalisation import normalised
+from tasks.models.alignment.normalisation import normalise
 
 CELLS = 1 << 23
 """Scores held at once, 32 MiB of them."""
@@ -70,7 +70,7 @@ class Csls:
         """
         if neighbours < 1:
             raise ValueError(f"neighbours must be at least 1 (is {neighbours})")
-        first, second = (normalised(side, ("unit",)).astype(np.float32) for side in (source, target))
+        first, second = (normalise(side, ("unit",)).astype(np.float32) for side in (source, target))
         if first.shape[1] != second.shape[1]:
             raise DataError(f"embeddings: widths differ ({first.shape[1]} and {second.shape[1]}); embed both alike")
         return cls(first, second, _density(first, second, neighbours), _density(second, first, neighbours))

@@ -14,7 +14,7 @@ Normalisation = Literal["centre", "unit"]
 """`centre`: take off the mean of the network's users; `unit`: scale each user's vector to length 1."""
 
 
-def normalised(embeddings: NDArray[np.floating], steps: Sequence[Normalisation]) -> NDArray[np.float64]:
+def normalise(embeddings: NDArray[np.floating], steps: Sequence[Normalisation]) -> NDArray[np.float64]:
     """The steps applied to (n_users, d) embeddings, in their order; a vector of zeros stays one under `unit`.
 
     Raises:

@@ -166,7 +166,7 @@ class DPAE(DerivedModel, Recommender):
             gradients = network.gradients(self.rows(users))
             factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
             sums, multiplier = gradients.weighted_sum(factors), self._multiplier or 0.0
-            released = [dpsgd.noisy(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
+            released = [dpsgd.add_noise(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
             if self.watch is not None:
                 self.watch(released, self._plan.probability)
             self._clipped.append(float((factors < 1).sum()) / expected)

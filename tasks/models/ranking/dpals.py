@@ -271,7 +271,7 @@ class DPALS(FactorModel):
         weights = norm_weights(np.diff(cells.indptr).astype(np.float64), config.contribution)
         bound = norm_bound(config.contribution)
         std = self._std(config.counts_share, bound)
-        counts = np.maximum(noisy("item counts", cells.T @ weights, std, bound, rng), 0.0)
+        counts = np.maximum(add_noise("item counts", cells.T @ weights, std, bound, rng), 0.0)
         length = np.sqrt(np.square(counts).mean())
         return counts / length if length else counts
 
@@ -296,9 +296,9 @@ class DPALS(FactorModel):
         steps = config.iterations
         rest = 1 - config.counts_share - config.gramian_share - config.local_share
         rhs, std = terms.rhs(), self._std(rest / steps, bound * clip)
-        rhs = noisy("right-hand sides", rhs, std, bound * clip, rng)
+        rhs = add_noise("right-hand sides", rhs, std, bound * clip, rng)
         if config.denoise:
-            rhs = shrunk(rhs, std)
+            rhs = shrink(rhs, std)
         gramian = terms.gramian()
         std = self._std(config.gramian_share / steps, clip**2)
         gramian = noisy_squares("Gramian", gramian, std, clip**2, rng)
@@ -358,7 +358,7 @@ def positive_part(matrices: Floats) -> Floats:
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
-def shrunk(noisy: Floats, std: float) -> Floats:
+def shrink(noisy: Floats, std: float) -> Floats:
     """(n, d) with each right singular direction of energy s² times max(0, 1 - n std²/s²), a Wiener filter.
 
     Noise adds n std² to the expected energy of every direction; one that has no more than that holds nothing else.
@@ -369,7 +369,7 @@ def shrunk(noisy: Floats, std: float) -> Floats:
     return noisy @ (directions * kept) @ directions.T
 
 
-def noisy(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
+def add_noise(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
     """With independent noise; as they are, and no draws, where `std` is 0."""
     return noise.add_gaussian(rng, release, exact, std, sensitivity=sensitivity) if std else exact
 

@@ -34,7 +34,7 @@ from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import digest, mixed, prefix_ids
+from tasks.privacy.keyed import digest, mix, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -254,4 +254,4 @@ class PrivU(DIPSGNN):
 def prefixes(asked: Asked) -> NDArray[np.uint64]:
     """(n_events,) an id of each prefix: of its user, its draw and its items."""
     sequences = asked.sequences
-    return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)
+    return prefix_ids(mix(sequences.users, asked.draws), sequences.items, sequences.indptr)

@@ -26,7 +26,7 @@ from torch.nn.functional import cross_entropy
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.own_draws import OwnDraws
-from tasks.models.sessions.gated import GatedSessions, gated
+from tasks.models.sessions.gated import GatedSessions, gru_update
 from tasks.models.sessions.sequential import inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
@@ -136,7 +136,7 @@ class DPSGD(GatedSessions):
         total, clipped, sums = self.clipped_sum(sequences, dropout)
         self._clipped.append(clipped / expected)
         multiplier, clip_norm = self._counted("noise_multiplier"), self.config.clip_norm
-        released = [dpsgd.noisy(gradient, multiplier, clip_norm, self.noise_rng) for gradient in sums]
+        released = [dpsgd.add_noise(gradient, multiplier, clip_norm, self.noise_rng) for gradient in sums]
         if self.watch is not None:
             self.watch(released, self._plan.probability)
         for parameter, gradient in zip(self.network.parameters(), released, strict=True):
@@ -269,7 +269,7 @@ class _Pass:
         received = received + self._parameters["gates.bias_ih"][after.owners]
         kept = joint[:, :d]
         recurrent = self._times("gates.weight_hh", kept, owned) + self._parameters["gates.bias_hh"][owned.owners]
-        return gated(received, recurrent[step.previous], kept[step.previous]), after
+        return gru_update(received, recurrent[step.previous], kept[step.previous]), after
 
     def _read(self, graphs: PrefixGraphs, states: Tensor, owned: Owned, users: Tensor) -> Tensor:
         last, members = states[graphs.last], graphs.members

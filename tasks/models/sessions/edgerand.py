@@ -21,7 +21,7 @@ from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.models.training import EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import mixed
+from tasks.privacy.keyed import mix
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -87,7 +87,7 @@ class EdgeRand(DIPSGNN):
         column = np.arange(int(place.max()) + 1)
         other = np.minimum(first[:, None] + column, len(owners) - 1)  # beyond the last node nothing is read
         later = place >= column
-        ids = mixed(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
+        ids = mix(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
         return noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
 
     def aggregated_states(self, user: int) -> Tensor:

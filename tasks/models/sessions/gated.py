@@ -147,7 +147,7 @@ class GatedSessions(SequenceModel):
         received = self.receive(step, joint, through, asked) + constant
         kept = joint[:, :d]
         recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
-        return gated(received, recurrent[step.previous], kept[step.previous])
+        return gru_update(received, recurrent[step.previous], kept[step.previous])
 
     def scaled(self, joint: Tensor) -> Tensor:
         """What is done to the states before they are aggregated: nothing here."""
@@ -206,7 +206,7 @@ class GatedSessions(SequenceModel):
         self.network = network
 
 
-def gated(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
+def gru_update(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
     """A gated recurrent unit whose linear maps are done: (n, 3d), (n, 3d) and the states to update, (n, d)."""
     reset, update, new = received.chunk(3, dim=1)
     old_reset, old_update, old_new = recurrent.chunk(3, dim=1)

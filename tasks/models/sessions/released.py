@@ -35,7 +35,7 @@ from tasks.models.draws import normal
 from tasks.models.sessions.ledgers import released_entry
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import mixed, prefix_ids
+from tasks.privacy.keyed import mix, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -85,7 +85,7 @@ class Released(NextItemRecommender):
         assert data.features is not None
         secret = self.noise_stream(data, rng)
         self.key = noise.key(secret)
-        self.vectors = scaled(normal(rng, (data.n_items, self.config.dimension)))
+        self.vectors = normalise_rows(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
         shown = data.sequences.without_last()
         if not len(shown):
@@ -130,7 +130,7 @@ class Released(NextItemRecommender):
             raise PrivacyError(
                 "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
             )
-        heads = mixed(sequences.users, np.zeros(1, np.int64) if draws is None else draws)
+        heads = mix(sequences.users, np.zeros(1, np.int64) if draws is None else draws)
         visits = prefix_ids(heads, sequences.items, sequences.indptr)
         std = multiplier * self.distance
         return true + noise.gaussian_by_key((self.key,), "visits", std, visits, self.config.dimension).double().numpy()
@@ -143,7 +143,7 @@ class Released(NextItemRecommender):
         total = total - (total[start] - states[start])
         before = np.where(sequences.positions[:, None] > 0, np.roll(states, 1, axis=0), 0.0)
         users = self.features[sequences.users][sequences.owners]
-        parts = [np.ones((len(states), 1)), *(scaled(part) for part in (total, states, before, users))]
+        parts = [np.ones((len(states), 1)), *(normalise_rows(part) for part in (total, states, before, users))]
         return np.concatenate(parts, axis=1) / math.sqrt(len(parts))
 
     def gram(self, inputs: Rows) -> Rows:
@@ -187,6 +187,6 @@ def _multiplier(epsilon: float, delta: float) -> float:
     return dpsgd.noise_multiplier(epsilon, delta, 1.0, 1)
 
 
-def scaled(rows: Rows) -> Rows:
+def normalise_rows(rows: Rows) -> Rows:
     """Rows of length 1 (Eq. 6); a row of zeros stays."""
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -52,7 +52,7 @@ class MF(SocialFactorisation):
 
     def ledger(self) -> list[LedgerEntry]:
         """Sensitive ratings are not used."""
-        return [ledgers.unused()]
+        return [ledgers.unused_entry()]
 
 
 class SoReg(MF):
@@ -91,4 +91,4 @@ class DPMF(SocialFactorisation):
         if math.isinf(config.epsilon):
             return [ledgers.without_noise("published")]
         done = self.iterations_done or config.iterations
-        return [ledgers.published(config.epsilon, config.epsilon, None, done)]
+        return [ledgers.published_entry(config.epsilon, config.epsilon, None, done)]

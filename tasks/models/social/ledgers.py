@@ -22,7 +22,7 @@ UNUSED = (CONFIGURATION, METRICS, PREPARED)
 """Gaps of a model to which no sensitive rating goes."""
 
 
-def unused() -> LedgerEntry:
+def unused_entry() -> LedgerEntry:
     """Of a model that reads published ratings alone."""
     return LedgerEntry(
         protects="rating",
@@ -59,7 +59,7 @@ def published_mechanism(sensitive: float) -> str:
     return f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration"
 
 
-def published(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
+def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
     """Of the published noise.
 
     Args:

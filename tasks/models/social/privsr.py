@@ -130,7 +130,7 @@ class PrivSR(SocialFactorisation):
             return [ledgers.without_noise(config.accounting)]
         done = self.iterations_done or config.iterations
         if config.accounting == "published":
-            return [ledgers.published(config.epsilon, config.sensitive_epsilon, config.epsilon, done)]
+            return [ledgers.published_entry(config.epsilon, config.sensitive_epsilon, config.epsilon, done)]
         assert config.delta is not None
         assert config.towards is not None
         raters = int(self._users.sensitive.of_item.max(initial=0)) if self.epochs_done else 0

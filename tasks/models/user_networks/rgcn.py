@@ -26,7 +26,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tasks.models.base import ModelConfig
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scaled
+from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
 from tasks.models.user_networks.text import PostVectors
 
@@ -59,7 +59,7 @@ class RGCNNetwork(nn.Module):
         self.posts = posts
         self.friends = mean_of_friends(data.links, data.n_users)
         self.free = nn.Parameter(torch.empty(data.n_users, config.free)) if data.features is None else None
-        self.features = None if data.features is None else scaled(data.features)
+        self.features = None if data.features is None else scale(data.features)
         width = config.free if data.features is None else data.features.shape[1]
         read = 0 if posts is None else posts.size
         self.users_first = nn.Linear(width + width + read, config.hidden)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from tasks.errors import DataError
-from tasks.models.user_networks.base import NetworkData, scaled
+from tasks.models.user_networks.base import NetworkData, scale
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class PostVectors:
             if data.word_vectors is None:
                 raise DataError("network: posts without vectors of their words; learn them first (word2vec)")
             np.cumsum(np.bincount(data.posts.users, minlength=data.n_users), out=by_user[1:])
-            words = scaled(data.word_vectors)
+            words = scale(data.word_vectors)
             return cls(by_user, words, torch.from_numpy(data.posts.indptr), torch.from_numpy(data.posts.tokens).long())
         if data.text_vectors is None:
             return None
         has_text = np.ones(data.n_users, np.bool_) if data.has_text is None else data.has_text
         np.cumsum(has_text, out=by_user[1:])
-        return cls(by_user, scaled(data.text_vectors[has_text]))
+        return cls(by_user, scale(data.text_vectors[has_text]))
 
     @property
     def size(self) -> int:

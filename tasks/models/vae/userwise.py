@@ -23,7 +23,7 @@ from tasks.models.base import SILENT, Progress, Recommender
 from tasks.models.own_draws import Draws, OwnDraws
 from tasks.models.training import DerivedModel, EpochConfig
 from tasks.models.vae.user_config import UserConfig
-from tasks.models.vae.userwise_ledger import entries, planned
+from tasks.models.vae.userwise_ledger import entries, plan_releases
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
 from tasks.training_data import TrainingData
@@ -112,7 +112,7 @@ class UserModel(DerivedModel, Recommender):
         self._budgets = self.draw_budgets(data.n_users, rng)
         network = self.architecture(data, rng)
         self._start_at_popularity(network, data)
-        network.private = planned(self.config, data.n_users, self._budgets)
+        network.private = plan_releases(self.config, data.n_users, self._budgets)
         return network
 
     def optimiser(self) -> torch.optim.Optimizer:
@@ -152,7 +152,7 @@ class UserModel(DerivedModel, Recommender):
         assert network.private is not None
         draws = self.draws(users, self._rng)
         ids, rows = self._examples(users, draws)
-        with ghost.recorded(network) as calls:
+        with ghost.record_calls(network) as calls:
             losses = network.losses(rows, ids, draws)
         outers, own = ghost.gradients(losses, calls, network.local())
         losses = losses.detach()
@@ -196,9 +196,9 @@ class UserModel(DerivedModel, Recommender):
         self._rows_alone()
         private = self.network.private
         assert private is not None
-        with ghost.recorded(self.network) as calls:
+        with ghost.record_calls(self.network) as calls:
             losses = self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
-        outers, norms = ghost.bounded(ghost.gradients(losses, calls)[0])
+        outers, norms = ghost.zero_non_finite(ghost.gradients(losses, calls)[0])
         return ghost.Scaled(outers, dpsgd.clip_factors(norms.square(), private.present_bound()))
 
     def rows(self, users: NDArray[np.integer]) -> Tensor:

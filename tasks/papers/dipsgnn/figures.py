@@ -22,7 +22,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     layout = results.layout
     utility, key = layout.utility, figure.key_swept
     paper = results.reproduced
-    printed = {} if paper is None else comparison.printed(results, paper)
+    printed = {} if paper is None else comparison.printed_values(results, paper)
     sweeps = {
         name: (system, settings)
         for name in figure.drawn

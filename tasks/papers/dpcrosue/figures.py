@@ -72,7 +72,7 @@ def scores(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(f"chart-{table.anchor}", "Interests by score", "Bars: 95 % intervals over seeds.", panels)
 
 
-def crossed(results: Results, table: published.Table, _: int) -> Chart:
+def tradeoff_chart(results: Results, table: published.Table, _: int) -> Chart:
     """Table 4: interests of every system against the attacks on it."""
     panels = []
     for network in _networks(results):

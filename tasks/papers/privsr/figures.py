@@ -18,7 +18,7 @@ from tasks.reporting.core import published
 from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
 from tasks.reporting.core.figures import point_of, yardstick_levels
 from tasks.reporting.core.results import Results, System
-from tasks.reporting.core.sweeps import along
+from tasks.reporting.core.sweeps import settings_along
 from tasks.reporting.sections.reconstruction import CONTROL, control_levels, metric
 
 DIGITS = 3
@@ -42,7 +42,7 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
     series: list[Series] = []
     for style, (method, at) in enumerate(LINES):
         system = results.named(methods[method])
-        settings = {} if system is None else along(results, system, SHARE, at)
+        settings = {} if system is None else settings_along(results, system, SHARE, at)
         if system is None or len(settings) < 2:
             continue
         budget = "".join(f", ε = {value:g}" for value in at.values())
@@ -71,7 +71,7 @@ def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
         (f"(a) β = {FIXED_BETA:g}", "epsilon", "ε", {"beta": FIXED_BETA}),
         (f"(b) ε = {FIXED_EPSILON:g}", "beta", "β", {"epsilon": FIXED_EPSILON}),
     ):
-        settings = {} if system is None else along(results, system, key, at)
+        settings = {} if system is None else settings_along(results, system, key, at)
         if system is None or len(settings) < 2:
             continue
         for measured, data, levels in (
@@ -102,7 +102,7 @@ def _control(results: Results) -> Series:
     """What published ratings alone tell at each x: of any system, since it does not depend on one."""
     for name in results.layout.methods.values():
         system = results.named(name)
-        settings = {} if system is None else along(results, system, SHARE)
+        settings = {} if system is None else settings_along(results, system, SHARE)
         if system is not None and len(points := _points(results, system, metric(CONTROL), settings)) > 1:
             return Series("published ratings alone (control)", len(LINES), points, muted=True)
     return Series("", len(LINES), [])

@@ -161,7 +161,7 @@ def clip_factors(squared_norms: Tensor, clip_norm: float) -> Tensor:
     return (clip_norm / squared_norms.clamp(min=0).sqrt()).clamp(max=1.0)
 
 
-def noisy(total: Tensor, multiplier: float, clip_norm: float, rng: np.random.Generator) -> Tensor:
+def add_noise(total: Tensor, multiplier: float, clip_norm: float, rng: np.random.Generator) -> Tensor:
     """`total` with Gaussian noise of `multiplier` × `clip_norm`, in its precision; itself where there is none.
 
     Args:

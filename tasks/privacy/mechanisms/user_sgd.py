@@ -117,7 +117,7 @@ class Published(UserSGD):
     ) -> tuple[Gradient, float]:
         """See `UserSGD.release`. The users' own noise adds up to one draw, whose variance is the sum of theirs."""
         sigmas = self.sigmas[users]
-        outers, norms = ghost.bounded(outers)
+        outers, norms = ghost.zero_non_finite(outers)
         bound = self.clip_norm
         if bound is None:
             n_parameters = sum(parameter.numel() for outer in outers for parameter in outer.parameters())
@@ -213,7 +213,7 @@ class Rigorous(UserSGD):
         In the count a user adds 1/2 or -1/2, and 0 without interactions (whose gradient is 0), as a user who is not in
         the step: so one user's presence moves it by 1/2 at most.
         """
-        (outers, norms), bound = ghost.bounded(outers), float(self.bound)
+        (outers, norms), bound = ghost.zero_non_finite(outers), float(self.bound)
         shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms.dtype)
         self._note(bound, norms)
         factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples
@@ -244,7 +244,7 @@ def _add_noise(total: Tensor, multiplier: float, bound: float, rng: np.random.Ge
     if not multiplier:
         return
     for piece in total.view(-1).split(PIECE):  # type: ignore[no-untyped-call]  # torch has no types here
-        piece.copy_(dpsgd.noisy(piece, multiplier, bound, rng))
+        piece.copy_(dpsgd.add_noise(piece, multiplier, bound, rng))
 
 
 def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:

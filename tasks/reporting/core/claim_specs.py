@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.reporting.core.layout import joined, number
+from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.core.sweeps import NAMES, along, located, swept
+from tasks.reporting.core.sweeps import NAMES, find_setting, settings_along, swept
 
 Verdict = Literal["supported", "contradicted", "not decided", "not run"]
 
@@ -186,7 +186,7 @@ class Trend:
                 subtrahend = replace(self, at=self.minus, minus=())
                 less = [subtrahend._curve(results, method, measure) for method in self.methods]
                 if len(less) != len(curves) or any(other != xs for _, other in less):
-                    absent.append(f"{joined(self.methods)} at the same values")
+                    absent.append(f"{join_words(self.methods)} at the same values")
                     continue
                 curves = [
                     {seed: curve[seed] - off[seed] for seed in curve.keys() & off.keys()}
@@ -222,7 +222,7 @@ class Trend:
                 settings = {}
             else:
                 settings = (
-                    along(results, system, self.key, dict(self.at))
+                    settings_along(results, system, self.key, dict(self.at))
                     if self.at
                     else swept(results, system).get(self.key, {})
                 )
@@ -246,7 +246,7 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
         return {}
     setting: str | None
     if side.at:
-        setting = located(results, system, dict(side.at))
+        setting = find_setting(results, system, dict(side.at))
     else:
         wanted = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
         setting = None if wanted is None else results.resolved(system, wanted)

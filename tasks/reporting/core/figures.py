@@ -34,7 +34,7 @@ def tradeoff(results: Results, k: int) -> Chart:
         series = [
             series_of(results, system, [point], line=False)
             for system in results.compared
-            if (point := _crossed(results, system, attribute, k))
+            if (point := _tradeoff_point(results, system, attribute, k))
         ]
         label = f"gain of the {results.shown_attacker} attacker at K = {k}"
         title = f"{utility.at(k)}, {utility.spoken}"
@@ -129,11 +129,11 @@ def agreement(results: Results) -> Chart:
                 text = (
                     f"{entry.method.name}, {entry.column.label}: printed {number(entry.printed)}, ours {number(ours)}"
                 )
-                points[comparison.near(entry)].append(Point(entry.printed, ours, text))
+                points[comparison.is_near(entry)].append(Point(entry.printed, ours, text))
         names = {True: "within 10 %", False: "further off"}
         series = [Series(names[near], int(not near), points[near], line=False) for near in names if points[near]]
         panels.append(Panel(table.name, "printed", "ours", series, size=SMALL, identity=True))
-    near = sum(map(comparison.near, known))
+    near = sum(map(comparison.is_near, known))
     return Chart(
         "chart-agreement",
         "Published against ours",
@@ -280,7 +280,7 @@ def point_of(
     return Point(x, y.mean, text, y_interval=(y.low, y.high))
 
 
-def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
+def _tradeoff_point(results: Results, system: System, attribute: str, k: int) -> Point | None:
     utility = results.layout.utility
     gain = results.gain(system, attribute, results.shown_attacker, k, "majority")
     ys = results.values(system, utility.metric, k)

@@ -98,17 +98,17 @@ def yardstick_differences(results: Results, metric: str, k: int, *, lower: bool 
 
 def above_chance(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
     """The attack minus the majority guess, for every system."""
-    return _above(results, attribute, attacker, k, "majority")
+    return _differences_above(results, attribute, attacker, k, "majority")
 
 
 def above_ratings(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
     """The attack minus the same attacker that sees the ratings alone, for every system."""
-    return _above(results, attribute, attacker, k, "ratings")
+    return _differences_above(results, attribute, attacker, k, "ratings")
 
 
 def above_random(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
     """The attack minus the same attacker on shuffled attributes, for every system."""
-    return _above(results, attribute, attacker, k, "random")
+    return _differences_above(results, attribute, attacker, k, "random")
 
 
 def controls(results: Results, system: System, attribute: str, attacker: str, k: int) -> dict[str, Gain]:
@@ -127,7 +127,7 @@ def claims_privacy(system: System) -> bool:
     return any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
 
 
-def _above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
+def _differences_above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
     return [
         Difference(system, control, gain.mean, gain.low, gain.high, beats(gain))
         for system in results.compared

@@ -307,7 +307,7 @@ class Paper:
     """Label of the paper's method without its noise, which shows what an attack can do at all; empty for none."""
 
 
-def numbered(key: str) -> str:
+def table_title(key: str) -> str:
     """What a table is called, of its `artefact`: "Table 1" of `table1`."""
     return key.replace("table", "Table ")
 

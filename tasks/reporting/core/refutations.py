@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasks.reporting.core import ledger
-from tasks.reporting.core.layout import joined
+from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import Results
 
 
@@ -36,7 +36,7 @@ def refutations(results: Results) -> list[Refutation]:
         if record["verdict"] != "refuted":
             continue
         labels = {line.system.experiment: line.system.label for line in lines if line.audit is record}
-        label = joined(list(labels.values())) or f"“{record['mechanism']}”"
+        label = join_words(list(labels.values())) or f"“{record['mechanism']}”"
         bounds = (float(record["epsilon_claimed"]), float(record["audited_epsilon"]), float(record["confidence"]))
         known.append(Refutation(label, tuple(labels), *bounds))
     return sorted(known, key=lambda refuted: refuted.claimed - refuted.proved)

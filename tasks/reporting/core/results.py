@@ -304,7 +304,7 @@ class Results:
         measured = self.settings(system)
         if setting in measured:
             return setting
-        base = {(key, _comparable(value)) for key, value in system.config.items()}
+        base = {(key, _comparison_text(value)) for key, value in system.config.items()}
         wanted = _parts(setting) - base
         return next((candidate for candidate in measured if _parts(candidate) - base == wanted), None)
 
@@ -371,10 +371,10 @@ def label(experiment: str, suite: str) -> str:
 def _parts(setting: str) -> set[tuple[str, str]]:
     """Key and value of everything that a setting names; nothing of `base`."""
     pairs = [part.partition("=") for part in setting.split(",")] if setting != BASE else []
-    return {(key, _comparable(value)) for key, _, value in pairs}
+    return {(key, _comparison_text(value)) for key, _, value in pairs}
 
 
-def _comparable(value: Any) -> str:
+def _comparison_text(value: Any) -> str:
     """A value of a configuration as text, the same for 1 and 1.0."""
     text = str(value)
     try:

@@ -6,7 +6,7 @@ from tasks.evaluation.statistics import summary
 from tasks.reporting.core import ledger
 from tasks.reporting.core.chart import Chart, Panel, Series
 from tasks.reporting.core.figures import point_of, yardstick_levels
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.published import Mode
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Section, optional, paragraph
@@ -38,7 +38,7 @@ def table(results: Results, k: int) -> Table | None:
             measured = summary(values) if len(values) else None
             deviation = () if measured is None or measured.n < 2 else (f"± {number(measured.std, quality.digits)}",)
             cells.append(
-                missing("not run") if measured is None else Cell(number(measured.mean, quality.digits), deviation)
+                missing_cell("not run") if measured is None else Cell(number(measured.mean, quality.digits), deviation)
             )
         setting = "" if mode.setting == BASE else f", {mode.setting}"
         rows.append(
@@ -93,7 +93,7 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     """Claimed and accounted, one line per protected thing, and why there is none."""
     lines = [line for line in ledger.lines_of(results, system) if line.setting == mode.setting]
     if not lines:
-        return [missing("no entry")] * 3
+        return [missing_cell("no entry")] * 3
     budgets = ledger.budgets(lines)
     claimed = unique([f"{budget.what}: {budget.claimed}" for budget in budgets])
     accounted = unique([f"{budget.what}: {budget.accounted}" for budget in budgets])
@@ -101,5 +101,5 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     for line in lines:
         if line.entry.reason:
             why.setdefault(line.entry.reason, []).append(line.protects)
-    reasons = [f"{joined(unique(protected))}: {reason}" for reason, protected in why.items()]
+    reasons = [f"{join_words(unique(protected))}: {reason}" for reason, protected in why.items()]
     return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "reasons")]

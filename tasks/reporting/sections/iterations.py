@@ -7,7 +7,7 @@ from dataclasses import replace
 from tasks.reporting.core.chart import Chart, Panel, Point, Series
 from tasks.reporting.core.figures import crossing_levels, point_of
 from tasks.reporting.core.results import Results, System, unique
-from tasks.reporting.core.sweeps import base_value, parsed
+from tasks.reporting.core.sweeps import base_value, parse_setting
 
 METRIC = "iterations"
 
@@ -48,7 +48,7 @@ def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]
     """ε -> the utility at each number of iterations, for settings that differ in nothing else."""
     utility, points_by_epsilon = results.layout.utility, dict[float, dict[float, Point]]()
     for setting in results.settings(system):
-        keys = parsed(setting)
+        keys = parse_setting(setting)
         if keys is None or not set(keys) <= {"epsilon", "epochs", "iterations_per_epoch"}:
             continue
         epsilon = keys.get("epsilon", base_value(system, "epsilon"))

@@ -9,7 +9,7 @@ from tasks.reporting.core.results import Results, System
 UNRECORDED = "not recorded"
 
 
-def about(results: Results, system: System) -> list[tuple[str, str]]:
+def system_terms(results: Results, system: System) -> list[tuple[str, str]]:
     """Terms and texts for the row of a system."""
     stages = ["train", *(["attack"] if results.run("attack", system.experiment) else [])]
     commands = [f"dvc repro suites/{results.suite}/dvc.yaml:{stage}@{system.experiment}" for stage in stages]

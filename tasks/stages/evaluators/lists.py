@@ -67,4 +67,4 @@ class TopK:
         ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
         sampled = ranking.sampled_metrics(ranks, evaluation.k)
         metrics = [*records(f"sampled-{evaluation.negatives}", sampled), *records("full", full)]
-        return metrics, ranking.ranked(items, scores, user=self._users)
+        return metrics, ranking.ranking_table(items, scores, user=self._users)

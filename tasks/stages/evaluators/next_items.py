@@ -84,7 +84,7 @@ class NextItem:
             for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
         ]
         of = {"user": all_items.users, "position": all_items.positions}
-        return metrics, ranking.ranked(all_items.items, all_items.scores, **of)
+        return metrics, ranking.ranking_table(all_items.items, all_items.scores, **of)
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:
