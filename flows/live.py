@@ -167,7 +167,7 @@ class Clock:
         """A stage has nothing more to do."""
         self._ended.add(name)
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Seconds: the longest chain of stages that wait for one another, or all work shared by the jobs if more."""
         remaining = {name: self._remaining(name) for name in self.steps}
         chains: dict[str, float] = {}
@@ -197,7 +197,7 @@ class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
         if task.id != 0 or task.finished:
             return Text()
-        return Text(f"{timedelta(seconds=round(self._clock.left()))} left", style="progress.remaining")
+        return Text(f"{timedelta(seconds=round(self._clock.remaining()))} left", style="progress.remaining")
 
 
 def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:

@@ -232,7 +232,7 @@ class _Walk:
                 cluster,
                 self.processes,
                 self._look,
-                reads=lambda stage: project.reads(addresses[stage]),
+                reads=lambda stage: project.input_files(addresses[stage]),
                 needs=needs_of(suite, todo),
                 force=force,
             )
@@ -252,7 +252,7 @@ class _Walk:
                     future.wait()
                 return self._failed, [step.name for step in self._waiting]
             self._share_units()
-            if name := self._next():
+            if name := self._wait_for_next():
                 self._end(name)
 
     def _look(self) -> None:
@@ -263,13 +263,13 @@ class _Walk:
         working = self._busy - self.units.waiting
         return len(working) + self.units.asking < self._jobs and len(self._busy) < THREADS // 2
 
-    def _ready(self, step: Step) -> bool:
+    def _is_ready(self, step: Step) -> bool:
         return self._succeeded.issuperset(step.needs)
 
     def _start_stages(self) -> None:
         for step in list(self._waiting):
             idle = step.cached and not self._force
-            if self._ready(step) and (len(self._cached) < CACHED if idle else self._free):
+            if self._is_ready(step) and (len(self._cached) < CACHED if idle else self._free):
                 self._waiting.remove(step)
                 needs = [self._futures[name] for name in step.needs]
                 self._futures[step.name] = future = self._run(step, self.units, needs)
@@ -279,14 +279,16 @@ class _Walk:
     def _share_units(self) -> None:
         """Give cores for which no stage waits to the units of those that run."""
         elsewhere = self.units.elsewhere
-        while (elsewhere or (self._free and not any(map(self._ready, self._waiting)))) and (unit := self.units.take()):
+        while (elsewhere or (self._free and not any(map(self._is_ready, self._waiting)))) and (
+            unit := self.units.take()
+        ):
             configured = run_unit.with_options(task_run_name=unit.name)
             self._shared[unit.name] = future = configured.submit(unit, self.units, self._screen, return_state=False)
             if not elsewhere:
                 self._busy.add(unit.name)
             future.add_done_callback(partial(_set, self._ended, unit.name))
 
-    def _next(self) -> str:
+    def _wait_for_next(self) -> str:
         """The next stage or unit that ends, or nothing after a while.
 
         The wait wakes up now and then: polars, which the data sets' modules load, has Ctrl-C restart system calls, and

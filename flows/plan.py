@@ -100,7 +100,7 @@ def discard_damaged(todo: Plan, project: Project) -> list[str]:
 
 def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:
     """Every step after what it needs; done: those that are known already, which this adds to."""
-    for stage in project.below(target):
+    for stage in project.needs(target):
         if stage not in done:
             needed = sorted(project.graph.successors(stage), key=name_of)
             done[stage] = Step(

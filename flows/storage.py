@@ -153,7 +153,7 @@ class Verified:
         with suppress(OSError, ValueError, TypeError, RecursionError):
             self._known = dict(json.loads(self._path.read_bytes()))
 
-    def today(self, out: Any) -> bool:
+    def is_recent(self, out: Any) -> bool:
         """Whether this output, as it is, was compared today."""
         return self._known.get(out.fs_path) == _state(out)
 

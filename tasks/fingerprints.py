@@ -215,13 +215,13 @@ class Source:
             assert file is not None
             for folder in module.files:
                 lines += [
-                    f"{path.relative_to(self._root)} {self._raw(path)}" for path in _contents(file.parent / folder)
+                    f"{path.relative_to(self._root)} {self._hash(path)}" for path in _contents(file.parent / folder)
                 ]
         used = {package for module in modules for package in module.packages if package in PACKAGES}
         lines += [f"{package}=={self._pin(PACKAGES[package])}" for package in sorted(used)]
         return _sha256("\n".join(lines))[:16]
 
-    def _raw(self, file: Path) -> str:
+    def _hash(self, file: Path) -> str:
         if file not in self._files:
             self._files[file] = hashlib.sha256(file.read_bytes()).hexdigest()
         return self._files[file]

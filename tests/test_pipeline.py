@@ -42,7 +42,7 @@ def listed(stage: Any) -> list[tuple[str, str]]:
 
 
 def below(project: Project, name: str) -> set[str]:
-    return {stage.addressing for stage in project.below(project.stages[name])}
+    return {stage.addressing for stage in project.needs(project.stages[name])}
 
 
 def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
@@ -54,7 +54,7 @@ def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
 
 def test_what_is_stale_is_what_dvc_says_of_commands_and_parameters(params: Params, project: Project) -> None:
     """Locks are read and compared without DVC, which takes ten times as long."""
-    with pytest.MonkeyPatch.context() as patch, project.locked():
+    with pytest.MonkeyPatch.context() as patch, project.lock():
         patch.chdir(ROOT)
         changed = {
             name_of(stage)

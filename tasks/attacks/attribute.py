@@ -298,10 +298,10 @@ class _Network(torch.nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(n, n_inputs) -> (n, n_classes) logits."""
-        hidden = torch.relu(self._dropped(inputs) @ self.hidden + self.hidden_bias)
-        return self._dropped(hidden) @ self.output + self.output_bias
+        hidden = torch.relu(self._drop_out(inputs) @ self.hidden + self.hidden_bias)
+        return self._drop_out(hidden) @ self.output + self.output_bias
 
-    def _dropped(self, values: Tensor) -> Tensor:
+    def _drop_out(self, values: Tensor) -> Tensor:
         if not self.training:
             return values
         return values * (torch.rand(values.shape, generator=self.generator) >= DROPOUT) / (1 - DROPOUT)

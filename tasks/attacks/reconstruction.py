@@ -65,7 +65,7 @@ class Published:
         """(n_users, n): which ratings are a user's."""
         return _user_matrix(self.users, self.n_users)
 
-    def cut(self, ratings: Floats) -> Floats:
+    def clip(self, ratings: Floats) -> Floats:
         """Cut off at the ends of the scale."""
         return np.clip(ratings, self.low, self.high)
 
@@ -117,7 +117,7 @@ class TunedAttacker:
     def guess(self, user_vectors: Floats) -> Floats:
         """Of the targets: the control and uᵀv for (n_users, K) vectors u."""
         predicted = predict(user_vectors, self.vectors, self.targets, self.published)
-        return self.published.cut(self.share * self.control + (1 - self.share) * predicted)
+        return self.published.clip(self.share * self.control + (1 - self.share) * predicted)
 
 
 def expected_ratings(published: Published, targets: Targets, damping: float) -> Floats:
@@ -128,7 +128,7 @@ def expected_ratings(published: Published, targets: Targets, damping: float) -> 
     mean, of_items, of_users, counts = _means(published, damping)
     item = of_items / np.maximum(counts[0] + damping, 1)
     user = of_users / np.maximum(counts[1] + damping, 1)
-    return published.cut(mean + item[targets.items] + user[targets.users])
+    return published.clip(mean + item[targets.items] + user[targets.users])
 
 
 def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
@@ -161,7 +161,7 @@ def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
 
 def predict(user_vectors: Floats, vectors: Floats, targets: Targets, published: Published) -> Floats:
     """uᵀv of the targets, (n_targets,)."""
-    return published.cut(_dot(user_vectors[targets.users], vectors[targets.items]))
+    return published.clip(_dot(user_vectors[targets.users], vectors[targets.items]))
 
 
 def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Floats:
@@ -174,7 +174,7 @@ def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Float
         seen = vectors[published.items[rows]]
         leverage[rows] = np.einsum("ni,nij,nj->n", seen, inverse[published.users[rows]], seen, optimize=True)
     off = (published.ratings - predicted) / np.maximum(1 - leverage, 1e-9)
-    return published.cut(published.ratings - off)
+    return published.clip(published.ratings - off)
 
 
 def tune(
@@ -257,7 +257,7 @@ def from_submissions(
                 pull += of_user[:, rows] @ gradient
                 normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
             vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]
-    return published.cut(ratings)
+    return published.clip(ratings)
 
 
 def gauss_newton(
@@ -339,7 +339,7 @@ def public_left_out(published: Published, damping: float) -> Floats:
     item = of_items / np.maximum(n_items + damping, 1)
     without = (of_items[items] - off) / np.maximum(n_items[items] - 1 + damping, 1)
     user = (of_users[users] - (off - item[items])) / np.maximum(n_users[users] - 1 + damping, 1)
-    return published.cut(mean + without + user)
+    return published.clip(mean + without + user)
 
 
 def _plus(matrices: Floats, diagonals: Floats) -> Floats:

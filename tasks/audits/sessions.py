@@ -93,7 +93,7 @@ def aggregates(
         for world, items in enumerate(sums):
             asked = _infer(model, items, n, first=world * n)
             joint = torch.cat([network.items.weight[asked.graphs.node_items], torch.zeros(len(items) * n, 1)], dim=1)
-            sums[items] -= _common_rows(model, model.scaled(joint), asked, coordinates=(0, 0))
+            sums[items] -= _common_rows(model, model.scale_states(joint), asked, coordinates=(0, 0))
     return model, (sums[WITH_VISIT], sums[WITHOUT])
 
 

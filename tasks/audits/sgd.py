@@ -99,7 +99,7 @@ def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> 
     model = DPAE(DPAEConfig.model_validate(steps | own))
 
     def gradients(_: np.random.Generator) -> tuple[Tensor, ...]:
-        parts = model.clipped(_rows())
+        parts = model.clipped_gradients(_rows())
         items = torch.einsum("ui,ud->uid", parts.inputs, parts.hidden_errors)
         return items + torch.einsum("ui,ud->uid", parts.errors, parts.hidden), parts.errors
 

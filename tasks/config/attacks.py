@@ -55,7 +55,7 @@ class AttributeAttack(Attackers, _Attack):
                 raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
         return self
 
-    def at(self, setting: str) -> Attackers:
+    def attackers_at(self, setting: str) -> Attackers:
         """Who attacks at a setting."""
         return self if setting == BASE else self.sweep
 

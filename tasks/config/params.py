@@ -194,7 +194,7 @@ class Suite(Strict):
     inherited: frozenset[str] = Field(default_factory=frozenset)
     """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
 
-    def located(self, problem: str) -> str:
+    def locate(self, problem: str) -> str:
         """A problem `key: what is wrong` under the key that the file has."""
         return _locate(problem, self.inherited)
 

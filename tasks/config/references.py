@@ -42,7 +42,7 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
     taken: dict[str, str] = {}
     for name, suite in params.suites.items():
         for problem in own_problems(suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.located(problem)}")
+            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.locate(problem)}")
         taken |= dict.fromkeys(suite.experiments, name)
 
 

@@ -170,4 +170,4 @@ def _ratings(path: Path, items: pl.Series, out: pq.ParquetWriter) -> None:
         pairs.add(ratings["user"], ratings["item"])
         ids = pl.col("user", "item").cast(pl.Int64)
         out.write_table(ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).to_arrow().cast(INTERACTIONS))
-    pairs.once(path, ("user", "item"), first_line=2)
+    pairs.require_unique(path, ("user", "item"), first_line=2)

@@ -300,7 +300,7 @@ def _table(movies: list[_Movie]) -> pl.DataFrame:
         table = table.with_columns(item=np.repeat(items, [movie.count for movie in movies]))
         pairs = Pairs()
         pairs.add(table["item"], table["user"])
-        pairs.once(movies[0].path, ("item", "user"))
+        pairs.require_unique(movies[0].path, ("item", "user"))
     except DataError:
         # Line numbers are right only movie by movie.
         for movie in movies:

@@ -339,7 +339,7 @@ class Pairs:
         """Take the next rows of the file; ids are 0 or more."""
         self._keys.append((first.cast(pl.Int64).to_numpy() << 32) | second.to_numpy())
 
-    def once(self, path: Path, names: tuple[str, str], first_line: int = 1) -> None:
+    def require_unique(self, path: Path, names: tuple[str, str], first_line: int = 1) -> None:
         """Refuse a pair that is there twice.
 
         Raises:

@@ -55,7 +55,7 @@ class Anchors:
         """How many are tested or known."""
         return len(self.test) + len(self.known)
 
-    def given(self, share: float) -> Pairs:
+    def known_share(self, share: float) -> Pairs:
         """The known anchors of a way that is given so large a share of all that can be used."""
         return self.known[: round(share * self.n_usable)]
 

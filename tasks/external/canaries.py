@@ -184,7 +184,7 @@ def standing(canaries: pl.DataFrame, inputs: Inputs) -> Floats:
     witnesses = np.array([users[name] for name in canaries["witness"]])
     rare = np.array([items.get(name, -2) for name in canaries["item"]])
     if inputs.scores is not None:
-        scores = inputs.scores.of(witnesses * inputs.n_items + rare)
+        scores = inputs.scores.lookup(witnesses * inputs.n_items + rare)
         if not np.isnan(scores).any():
             return scores
     lists = inputs.lists[witnesses]

@@ -119,7 +119,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
     values = _values(inputs, of_lists, included, is_member)
     if inputs.scores is not None:
-        values |= _of_scores(inputs.scores.of(keys))
+        values |= _of_scores(inputs.scores.lookup(keys))
     answer = _measured("interactions", notes, values, controls, is_member, pairs.users, seed)
     return answer, pairs, is_member, values["loss threshold on similarity to the list"]
 
@@ -265,7 +265,7 @@ def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Float
     result = np.full(len(targets), np.nan)
     for place, user in enumerate(targets):
         own = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
-        values = released.of(user * histories.shape[1] + own.astype(np.int64))
+        values = released.lookup(user * histories.shape[1] + own.astype(np.int64))
         if not np.isnan(values).all():
             result[place] = np.nanmean(values)
     return result

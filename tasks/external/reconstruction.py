@@ -118,7 +118,7 @@ def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, owners:
         signals.list_similarity(similarity, inputs.lists, asked, asked.items),
     ]
     if inputs.scores is not None:
-        values = inputs.scores.of(owners * inputs.n_items + pairs.items)
+        values = inputs.scores.lookup(owners * inputs.n_items + pairs.items)
         columns.append(np.where(np.isnan(values), np.nanmean(inputs.scores.values), values))
     return np.nan_to_num(np.column_stack(columns))
 

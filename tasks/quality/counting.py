@@ -34,7 +34,7 @@ def count(table: Table) -> Counts:
     frame = table.frame.lazy()
     types = frame.collect_schema()
     sums = {
-        str(number): rule.broken(types).sum()
+        str(number): rule.violations(types).sum()
         for number, rule in enumerate(table.rules)
         if rule.kind not in ("unique", "row_count")
     }
@@ -115,7 +115,7 @@ def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
         keys = repeated_values(frame, rule.columns, height(frame)).lazy()
         failing = numbered.join(keys, on=rule.columns, how="semi", nulls_equal=True)
     else:
-        failing = numbered.filter(rule.broken(types))
+        failing = numbered.filter(rule.violations(types))
     shown = [column for column in rule.columns if column not in table.ids]
     failing = failing.select("_place", "row", *table.ids, *shown)
     rows = failing.bottom_k(FIRST_ROWS, by="_place").sort("_place").collect(engine="streaming")

@@ -137,7 +137,7 @@ def attempts(
     if "attribute-start" in pair.ways:
         alignments["attribute-start"] = from_attributes(aligner, source, target, by)
     for way, share in pair.shares.items():
-        alignments[way] = from_anchors(aligner, source, target, anchors.given(share))
+        alignments[way] = from_anchors(aligner, source, target, anchors.known_share(share))
     return alignments
 
 

@@ -72,7 +72,7 @@ class Known:
     is_target: NDArray[np.bool_]
     digest: str
 
-    def shown(self, profiles: NDArray[np.int32]) -> Known:
+    def with_profiles(self, profiles: NDArray[np.int32]) -> Known:
         """The same with other rated items: (n, 2) users and items."""
         return replace(self, users=profiles[:, 0], items=profiles[:, 1])
 
@@ -126,7 +126,7 @@ def assemble(
         for (kind, setting, seed), unit in units.items()
     ]
     for setting in experiment.settings():
-        attackers = attack.at(setting).attackers
+        attackers = attack.attackers_at(setting).attackers
         shared = as_metrics(TRUE, alone.scores.filter(pl.col("attacker").is_in(attackers)), known)
         shared = pl.concat([shared, majority_metrics(known)])
         tables += [
@@ -168,7 +168,7 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
     alone = unit("ratings alone", known, nothing, (0,), attack.attackers)
     units: Units = {}
     for setting in experiment.settings():
-        attacker = attack.at(setting)
+        attacker = attack.attackers_at(setting)
         for seed in experiment.seeds:
             title = f"{setting} seed {seed}"
             lists = released_lists(name, experiment, setting, seed, known, max(attack.k))
@@ -182,7 +182,7 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
             if blurred is not None:
                 title = f"{setting} seed {seed}, blurred profiles"
                 ks = (0, *attack.control_k)
-                units[BLURRED, setting, seed] = unit(title, known.shown(blurred), lists, ks, attack.attackers)
+                units[BLURRED, setting, seed] = unit(title, known.with_profiles(blurred), lists, ks, attack.attackers)
     return alone, units
 
 

@@ -83,7 +83,7 @@ class Release:
             raise DataError(f"{self.path(kind)}: does not hold the {n_items} items' vectors once each; run train again")
         return table["vector"].to_numpy().astype(np.float64)
 
-    def received(self, kind: str) -> pl.DataFrame:
+    def averages(self, kind: str) -> pl.DataFrame:
         """Averaged messages, sorted by sender and subject."""
         return contracts.read(self.path(kind), contracts.received_schema(self.size())).sort("sender", "subject")
 
@@ -140,7 +140,7 @@ def complete(
 ) -> None:
     """Attack one setting and seed, and write what was found below `place`."""
     screen.begin(f"{unit.setting} seed {unit.seed}", 1)
-    inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).at(unit.seed)
+    inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).for_seed(unit.seed)
     learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
     release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
     write_json(place / RESULT, attack_release(learnt, inputs.schema, release, attack).model_dump())
@@ -200,7 +200,7 @@ def attack_release(
         tuned = reconstruction.tune(published, targets, items, attack.damping)
         guesses["tuned"] = tuned.guess(tuned.profiles.vectors)
         if release.has("submissions"):
-            submitted = release.received("submissions")
+            submitted = release.averages("submissions")
             if not submitted.select(user="sender", item="subject").equals(hidden.select("user", "item")):
                 raise DataError(
                     f"{release.path('submissions')}: is not about the {len(hidden)} sensitive training ratings, each "
@@ -210,7 +210,7 @@ def attack_release(
             for attacker, messages in averages(submitted).items():
                 guesses[attacker] = reconstruction.from_submissions(tuned, mean_items, *messages)
         if release.has("friends"):
-            received = release.received("friends")
+            received = release.averages("friends")
             senders = received["sender"].to_numpy()
             guesses["friend"], friends = reconstruction.from_friends(tuned, senders, *averages(received)["weighted"])
     truth = hidden["rating"].to_numpy()

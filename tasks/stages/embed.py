@@ -99,7 +99,7 @@ def report(attributes: Sequence[Attribute], vectors: Mapping[str, WordVector]) -
     `users` counts those with a word of that origin in some attribute.
     """
     n_users = len(attributes[0].codes)
-    affected = {word: np.any([attribute.affected(word) for attribute in attributes], axis=0) for word in vectors}
+    affected = {word: np.any([attribute.users_with(word) for attribute in attributes], axis=0) for word in vectors}
     origins = {}
     for how in ("vocabulary", "sub-words", "hashed"):
         members = [affected[word] for word, vector in vectors.items() if vector.how == how]

@@ -62,7 +62,7 @@ def work(name: str) -> runs.Work[Unit]:
     checks = [require_passed("processed", options.data)]
     if options.networks.startswith("perturbed/"):
         checks.append(require_passed(*options.networks.split("/")))
-    units, source = plan(name, params), Source.of(options.data, options.networks)
+    units, source = plan(name, params), Source.read(options.data, options.networks)
     return runs.Work(
         title=f"embed-networks {name}",
         units=units,
@@ -75,7 +75,7 @@ def work(name: str) -> runs.Work[Unit]:
 def plan(name: str, params: Params) -> list[Unit]:
     """Every setting, seed and network."""
     options = params.embeddings[name]
-    source, code = Source.of(options.data, options.networks), fingerprint("embed-networks", name, params)
+    source, code = Source.read(options.data, options.networks), fingerprint("embed-networks", name, params)
     decided = options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
     units = []
     for setting in params.networks_settings(options.networks):
@@ -111,7 +111,7 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
 
     What the perturbation spent is what it says now: its entries also tell of releases beside the one that was read.
     """
-    cls, source = model_class(options.model), Source.of(options.data, options.networks)
+    cls, source = model_class(options.model), Source.read(options.data, options.networks)
     assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
     kinds = cls.reads & frozenset(options.reads)
     entries, histories = [], []

@@ -35,7 +35,7 @@ class Source:
     """Its release that is read; None: the processed data themselves."""
 
     @classmethod
-    def of(cls, data: str, networks: str) -> Source:
+    def read(cls, data: str, networks: str) -> Source:
         """networks: `processed/<name>` or `perturbed/<name>`."""
         layer, _, name = networks.partition("/")
         return cls(data, name if layer == "perturbed" else None)

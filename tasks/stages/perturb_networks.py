@@ -157,7 +157,7 @@ def fitted_words(texts: pl.DataFrame, names: list[str], options: PublishedNetwor
     lengths, tokens = posts.to_ragged(texts)
     counts = cooccurrences(tokens, np.repeat(np.arange(len(lengths)), lengths), len(names), how.window)
     vectors = skipgram_vectors(counts, how.dimension, how.negatives, np.random.default_rng(how.seed))
-    return Vocabulary.of(names, vectors)
+    return Vocabulary.from_vectors(names, vectors)
 
 
 def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]:
@@ -175,7 +175,7 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
         raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
     names, vectors = names[: options.public_words], vectors[: options.public_words]
     about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
-    vocabulary = Vocabulary.of(names, vectors)
+    vocabulary = Vocabulary.from_vectors(names, vectors)
     return vocabulary, about | {"words": len(names), "diameter": vocabulary.diameter}
 
 

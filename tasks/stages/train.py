@@ -94,7 +94,7 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     """Train and evaluate one unit, and write its results below `place`."""
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
-    inputs = unit.inputs.at(unit.seed)
+    inputs = unit.inputs.for_seed(unit.seed)
     suite = params.suites[experiment.suite]
     evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
     data = evaluator.training_data(cls, unit.seed)

@@ -148,10 +148,10 @@ def input_files(experiment: Experiment, params: Params, setting: str, seed: int)
         paths.append(ALIGNED / name / setting / f"seed-{seed}")
         layer, name = "embeddings", _embeddings_of(name, params)
         alone = params.embeddings[name].networks
-        paths += [Source.of(experiment.data, alone).folder(network, setting, seed) for network in networks]
+        paths += [Source.read(experiment.data, alone).folder(network, setting, seed) for network in networks]
     if layer == "embeddings":
         return paths + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
-    source = Source.of(experiment.data, experiment.features)
+    source = Source.read(experiment.data, experiment.features)
     return paths + [source.folder(network, setting, seed) for network in networks]
 
 
@@ -182,7 +182,7 @@ def embed_alone(unit: Unit, experiment: Experiment, params: Params, screen: Scre
         return embed_jointly(unit, experiment, params, screen)
     cls = model_class(experiment.model)
     assert issubclass(cls, UserEmbedder), "main lets no other model pass"
-    source, trained = Source.of(experiment.data, experiment.features), TrainingResult()
+    source, trained = Source.read(experiment.data, experiment.features), TrainingResult()
     for number, network in enumerate(embeddable_users(experiment.data)):
         model = cls(cls.Config.model_validate(unit.config))
         data = read(source, network, unit.setting, unit.seed)
@@ -210,7 +210,7 @@ def embed_jointly(unit: Unit, experiment: Experiment, params: Params, screen: Sc
     aligned = experiment.features.split("/")[1]
     alone = _embeddings_of(aligned, params)
     start, trained = taken_over(alone, experiment.data, unit), TrainingResult()
-    source = Source.of(experiment.data, params.embeddings[alone].networks)
+    source = Source.read(experiment.data, params.embeddings[alone].networks)
     first, second = embeddable_users(experiment.data)
     path = ALIGNED / aligned / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
     anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
@@ -232,7 +232,7 @@ def inherited_entries(unit: Unit, experiment: Experiment, params: Params) -> lis
     """
     layer, name = experiment.features.split("/")
     if layer not in OF_SUITE:
-        source, cls = Source.of(experiment.data, experiment.features), model_class(experiment.model)
+        source, cls = Source.read(experiment.data, experiment.features), model_class(experiment.model)
         assert issubclass(cls, UserEmbedder), "main lets no other model pass"
         return [
             record

@@ -183,7 +183,7 @@ def test_pairs_in_blocks_are_judged_as_in_one_table(tmp_path: Path, rows: list[t
         expected = str(error)
     actual = None
     try:
-        pairs.once(tmp_path, ("user", "item"), 2)
+        pairs.require_unique(tmp_path, ("user", "item"), 2)
     except DataError as error:
         actual = str(error)
     assert actual == expected

@@ -76,19 +76,19 @@ def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
     now = [0.0]
     seconds = {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
     clock = live.Clock({step.name: step for step in TODO.steps}, seconds, 2, lambda: now[0])
-    assert clock.left() == 110.0
-    assert live.Clock(clock.steps, seconds, 1, clock.now).left() == 150.0
+    assert clock.remaining() == 110.0
+    assert live.Clock(clock.steps, seconds, 1, clock.now).remaining() == 150.0
     clock.starts("download@x")
     now[0] = 6.0
-    assert clock.left() == 104.0
+    assert clock.remaining() == 104.0
     clock.ends("download@x")
     clock.starts("train@a")
     now[0] = 16.0
     clock.reaches("train@a", 0.5)
-    assert clock.left() == 40.0, "a bar knows better than the past"
+    assert clock.remaining() == 40.0, "a bar knows better than the past"
     clock.ends("train@a")
     clock.ends("train@b")
-    assert clock.left() == 0.0
+    assert clock.remaining() == 0.0
 
 
 def test_stages_take_as_long_as_before_or_as_their_kind() -> None:

@@ -48,7 +48,7 @@ def run(opened_project: Opened) -> list[str]:
 def holding(project: Opened) -> AbstractContextManager[None]:
     """What train@a reads and writes, held as while it runs."""
     stage = project.stages[TRAIN]
-    return project._held(TRAIN, stage.deps, stage.outs)
+    return project._hold(TRAIN, stage.deps, stage.outs)
 
 
 @pytest.fixture

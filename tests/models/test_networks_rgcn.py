@@ -129,7 +129,7 @@ def test_friends_score_higher_than_strangers_after_training():
 
 
 def test_blocks_of_posts_cover_all_users_in_order():
-    posts = PostVectors.of(NETWORKS["all there"])
+    posts = PostVectors.from_data(NETWORKS["all there"])
     for most in (1, 3, 100):
         blocks = list(posts.blocks(most))
         assert [user for first, last, _, _ in blocks for user in range(first, last)] == list(range(9))

@@ -178,6 +178,6 @@ def test_long_values_are_cut_short() -> None:
 def test_a_rule_about_a_whole_table_is_not_one_about_rows() -> None:
     for rule in (unique("x"), row_count(1)):
         with pytest.raises(ValueError, match=r"unpack|not about single rows"):
-            rule.broken({"x": pl.Int64()})
+            rule.violations({"x": pl.Int64()})
     assert first_rows(Table("t", pl.DataFrame({"x": [1]}), (row_count(2),)), row_count(2)) == ([], [])
     assert counting.count_misfits(row_count(2, 4), 7) == 3

@@ -45,7 +45,7 @@ def bare() -> Results:
 
 
 def system(results: Results, label: str) -> System:
-    named = results.named(label)
+    named = results.find(label)
     assert named is not None
     return named
 

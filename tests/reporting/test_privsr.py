@@ -51,7 +51,7 @@ def replica() -> Results:
 
 
 def system(results: Results, label: str) -> System:
-    system_ = results.named(label)
+    system_ = results.find(label)
     assert system_ is not None
     return system_
 
@@ -108,7 +108,7 @@ def test_a_table_of_means_marks_who_loses(known: Results, real: Results) -> None
 
 
 def test_differences_over_folds_have_the_interval_of_the_corrected_test(known: Results) -> None:
-    left, right = known.paired(system(known, "privsr"), "mae", 0, system(known, "mf"), "mae", 0)
+    left, right = known.paired_values(system(known, "privsr"), "mae", 0, system(known, "mf"), "mae", 0)
     got = findings.interval(known, left - right)
     wanted = paired_tests({"": (left, right)}, overlap=0.25)[""]
     assert (got.mean, got.low, got.high) == pytest.approx((wanted.difference, wanted.low, wanted.high))

@@ -187,7 +187,7 @@ def _with_gaps(rng: np.random.Generator, n: int, last: int) -> Ints:
 
 def _network(rng: np.random.Generator, people: People, trust: Trust, scale: float) -> tuple[Ints, Ints]:
     """Distinct relations without loops, users from 0."""
-    some = people.some(np.arange(min(len(people), scale_size(trust.users, scale, least=2))))
+    some = people.take(np.arange(min(len(people), scale_size(trust.users, scale, least=2))))
     number = scale_size(trust.relations - trust.repeats - trust.loops, scale)
     return follow(rng, some, number, reciprocity=trust.reciprocity)
 

@@ -68,9 +68,9 @@ class Aligner:
             if wrong := int(((side < 0) | (side >= users)).sum()):
                 raise DataError(f"anchors: {wrong} name a {name} user outside 0..{users - 1}")
         start = procrustes(self.source[anchors[:, 0]], self.target[anchors[:, 1]])
-        return self.refined(start, anchors)
+        return self.refine(start, anchors)
 
-    def refined(self, mapping: NDArray[np.floating], anchors: NDArray[np.integer] | None = None) -> Refined:
+    def refine(self, mapping: NDArray[np.floating], anchors: NDArray[np.integer] | None = None) -> Refined:
         """Refine a (d, d) map as configured; see `refine`."""
         return refine(
             self.source,
@@ -84,4 +84,4 @@ class Aligner:
 
     def csls(self, mapping: NDArray[np.floating]) -> Csls:
         """Scores of all pairs of users under a (d, d) map; its `mutual_neighbours` are the anchors found."""
-        return Csls.between(self.source @ mapping, self.target, self.config.neighbours)
+        return Csls.from_vectors(self.source @ mapping, self.target, self.config.neighbours)

@@ -56,7 +56,7 @@ class Csls:
     target_density: NDArray[np.float32]
 
     @classmethod
-    def between(cls, source: NDArray[np.floating], target: NDArray[np.floating], neighbours: int) -> Self:
+    def from_vectors(cls, source: NDArray[np.floating], target: NDArray[np.floating], neighbours: int) -> Self:
         """Measure densities.
 
         Args:

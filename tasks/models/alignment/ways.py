@@ -41,7 +41,7 @@ def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Alig
     pairs = nonzero(by.pairs, source, target)
     if len(pairs):
         start = procrustes(aligner.source[pairs[:, 0]], aligner.target[pairs[:, 1]])
-        alignment = by_map(aligner, aligner.refined(start), source, target)
+        alignment = by_map(aligner, aligner.refine(start), source, target)
         return with_history(alignment, {"start": "attributes", "started_from": len(pairs)})
     csls = aligner.csls(np.eye(aligner.source.shape[1]))
     criterion = csls.mutual_neighbours(aligner.config.tie_seed).criterion
@@ -55,7 +55,7 @@ def from_anchors(aligner: Aligner, source: Vectors, target: Vectors, known: Pair
 
 def from_start(aligner: Aligner, source: Vectors, target: Vectors, start: AdversarialStart) -> AlignmentResult:
     """The map of a trained adversarial start, refined."""
-    alignment = by_map(aligner, aligner.refined(start.mapping), source, target)
+    alignment = by_map(aligner, aligner.refine(start.mapping), source, target)
     return with_history(
         alignment, {"epochs": {"criteria": finite_or_none(start.criteria), "losses": finite_or_none(start.losses)}}
     )

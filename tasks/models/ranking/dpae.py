@@ -96,7 +96,7 @@ class Gradients(NamedTuple):
         by_input, by_output = (self.inputs @ items) * self.hidden_errors, (self.errors @ items) * self.hidden
         return (by_input + by_output).sum(1) + self.errors @ biases
 
-    def scaled(self, factors: Tensor) -> Gradients:
+    def scale(self, factors: Tensor) -> Gradients:
         """Each user's gradient times its factor, (n,): a gradient is linear in the errors."""
         errors, hidden_errors = factors[:, None] * self.errors, factors[:, None] * self.hidden_errors
         return self._replace(errors=errors, hidden_errors=hidden_errors)
@@ -148,7 +148,7 @@ class DPAE(DerivedModel, Recommender):
         """Weights N(0, init_std²), biases 0; and the noise that all epochs together may need."""
         config = self.config
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)
+        self._plan = dpsgd.Plan.from_epochs(data.n_users, config.batch_size, config.epochs)
         self._multiplier = self._plan.multiplier(config.epsilon, config.delta)
         self._clipped: list[float] = []
         weights = normal(rng, (data.n_items, config.dimension), config.init_std)
@@ -189,11 +189,11 @@ class DPAE(DerivedModel, Recommender):
         with torch.no_grad():
             return self.network.gradients(rows).losses
 
-    def clipped(self, rows: Tensor) -> Gradients:
+    def clipped_gradients(self, rows: Tensor) -> Gradients:
         """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
         with torch.no_grad():
             gradients = self.network.gradients(rows)
-            return gradients.scaled(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
+            return gradients.scale(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
 
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs: the decoder, which may be published, and `codes`, (n_users, d), one for each user's eyes.

@@ -82,9 +82,9 @@ class DPMF(FactorModel):
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
-        return [self._rigorous() if self.config.accounting == "rigorous" else self._published()]
+        return [self._rigorous_entry() if self.config.accounting == "rigorous" else self._published_entry()]
 
-    def _published(self) -> LedgerEntry:
+    def _published_entry(self) -> LedgerEntry:
         return published_entry(
             self.config.epsilon,
             neighbouring="one interaction added or removed",
@@ -97,7 +97,7 @@ class DPMF(FactorModel):
             ),
         )
 
-    def _rigorous(self) -> LedgerEntry:
+    def _rigorous_entry(self) -> LedgerEntry:
         epsilon = self.config.epsilon
         noise = {"noise_parameter": epsilon, "sensitivity": 1.0}
         infinite = math.isinf(epsilon)

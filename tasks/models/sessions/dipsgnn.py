@@ -139,9 +139,9 @@ class DIPSGNN(GatedSessions):
                 items = self._buffer("public_items")
                 users = self._initial_users(torch.tensor([user]))
             assert users is not None
-            return self.scaled(torch.cat([items, users.expand(len(items), -1)], dim=1))
+            return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """Every row scaled to length C (Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
@@ -158,7 +158,7 @@ class DIPSGNN(GatedSessions):
         """The initial joint states of all nodes."""
         users = self._initial_users(torch.from_numpy(asked.sequences.users).long())
         items = self._buffer("public_items")[asked.graphs.node_items]
-        return self.scaled(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
+        return self.scale_states(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
 
     def _initial_users(self, users: Tensor) -> Tensor:
         """The initial user vectors, (n_users, d')."""

@@ -139,7 +139,7 @@ class GatedSessions(SequenceModel):
         Between the aggregate and the gates of the recurrent unit there are linear maps only, which are applied as one
         (`through`), and to the states before they are aggregated, of which there are fewer.
         """
-        joint = self.scaled(states if users is None else torch.cat([states, users[owners]], dim=1))
+        joint = self.scale_states(states if users is None else torch.cat([states, users[owners]], dim=1))
         network, d = self.network, self.config.dimension
         of_out, of_in = network.gates.weight_ih.split(d, dim=1)
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
@@ -149,7 +149,7 @@ class GatedSessions(SequenceModel):
         recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
         return gru_update(received, recurrent[step.previous], kept[step.previous])
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 

@@ -65,7 +65,7 @@ class HRNNNetwork(nn.Module):
         # Longest first: the sequences that have an m-th session are then the first ones.
         order = np.argsort(-sequences.lengths, kind="stable")
         sorted_sequences = sequences.take(order)
-        table, lengths = torch.from_numpy(sorted_sequences.padded(0)), sorted_sequences.lengths
+        table, lengths = torch.from_numpy(sorted_sequences.pad(0)), sorted_sequences.lengths
         states = states[torch.from_numpy(order)]
         starts = range(0, table.shape[1], self._session_length)
         read, offsets, widths, total = [], [], [], 0
@@ -101,7 +101,7 @@ class HRNN(SequenceModel):
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Matrices after Glorot, biases 0."""
         self.weights_changed()
-        network = self._empty(data.n_items)
+        network = self._build_network(data.n_items)
         draw_weights(network, rng)
         return network
 
@@ -139,10 +139,10 @@ class HRNN(SequenceModel):
         """See `Model.restore_released`."""
         weights = dict(tensors)
         self._states = weights.pop("user_states")
-        self.network = self._empty(len(weights["items"]))
+        self.network = self._build_network(len(weights["items"]))
         self.network.load_state_dict(weights)
 
-    def _empty(self, n_items: int) -> HRNNNetwork:
+    def _build_network(self, n_items: int) -> HRNNNetwork:
         return HRNNNetwork(n_items, self.config.dimension, self.config.session_length)
 
 

@@ -145,7 +145,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             DataError: ratings, their sensitivity or links are missing, or a rating is outside the scale.
         """
         config = self.config
-        ratings, sensitive = self._checked(data)
+        ratings, sensitive = self._check(data)
         starts = dict(zip(PARTIES, rng.spawn(len(PARTIES)), strict=True))
         self._noise_rngs = dict(zip(PARTIES, self.noise_stream(data, rng).spawn(len(PARTIES)), strict=True))
         used, submitted = self.sides(sensitive)
@@ -239,8 +239,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         return Observed(
             items=self.network.items.numpy().copy(),
             mean_items=self._items / np.float32(self.iterations_done),
-            submissions=None if self._submitted is None else self._submitted.received(),
-            friends=None if self._to_friends is None else self._to_friends.received(),
+            submissions=None if self._submitted is None else self._submitted.averages(),
+            friends=None if self._to_friends is None else self._to_friends.averages(),
         )
 
     @property
@@ -274,18 +274,18 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """See `EpochModel.state`: also what receivers remember, and every party's generator."""
         tensors, rest = super().state()
         generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}
-        return tensors | self._remembered(), rest | {"parties": generators, "traffic": list(self._traffic)}
+        return tensors | self._memory_tensors(), rest | {"parties": generators, "traffic": list(self._traffic)}
 
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
         """See `EpochModel.load_state`."""
         super().load_state(tensors, rest)
-        for name, tensor in self._remembered().items():
+        for name, tensor in self._memory_tensors().items():
             tensor.copy_(tensors[name])
         for party, state in rest["parties"].items():
             self._noise_rngs[party].bit_generator.state = state
         self._traffic = Traffic(*rest["traffic"])
 
-    def _checked(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def _check(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Ratings and which are sensitive, both being there and in range."""
         if data.ratings is None or data.sensitive is None:
             raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
@@ -336,7 +336,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             variance = noises.friends.variance(friends.counts[receivers]) / self._divisor.astype(np.float64) ** 2
             self._to_friends = Memory(senders, receivers, receivers, submitted.shape[0], variance, dimension)
 
-    def _remembered(self) -> dict[str, Tensor]:
+    def _memory_tensors(self) -> dict[str, Tensor]:
         """All that receivers remember, sharing memory with it."""
         tensors = {"memory.items": torch.from_numpy(self._items)}
         for party, memory in (("submitted", self._submitted), ("told", self._to_friends)):

@@ -49,7 +49,7 @@ class Memory:
             self.weighted += values * inverse[self.mixed_by]
             self.weights += inverse
 
-    def received(self) -> Received:
+    def averages(self) -> Received:
         """The averages so far; zeros before the first message."""
         count = max(int(self.count[0]), 1)
         weights = np.maximum(self.weights, np.finfo(np.float32).tiny)[self.mixed_by]

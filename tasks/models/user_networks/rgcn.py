@@ -118,7 +118,7 @@ class RGCN(EpochEmbedder, UserEmbedder):
             DataError: there are posts, but no vectors of their words.
         """
         self._social = data
-        network = RGCNNetwork(data, self.config, PostVectors.of(data))
+        network = RGCNNetwork(data, self.config, PostVectors.from_data(data))
         draw_weights(network, rng)
         for name, weight in network.named_parameters():
             # inner products of embeddings begin near 1: at Glorot's scale they are near 100, and training begins by

@@ -33,7 +33,7 @@ class PostVectors:
     tokens: Tensor | None = None
 
     @classmethod
-    def of(cls, data: NetworkData) -> PostVectors | None:
+    def from_data(cls, data: NetworkData) -> PostVectors | None:
         """The posts of a network; None where it has no texts.
 
         Vectors are scaled (`scaled`): how long they are only says how they were learnt.

@@ -188,7 +188,7 @@ class UserModel(DerivedModel, Recommender):
         with torch.no_grad():
             return self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
 
-    def clipped(self, rows: Tensor) -> ghost.Scaled:
+    def clipped_gradients(self, rows: Tensor) -> ghost.Scaled:
         """What users with these rows, (n, n_items), would add to the sums of the next private step.
 
         As if that step had nothing to draw; see `losses`.

@@ -63,7 +63,7 @@ class Ratios:
         )
         compared, absent = [], []
         for pair in self.pairs:
-            sides = [comparison.Method(name, results.named(layout.methods[name])) for name in pair]
+            sides = [comparison.Method(name, results.find(layout.methods[name])) for name in pair]
             left, right = (comparison.measured_values(results, side, column) for side in sides)
             absent += [side.name for side, values in zip(sides, (left, right), strict=True) if not len(values)]
             if len(left) and len(left) == len(right):

@@ -130,7 +130,7 @@ def _by_budget(
     methods: dict[str, str],
 ) -> Panel:
     metric, series, values = f"{network.name}/{what}/precision", [], set[float]()
-    systems = [(style, results.named(methods[method])) for style, method in enumerate(figure.drawn)]
+    systems = [(style, results.find(methods[method])) for style, method in enumerate(figure.drawn)]
     for style, system in systems:
         settings = {} if system is None else swept(results, system).get(key, {})
         if system is None or len(settings) < 2:
@@ -140,7 +140,7 @@ def _by_budget(
             series.append(Series(system.label, style, drawn))
             values |= set(settings)
     levels = []
-    reference = results.named(methods[REFERENCE])
+    reference = results.find(methods[REFERENCE])
     if reference is not None and len(known := results.values(reference, metric, 0)):
         levels.append(Level(f"level of {reference.label}", float(known.mean()), "dashed"))
     control = EVERYTHING if what == "interests" else MAJORITY

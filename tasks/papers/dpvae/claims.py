@@ -89,7 +89,7 @@ def _parameters(results: Results) -> list[Claim]:
     printed = comparison.printed_values(results, DPVAE).get(
         (DPVAE.settings_table, "DP-VAE", "", preparation.PARAMETERS)
     )
-    system = results.named(DPVAE.methods["DP-VAE"])
+    system = results.find(DPVAE.methods["DP-VAE"])
     ours = None if system is None else preparation.parameters(results, system)
     if printed is None or ours is None:
         return []

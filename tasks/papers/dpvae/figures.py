@@ -72,7 +72,7 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
         series = [Series("DP-VAE", 0, [point for point in ours if point])]
         series += [Series(f"DP-VAE{PAPER}", N_COLOURS, printed_points)] if printed_points else []
         levels = _lists(results, column)
-        vae = results.named("vae")
+        vae = results.find("vae")
         if vae is not None and len(values := results.values(vae, column.metric, column.k)):
             levels.append(Level(f"level of {vae.label}", float(values.mean()), "dashdot"))
         ticks = [value for value, _ in swept]

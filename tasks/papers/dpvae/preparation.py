@@ -56,7 +56,7 @@ def statistics(results: Results) -> Table | None:
 
 def settings(results: Results) -> Table | None:
     """Table 3: the settings of DP-VAE's network and its number of parameters; None where it was not run."""
-    systems = [(name, system) for name in SHOWN if (system := results.named(name)) is not None and system.label == name]
+    systems = [(name, system) for name in SHOWN if (system := results.find(name)) is not None and system.label == name]
     if not systems or systems[0][0] != SHOWN[0]:
         return None
     paper = results.reproduced

@@ -49,7 +49,7 @@ class Plan(NamedTuple):
         return noise_multiplier(epsilon, delta, self.probability, self.steps, composed_with)
 
     @classmethod
-    def of(cls, n_records: int, batch_size: int, epochs: int) -> Self:
+    def from_epochs(cls, n_records: int, batch_size: int, epochs: int) -> Self:
         """batch_size: expected records in a step; their number, or more, puts all of them into every step."""
         expected = min(batch_size, n_records)
         steps = max(1, round(n_records / expected))

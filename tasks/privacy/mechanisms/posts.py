@@ -36,7 +36,7 @@ class Vocabulary:
     diameter: float
 
     @classmethod
-    def of(cls, names: list[str], vectors: NDArray[np.floating]) -> Self:
+    def from_vectors(cls, names: list[str], vectors: NDArray[np.floating]) -> Self:
         """With the diameter of the vectors (ValueError: one is not finite)."""
         return cls(names, vectors, words.diameter(vectors))
 

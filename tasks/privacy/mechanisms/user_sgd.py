@@ -177,7 +177,7 @@ class Rigorous(UserSGD):
                 equal.
         """
         super().__init__(n_users, batch_size, epochs)
-        self.plan = dpsgd.Plan.of(n_users, batch_size, epochs)
+        self.plan = dpsgd.Plan.from_epochs(n_users, batch_size, epochs)
         self.quantile = quantile
         self.register_buffer("bound", torch.tensor(float(clip_norm), dtype=torch.float64))
         self.multiplier = self.plan.multiplier(epsilon_max, delta, composed_with)

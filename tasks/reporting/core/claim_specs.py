@@ -57,7 +57,7 @@ class Side:
     key: str = ""
     value: float = 0.0
     setting: str = ""
-    """Values of its configuration, as `Results.resolved` reads them, where they are no value of a swept key alone."""
+    """Values of its configuration, as `Results.find_setting` reads them, where they are not of a swept key alone."""
     version: str | None = ""
     """What that setting is called; None where the method alone is told."""
     at: tuple[tuple[str, float], ...] = ()
@@ -236,7 +236,7 @@ class Trend:
 
 def system_of(results: Results, method: str) -> System | None:
     """The system that answers to a method's name in the paper."""
-    return results.named(results.layout.methods.get(method, method))
+    return results.find(results.layout.methods.get(method, method))
 
 
 def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
@@ -249,7 +249,7 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
         setting = find_setting(results, system, dict(side.at))
     else:
         wanted = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
-        setting = None if wanted is None else results.resolved(system, wanted)
+        setting = None if wanted is None else results.find_setting(system, wanted)
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]

@@ -79,7 +79,7 @@ def methods(results: Results, table: published.Table) -> list[Method]:
         return [*_versions(results, table), *(Method(system.label, system) for system in results.yardsticks)]
     rows = []
     for name in table.methods:
-        system = results.named(layout.methods[name])
+        system = results.find(layout.methods[name])
         if system is not None:
             rows.append(Method(name if compared else system.label, system))
         elif compared and table.comparable:
@@ -87,7 +87,7 @@ def methods(results: Results, table: published.Table) -> list[Method]:
     if not table.alone:
         return rows
     names = table.methods if table.everyone else layout.methods
-    known = [results.named(layout.methods[name]) for name in names]
+    known = [results.find(layout.methods[name]) for name in names]
     return rows + [Method(system.label, system) for system in results.compared if system not in known]
 
 
@@ -179,8 +179,8 @@ def _versions(results: Results, table: published.Table) -> list[Method]:
     compared = results.reproduced is not None
     rows = []
     for version in table.versions:
-        system = results.named(version.system)
-        setting = None if system is None else results.resolved(system, version.ours)
+        system = results.find(version.system)
+        setting = None if system is None else results.find_setting(system, version.ours)
         if system is not None and setting is not None:
             name = version.name if compared else ", ".join(unique([system.label, version.kind or system.label]))
             rows.append(Method(name, system, setting, version))

@@ -194,8 +194,8 @@ def swept_in_figures(results: Results) -> list[System]:
     """The systems whose sweeps a figure of the paper shows."""
     layout = results.layout
     varying = [figure for figure in layout.figures if not figure.by_length]
-    systems = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
-    systems += [results.named(sweep.system) for sweep in layout.budget_sweeps]
+    systems = [results.find(layout.methods[name]) for figure in varying for name in figure.drawn]
+    systems += [results.find(sweep.system) for sweep in layout.budget_sweeps]
     return [system for system in systems if system is not None]
 
 
@@ -227,7 +227,7 @@ def series_of(results: Results, system: System, points: list[Point], *, line: bo
     """The points of a system in its colour and marker, the same in every figure."""
     if len(results.compared) <= N_COLOURS:
         return Series(system.label, results.compared.index(system), points, line=line)
-    named = [results.named(name) for name in results.layout.emphasis]
+    named = [results.find(name) for name in results.layout.emphasis]
     first = [emphasised for emphasised in named if emphasised is not None][:N_COLOURS]
     order = [*first, *(other for other in results.compared if other not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
@@ -237,7 +237,7 @@ def yardstick_levels(results: Results, k: int) -> list[Level]:
     """How well the popularity lists rank."""
     layout = results.layout
     metric = layout.utility.metric
-    named = [system for name in layout.floor if (system := results.named(name)) is not None]
+    named = [system for name in layout.floor if (system := results.find(name)) is not None]
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for system, kind in zip(named or results.yardsticks, ("dashed", "dotted"), strict=False)
@@ -251,7 +251,7 @@ def crossing_levels(results: Results, k: int) -> list[Level]:
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for name, kind in zip(layout.levels, ("dashed", "dashdot", "dotted"), strict=False)
-        if (system := results.named(name)) is not None
+        if (system := results.find(name)) is not None
         and len(values := results.values(system, layout.utility.metric, k))
     ]
 

@@ -75,7 +75,7 @@ def yardstick_differences(results: Results, metric: str, k: int, *, lower: bool 
     lower: whether less of the metric is better.
     """
     pairs = [
-        (system, yardstick, *results.paired(system, metric, k, yardstick, metric, k))
+        (system, yardstick, *results.paired_values(system, metric, k, yardstick, metric, k))
         for yardstick in results.yardsticks
         for system in results.compared
         if not system.is_yardstick

@@ -52,7 +52,7 @@ def standings(results: Results, k: int) -> list[Standing]:
         for difference in findings.yardstick_differences(
             results, utility.metric, utility.cutoff(k), lower=utility.lower
         )
-        if (yardstick := results.named(results.layout.private_yardstick)) and difference.other == yardstick.label
+        if (yardstick := results.find(results.layout.private_yardstick)) and difference.other == yardstick.label
     }
 
     def verdict(system: System, refuted: list[dict[str, Any]]) -> str:

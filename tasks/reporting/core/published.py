@@ -80,9 +80,9 @@ class Version:
     kind: str
     """What the paper calls this version, in a word or two."""
     system: str
-    """Label of our system (`Results.named`)."""
+    """Label of our system (`Results.find`)."""
     ours: str
-    """Values of its configuration that make it this version, as `Results.resolved` reads them; `base` for any."""
+    """Values of its configuration that make it this version, as `Results.find_setting` reads them; `base` for any."""
 
     @property
     def name(self) -> str:
@@ -202,7 +202,7 @@ class Mode:
 
     name: str
     system: str
-    """Label of the system (`Results.named`)."""
+    """Label of the system (`Results.find`)."""
     setting: str
 
 

@@ -85,7 +85,7 @@ def _run(results: Results) -> list[tuple[Mode, System]]:
     return [
         (mode, system)
         for mode in results.layout.modes
-        if (system := results.named(mode.system)) is not None and mode.setting in results.settings(system)
+        if (system := results.find(mode.system)) is not None and mode.setting in results.settings(system)
     ]
 
 

@@ -76,10 +76,10 @@ def ways(results: Results) -> list[Way]:
             for metric in results.metrics_of(entry.name)
             if metric.startswith("alignment/") and metric.endswith("/precision") and metric.count("/") == 2
         }
-        known = {k: results.measured(entry.name, CHANCE, k) for k in CUTOFFS}
+        known = {k: results.metric_values(entry.name, CHANCE, k) for k in CUTOFFS}
         chance = {k: float(np.mean(list(values.values()))) for k, values in known.items() if values}
         for name in sorted(names, key=_place):
-            precision = {k: results.measured(entry.name, f"alignment/{name}/precision", k) for k in CUTOFFS}
+            precision = {k: results.metric_values(entry.name, f"alignment/{name}/precision", k) for k in CUTOFFS}
             every.append(Way(entry, name, precision, chance))
     return every
 
@@ -239,7 +239,7 @@ def chart(results: Results) -> Chart:
 
 
 def _seeds(results: Results, way: Way, metric: str) -> dict[int, float]:
-    return results.measured(way.entry.name, f"alignment/{way.name}/{metric}")
+    return results.metric_values(way.entry.name, f"alignment/{way.name}/{metric}")
 
 
 def _title(entry: Aligned) -> str:

@@ -183,7 +183,7 @@ def _gains(gains: dict[str, Gain]) -> Cell:
 
 def _blurred_cells(results: Results, system: System, attribute: str, attacker: str, k: int) -> list[Cell]:
     true, blurred = f"attribute/{attribute}/{attacker}/f1", f"attribute-blurred/{attribute}/{attacker}/f1"
-    left, right = results.paired(system, blurred, k, system, true, k)
+    left, right = results.paired_values(system, blurred, k, system, true, k)
     if not len(left):
         return [missing_cell(NOT_RUN)] * 3
     gap = summary(left - right)

@@ -106,7 +106,7 @@ def compare_with_controls(
         systems: labels of systems that are controls; none is compared with itself.
     """
     pairs: list[tuple[System, str, dict[int, float], dict[int, float]]] = []
-    others = [of for name in systems if (of := results.named(name)) is not None and of.label == name]
+    others = [of for name in systems if (of := results.find(name)) is not None and of.label == name]
     for system in results.compared:
         mine = results.by_seed(system, metric, 0)
         pairs += [(system, name, mine, results.by_seed(system, its, 0)) for name, its in (own or {}).items()]

@@ -17,7 +17,7 @@ def chart(results: Results, k: int) -> Chart:
     layout, panels = results.layout, []
     utility = layout.utility
     for mode in {mode.system: mode for mode in layout.modes}.values():
-        system = results.named(mode.system)
+        system = results.find(mode.system)
         if system is None or system.label != mode.system:
             continue
         lines = _lines(results, system, k)

@@ -35,7 +35,7 @@ def lead(results: Results, k: int) -> str:
 def _protecting_systems(results: Results) -> list[System]:
     """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
     layout = results.layout
-    named = [results.named(layout.methods[name]) for name in layout.protecting]
+    named = [results.find(layout.methods[name]) for name in layout.protecting]
     return [
         system
         for system in results.compared
@@ -91,7 +91,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     metric, digits, sign = layout.utility.metric, layout.utility.digits, layout.utility.sign
     known = [
         (float(values.mean()), system)
-        for system in map(results.named, layout.open)
+        for system in map(results.find, layout.open)
         if system is not None and len(values := results.values(system, metric, k))
     ]
     if not known:
@@ -99,7 +99,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     level, reference = max(known, key=lambda pair: sign * pair[0])
     texts = []
     for system in protecting:
-        left, right = results.paired(system, metric, k, reference, metric, k)
+        left, right = results.paired_values(system, metric, k, reference, metric, k)
         if len(left):
             gap = findings.interval(results, left - right)
             texts.append(f"{system.label} {with_interval(gap.mean, gap.low, gap.high, digits)}")
@@ -112,7 +112,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
     layout = results.layout
-    yardstick, words = results.named(layout.private_yardstick), layout.words
+    yardstick, words = results.find(layout.private_yardstick), layout.words
     if yardstick is None:
         return ""
     differences = [

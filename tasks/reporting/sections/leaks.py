@@ -68,13 +68,13 @@ def _anchors(results: Results) -> Iterator[Attack]:
         for metric in results.metrics_of(entry.name):
             if metric.startswith("alignment/") and metric.endswith("/precision") and metric.count("/") == 2:
                 for k in alignment.CUTOFFS:
-                    chance = results.measured(entry.name, alignment.CHANCE, k)
-                    yield (entry.name, BASE, metric, k, results.measured(entry.name, metric, k), CHANCE, chance)
+                    chance = results.metric_values(entry.name, alignment.CHANCE, k)
+                    yield (entry.name, BASE, metric, k, results.metric_values(entry.name, metric, k), CHANCE, chance)
             elif metric.startswith("alignment/") and "/confident/" in metric:
-                yield (entry.name, BASE, metric, 0, results.measured(entry.name, metric), "", {})
+                yield (entry.name, BASE, metric, 0, results.metric_values(entry.name, metric), "", {})
     for name, ks in (("precision", alignment.CUTOFFS), ("confident/share", (0,)), ("confident/precision", (0,))):
         for k in ks:
-            known = [results.measured(entry.name, alignment.CHANCE, k) for entry in results.aligned if k]
+            known = [results.metric_values(entry.name, alignment.CHANCE, k) for entry in results.aligned if k]
             level = float(np.mean([value for by_seed in known for value in by_seed.values()])) if any(known) else None
             for system, setting, values in _measured_settings(results, f"anchors/{name}", k):
                 chance = {} if level is None else dict.fromkeys(values, level)
@@ -93,7 +93,7 @@ def _measured_settings(results: Results, metric: str, k: int = 0) -> Iterator[tu
 def _controls(results: Results, system: System, labels: tuple[str, ...]) -> Iterator[tuple[str, System]]:
     """Systems that are controls of this one."""
     for label in labels:
-        other = results.named(label)
+        other = results.find(label)
         if other is not None and other.label == label and other is not system:
             yield label, other
 

@@ -152,7 +152,7 @@ def _best_attack(results: Results, system: System, network: Network) -> tuple[fl
 
 
 def _beats_all(results: Results, differences: dict[tuple[str, str], controls.Against], system: System) -> bool:
-    names = [name for name in CONTROLS if (control := results.named(name)) is not None and control.label == name]
+    names = [name for name in CONTROLS if (control := results.find(name)) is not None and control.label == name]
     mine = [differences.get((system.experiment, name)) for name in names]
     return bool(mine) and all(difference is not None and difference.gains for difference in mine)
 

@@ -36,7 +36,7 @@ def lead(results: Results, k: int) -> str:
     sentences = [f"{head}; {'; '.join(texts)}." if texts else f"{head}."]
     names = {system.label for _, system in free}
     for name in layout.protecting:
-        system = results.named(layout.methods[name])
+        system = results.find(layout.methods[name])
         lost = [
             difference.other
             for difference in differences

@@ -89,7 +89,7 @@ def _methods(results: Results, names: list[str], words: str) -> list[str]:
     if not able:
         return []
     layout, reasons = results.layout, list[str]()
-    if names and not any(results.named(layout.methods[name]) for name in names) and len(able) < 2:
+    if names and not any(results.find(layout.methods[name]) for name in names) and len(able) < 2:
         reasons.append(
             f"{join_words(names)}, because {'it embeds' if len(names) == 1 else 'they embed'} both networks and the "
             f"data have friendships of {join_words([of.title for of in results.networks if of.friendships])} alone."

@@ -66,7 +66,7 @@ def metric(attacker: str) -> str:
 
 def gain(results: Results, system: System, attacker: str, setting: str = BASE) -> Gain | None:
     """The attacker's error minus the control's, same folds; None where either was not measured."""
-    own, control = results.paired(system, metric(attacker), 0, system, metric(CONTROL), 0, setting)
+    own, control = results.paired_values(system, metric(attacker), 0, system, metric(CONTROL), 0, setting)
     return findings.interval(results, own - control) if len(own) else None
 
 
@@ -74,7 +74,7 @@ def added_error(results: Results, system: System, attacker: str) -> Gain | None:
     """The error of an attacker that listens minus that of the one that has item vectors alone."""
     if attacker not in LISTENING:
         return None
-    own, alone = results.paired(system, metric(attacker), 0, system, metric(ALONE), 0)
+    own, alone = results.paired_values(system, metric(attacker), 0, system, metric(ALONE), 0)
     return findings.interval(results, own - alone) if len(own) else None
 
 
@@ -89,8 +89,8 @@ def lead(results: Results) -> str:
     if not systems:
         return ""
     layout = results.layout
-    protecting = [results.named(layout.methods[name]) for name in layout.protecting]
-    protecting += [results.named(mode.system) for mode in layout.modes]
+    protecting = [results.find(layout.methods[name]) for name in layout.protecting]
+    protecting += [results.find(mode.system) for mode in layout.modes]
     texts = []
     for system in systems:
         if system in protecting and system.label != results.layout.unprotected:

@@ -97,7 +97,7 @@ def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
     return [
         (system, {value: setting for value, setting in settings.items() if value > 0})
         for sweep in results.layout.budget_sweeps
-        if (system := results.named(sweep.system)) is not None
+        if (system := results.find(sweep.system)) is not None
         and len(settings := settings_along(results, system, sweep.key)) > 1
     ]
 

@@ -26,7 +26,7 @@ def chart(results: Results) -> Chart:
     metric = results.validation or layout.validation
     title, run = f"validation {metric}", layout.words.run
     every = [curve for system in results.compared if len((curve := _curve(results, system)).points) > 1]
-    labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
+    labels = {system.label for name in layout.apart if (system := results.find(name)) is not None}
     panels = []
     for name, group in (
         (title, [curve for curve in every if curve.name not in labels]),

@@ -55,7 +55,7 @@ def _utility(results: Results, k: int) -> Line | None:
     layout = results.layout
     private = [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
     finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
-    yardstick = results.named(layout.private_yardstick)
+    yardstick = results.find(layout.private_yardstick)
     if not private:
         return None
     if yardstick is None:

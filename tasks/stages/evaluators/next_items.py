@@ -74,7 +74,7 @@ class NextItem:
         if not len(tested):
             raise DataError("interactions: no user has training events and two test events; there is nothing to test")
         k = max(self._evaluation.k)
-        before = self._inputs.seen("train")
+        before = self._inputs.seen_items("train")
         score = scorer(model)
         all_items = next_items.next_items(score, tested, k, self._order)
         new = next_items.next_items(score, tested, k, self._order, before)

@@ -33,7 +33,7 @@ def test_a_rotated_network_is_found_without_a_single_anchor_and_the_criterion_te
     aligner = Aligner(CONFIG, pair.source, pair.target)
 
     starts = (aligner.start(np.random.default_rng(seed)).train() for seed in range(3))
-    attempts = [aligner.refined(start.mapping) for start in starts]
+    attempts = [aligner.refine(start.mapping) for start in starts]
     best = max(attempts, key=lambda attempt: attempt.criterion)
 
     errors = [np.abs(attempt.mapping - pair.rotation).max() for attempt in attempts]

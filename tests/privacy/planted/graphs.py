@@ -108,7 +108,7 @@ MUTATIONS = (
         "§3",
         DIPSGNN,
         'if self.config.accounting == "cached":\n            joint = self._cached_states(asked)',
-        'if self.config.accounting == "cached":\n            joint = self.scaled(joint)',
+        'if self.config.accounting == "cached":\n            joint = self.scale_states(joint)',
         tests=(
             "tests/models/test_dipsgnn.py::test_all_prefixes_follow_from_one_release",
             "tests/models/test_dipsgnn.py::test_recommendations_come_from_a_release_of_their_own",
