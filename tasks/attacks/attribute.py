@@ -161,9 +161,8 @@ def naive_bayes(train: Profiles, labels: Labels, test: Profiles, rng: np.random.
     return _tune(lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30), train, labels, rng).predict(test)
 
 
-def knn(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
+def knn(train: Profiles, labels: Labels, test: Profiles, _: np.random.Generator) -> Labels:
     """k nearest neighbours by cosine; k is chosen by leaving out one labelled user at a time."""
-    del rng
     ks = np.array([5, 11, 21, 41, 81])
     ks = ks[ks < len(labels)]
     unit, n_classes = normalize(train), int(labels.max()) + 1
@@ -180,7 +179,7 @@ def knn(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generato
     return votes(index.kneighbors(normalize(test), return_distance=False))[:, best]
 
 
-def gaussian_process(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
+def gaussian_process(train: Profiles, labels: Labels, test: Profiles, _: np.random.Generator) -> Labels:
     """Gaussian-process classifier (Laplace approximation, one against the rest) on profiles of length one.
 
     Kernel 5·exp(-‖x - y‖²/2). Profiles without a common item are √2 apart, so a length scale of 1 spans the whole
@@ -188,7 +187,6 @@ def gaussian_process(train: Profiles, labels: Labels, test: Profiles, rng: np.ra
     release, which gives the attacker no chance to tune on its targets. Scikit-learn's own classifier gives the same
     guesses (tested) and takes three times as long: it looks for each posterior mode twice, in float64.
     """
-    del rng
     unit = normalize(np.concatenate([train, test]).astype(np.float64))
     kernel = (GP_AMPLITUDE * np.exp(-0.5 * euclidean_distances(unit, unit[: len(train)], squared=True))).astype("f4")
     classes = np.unique(labels)

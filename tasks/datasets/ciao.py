@@ -89,7 +89,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         verify(copy(file, folder, places), file)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write interactions (with `category` and `helpfulness`, int64) and social (`trust`: source trusts target).
 
     Everything is as published: 34 ratings are 0, which the scale does not have, and 1,436 rows repeat a user and item.
@@ -97,7 +97,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     Raises:
         DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
     """
-    del options
     releases = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
     if len(releases) != 1:
         what = "both releases are" if releases else "no rating.mat or rating_with_timestamp.mat is"

@@ -200,13 +200,12 @@ def source(options: ObtainOptions) -> Source:
     return replace(SOURCE, address=address, synthetic=options.synthetic, licence=options.licence)
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Copy the files into `folder`, named after their tables.
 
     Raises:
         DataError: a file is not there, or is of no kind that can be read.
     """
-    del places
     for table, path in _placed_files(options):
         if not path.is_file():
             raise DataError(f"{path}: not found; correct `{table}` under `obtain` in params.yaml")

@@ -100,7 +100,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         verify(copy(file, folder, places), file)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write interactions (with `category`, `helpfulness` and `slot`, int64) and social (with `slot`).
 
     A time slot is no time: it is a column of its own, `timestamp` is null, and the schema's `time` is "none", since
@@ -113,7 +113,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     Raises:
         DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
     """
-    del options
     releases = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
     if len(releases) != 1:
         what = "both releases are" if releases else "no rating.mat or rating_with_timestamp.mat is"

@@ -75,18 +75,17 @@ _TWITTER: dict[str, pl.DataType] = {"user": pl.Int64(), **_HASH, **dict.fromkeys
 _VECTORS: dict[str, pl.DataType] = {"user": pl.Int64()} | {f"v{n}": pl.Float32() for n in range(VECTOR)}
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`.
 
     Raises:
         DataError: a file cannot be had, or is not the one that is known.
     """
-    del options
     for file in FILES:
         verify(copy(file, folder, places), file)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
 
     foursquare: users with SimHash, three counts (null where missing), gender and occupation as features, and beside
@@ -102,7 +101,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
             missing or not allowed, or a vector not finite; a user, anchor or vector is there twice; an unknown user is
             named (names file and row, counted from 1).
     """
-    del options
     path, seen = folder / "foursquare_users.parquet", folder / "twitter_users.parquet"
     users = _read(path, _FOURSQUARE, may_be_null={*COUNTS, "gender", *_INDICATORS})
     _check_users(path, users, (*COUNTS, "tips"))

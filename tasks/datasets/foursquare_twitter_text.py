@@ -108,20 +108,19 @@ _FOURSQUARE = (
 _TWITTER = ("user", "id", "name", "biography", "location", "url", *TWITTER_COUNTS)
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`.
 
     Raises:
         DataError: a file cannot be had.
     """
-    del options
     for file, name in zip(SOURCE.files, FILES, strict=True):
         target = (folder / name).parent
         target.mkdir(parents=True, exist_ok=True)
         copy(file, target, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
 
     Users have new numbers (`accounts.number_users`). users: SimHash of the Foursquare name and of the Twitter user (its
@@ -134,7 +133,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
             post, text or label is repeated, also where only case differs between two Twitter users; an unknown user
             is named; two Foursquare users name one Twitter user as theirs (names file and line).
     """
-    del options
     source, target = folder / "foursquare", folder / "twitter"
     people = _foursquare_users(source / "users/user")
     accounts = _twitter_users(target / "user")

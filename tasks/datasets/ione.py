@@ -81,20 +81,19 @@ SOURCE = Source(
 ObtainOptions = ReadOptions = NoOptions
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`, each in its sub-folder.
 
     Raises:
         DataError: a file cannot be had, or is not the published one.
     """
-    del options
     for file in FILES:
         target = folder / Path(file.name).parent.name
         target.mkdir(exist_ok=True)
         verify(copy(file, target, places), file)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `place`.
 
     users: those who follow or are followed. anchors: the same number as source (Foursquare) and target (Twitter), and
@@ -104,7 +103,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; an anchor is repeated or follows nobody and is followed by
             nobody in one of the networks; a split has an anchor twice, or not each of them (names file and line).
     """
-    del options
     follows = {name: _read(folder / name / "following.number", "follower", "followee") for name in NETWORKS}
     users = {
         name: pl.concat([table["follower"], table["followee"].alias("follower")]).unique().sort().alias("user")

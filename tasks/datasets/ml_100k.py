@@ -74,7 +74,7 @@ class Published:
     occupations: tuple[str, ...]
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with the files of `MEMBERS`.
 
     An official archive is verified as a whole, and in every archive u.data, u.user and u.item by what they contain,
@@ -83,7 +83,6 @@ def obtain(folder: Path, places: Places, options: NoOptions) -> None:
     Raises:
         DataError: the archive cannot be had, or is not what was published.
     """
-    del options
     with local_file(ARCHIVE, places) as archive:
         unpack(archive, folder, MEMBERS)
 
@@ -122,13 +121,12 @@ def read(folder: Path) -> Published:
     return Published(ratings, users, items, genres, occupations)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the raw tables (`tasks.contracts.RAW_COLUMNS`) into `place`; users have `years` and `age`, their group.
 
     Raises:
         DataError: as `read`.
     """
-    del options
     raw = read(folder)
     years = pl.col("age")
     group = pl.when(years < 35).then(pl.lit(AGES[0])).when(years <= 45).then(pl.lit(AGES[1])).otherwise(pl.lit(AGES[2]))

@@ -134,7 +134,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
             )
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `title` and `genres`.
 
     ratings.csv is read in blocks: memory does not grow with it but for 8 bytes a rating, which find repeated ones.
@@ -143,7 +143,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; a rating or time stamp is not allowed; an id or a (user,
             item) pair is repeated; a rating names an unknown item (names file and line).
     """
-    del options
     path = folder / "movies.csv"
     items = read_table(path, ",", _ITEM, header="movieId,title,genres", quote='"')
     allow(path, items, "item", pl.col("item") >= 1, "1 or more", first_line=2)

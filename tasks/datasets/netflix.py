@@ -172,7 +172,7 @@ def counts(files: list[Path]) -> tuple[int, int]:
     return lines - movies, movies
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `year` and `title`.
 
     A rating's time is the day at 00:00 UTC. The ratings are combined_data_*.txt or training_set/mv_*.txt; they are read
@@ -182,7 +182,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; a rating, customer or date is not allowed; a movie is not in
             movie_titles.csv, has no ratings or is there twice; a customer rated a movie twice (names file and line).
     """
-    del options
     items = titles(folder / "movie_titles.csv")
     items.write_parquet(place / "items.parquet")
     with interactions_writer(place / "interactions.parquet") as out:

@@ -97,18 +97,17 @@ _ID = "^[0-9]{1,18}$"
 _COUNT = r"^[0-9]{1,15}(\.0*)?$"
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with the files of both networks.
 
     Raises:
         DataError: a file cannot be had.
     """
-    del options
     for file in SOURCE.files:
         copy(file, folder, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write anchors (source: `weibo1`, target: `weibo2`) and both networks into `place`.
 
     Users have new numbers, of their own in each network (`accounts.number_users`). users: SimHash of the nickname (null
@@ -120,7 +119,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; an id, gender, count or label is not allowed; a user is
             repeated; an unknown user is named (names file and line, of newrel the row from 1).
     """
-    del options
     numbers = {}
     for number, network in enumerate(NETWORKS, start=1):
         (place / network).mkdir()

@@ -62,13 +62,12 @@ class ReadOptions(Options):
     """`order`: the place in the file counts as time. It is not: rows are sorted by user and business."""
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`.
 
     Raises:
         DataError: a file cannot be had, or is not what was published.
     """
-    del options
     for file in FILES:
         with local_file(file, places) as path:
             verify(path, file)

@@ -78,9 +78,8 @@ class People:
     occupation: NDArray[np.int64]
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, _: Places, __: NoOptions) -> None:
     """Fill `folder` with the data set of the default seed; nothing is fetched."""
-    del places, options
     generate(folder)
 
 

@@ -92,9 +92,8 @@ GENDERED = (("boy", "guy", "beard", "husband"), ("girl", "dress", "lipstick", "w
 CITIES = ("Ashford", "Brookhaven", "Cedar Falls", "Dunmore", "Eastport", "Fairview", "Glenwood", "Harbor City")
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of both networks and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
     users = scale_size(USERS[0], options.scale, least=4), scale_size(USERS[1], options.scale, least=4)
     population = gather(

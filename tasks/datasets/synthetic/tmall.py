@@ -99,9 +99,8 @@ class Rows:
     """Number of the day, from 0."""
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the log, the table of users and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
     n_users, n_items, n_rows = sizes(options)
     n_categories = scale_size(CATEGORIES, options.scale, 0.5, least=2 * DEPARTMENTS)

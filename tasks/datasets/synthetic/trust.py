@@ -139,9 +139,8 @@ POPULARITY_TAIL = 2.2  # sigma of a log-normal: most products are rated once, so
 QUALITY, MOOD, LIKING, AGREEMENT = 0.6, 0.4, 0.9, 0.6
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the release's .mat files and a NOTE; the same bytes for the same options."""
-    del places
     known = LAYOUTS[options.layout]
     rng = np.random.default_rng(options.seed)
     n_users = scale_size(known.users, options.scale, least=2)

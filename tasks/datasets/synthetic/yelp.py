@@ -120,9 +120,8 @@ def source(options: ObtainOptions) -> Source:
     return replace(SOURCE, holds=holds, size=round(n_rows * share))
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of the layout and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
     (_write_yelp if options.layout == "yelp" else _write_hin)(folder, rng, options)
     (folder / "NOTE").write_text(
