@@ -9,10 +9,6 @@ start, are kept under data/checkpoints/aligned/.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 import time
 from collections.abc import Callable

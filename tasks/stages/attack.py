@@ -9,10 +9,6 @@ releases (or the ratings alone) are not attacked again.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import json
 import re
 from dataclasses import dataclass, replace

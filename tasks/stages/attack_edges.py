@@ -10,10 +10,6 @@ inputs.json.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

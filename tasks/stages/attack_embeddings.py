@@ -15,10 +15,6 @@ kept under data/checkpoints/, named by everything that decides it, so that a rer
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

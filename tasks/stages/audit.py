@@ -8,10 +8,6 @@ cases of their own, so that the stage needs the parameters and the processed dat
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread counts
-
 from typing import Any
 
 from tasks.audits import auditor

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each audit
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from typing import Any

@@ -10,10 +10,6 @@ GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: aft
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread counts
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -10,10 +10,6 @@ so that a rerun goes on where it stopped.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

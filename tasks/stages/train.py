@@ -9,10 +9,6 @@ sweep point does not repeat the others.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 import sys
 from dataclasses import dataclass

@@ -13,10 +13,6 @@ and the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field

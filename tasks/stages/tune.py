@@ -7,10 +7,6 @@ each with the one tuning seed, which no result uses, and writes all of them to d
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import itertools
 import json
 import time
