@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tasks.attacks import ATTACKERS
-from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, registered_name, require_distinct
+from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, choice, require_distinct
 
 
 class _Attack(Strict):
@@ -25,7 +25,7 @@ class Attackers(Strict):
     k: Annotated[Cutoffs, Field(min_length=1)]
     """Lengths of the list of recommendations that an attacker sees, one attack each."""
     attackers: Annotated[
-        list[Annotated[str, registered_name("attacker", lambda: list(ATTACKERS))]],
+        list[Annotated[str, choice("attacker", lambda: list(ATTACKERS))]],
         Field(min_length=1),
         AfterValidator(require_distinct),
     ]

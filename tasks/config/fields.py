@@ -33,7 +33,7 @@ def require_distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-def registered_name(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
+def choice(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
     """Lets only registered names pass; `kind` says of what."""
 
     def check(name: str) -> str:
@@ -62,7 +62,7 @@ class PerturbedFeatures(Strict):
     """A processed data set whose user features went through a local mechanism, once per budget and seed."""
 
     data: str
-    mechanism: Annotated[str, registered_name("mechanism", lambda: list(FEATURES))]
+    mechanism: Annotated[str, choice("mechanism", lambda: list(FEATURES))]
     epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(require_distinct)]
     seeds: Seeds
     noise: Literal["secure"] | None = None
@@ -84,7 +84,7 @@ class _PerturbedNetworks(Strict):
     """
 
     data: str
-    mechanism: Annotated[str, registered_name("mechanism", lambda: list(NETWORKS))]
+    mechanism: Annotated[str, choice("mechanism", lambda: list(NETWORKS))]
     features_epsilon: Epsilon
     """epsilon_a: of all attributes of a user together."""
     edges_epsilon: Epsilon

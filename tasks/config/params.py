@@ -16,18 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from tasks.config import strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
-from tasks.config.fields import (
-    BASE,
-    NAME,
-    SHOWN,
-    Cutoffs,
-    Name,
-    Perturbed,
-    PerturbedFeatures,
-    Seeds,
-    Strict,
-    registered_name,
-)
+from tasks.config.fields import BASE, NAME, SHOWN, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, choice
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -49,10 +38,10 @@ _PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(publis
 class Dataset(Strict):
     """A raw data set: the module of `tasks.datasets` that obtains it and the one that reads its format."""
 
-    source: Annotated[str, registered_name("source", lambda: list(SOURCES))]
+    source: Annotated[str, choice("source", lambda: list(SOURCES))]
     obtain: dict[str, Any]
     """The source's own options (its `ObtainOptions`), such as the scale and seed of generated data."""
-    format: Annotated[str, registered_name("format", lambda: list(FORMATS))]
+    format: Annotated[str, choice("format", lambda: list(FORMATS))]
     read: dict[str, Any]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
 
@@ -66,7 +55,7 @@ class Processed(Strict):
     """A data set under a protocol: which rows are kept, how they are split, which user features there are."""
 
     dataset: str
-    protocol: Annotated[str, registered_name("protocol", lambda: list(PROTOCOLS))]
+    protocol: Annotated[str, choice("protocol", lambda: list(PROTOCOLS))]
     options: dict[str, Any]
     """The protocol's own options (its `Options`)."""
 
@@ -122,7 +111,7 @@ class Experiment(Strict):
     """Whose file it stands in; `load` fills this in."""
     data: str
     features: Annotated[str, Field(pattern=r"^(processed|perturbed|words|embeddings|aligned)/[a-z0-9-]+$")]
-    model: Annotated[str, registered_name("model", lambda: list(MODELS))]
+    model: Annotated[str, choice("model", lambda: list(MODELS))]
     """The class that is trained (`tasks.models.MODELS`)."""
     system: Name = Field(default_factory=lambda given: given["model"])
     """What results, tables and claims call the model as it is set here; by default the model's name."""
@@ -171,7 +160,7 @@ class Suite(Strict):
     """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
     data/reference/paper_tables.csv); null: none."""
     data: str
-    task: Annotated[str, registered_name("task", lambda: list(TASKS))]
+    task: Annotated[str, choice("task", lambda: list(TASKS))]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
     embeddings tell of them."""
     about: About

@@ -53,7 +53,7 @@ def content(path: Path, encoding: str = "utf-8") -> str:
         _refuse_nul(path, raw, 1)
         text = _decode(path, raw) if encoding == LATIN_1_OR_UTF_8 else raw.decode(encoding)
     except FileNotFoundError:
-        raise _not_found(path) from None
+        raise _missing_file(path) from None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}:{line}: byte 0x{raw[error.start]:02x} is not {encoding}; is the file whole?") from None
@@ -69,7 +69,7 @@ def _refuse_nul(path: Path, lines: bytes, line: int) -> None:
         raise DataError(f"{path}:{number}: holds a NUL byte; is it a text file, in UTF-8 or Latin-1?")
 
 
-def _not_found(path: Path) -> DataError:
+def _missing_file(path: Path) -> DataError:
     return DataError(f"{path}: not found; run the download stage again")
 
 
@@ -161,7 +161,7 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise _not_found(path) from None
+        raise _missing_file(path) from None
     with file:
         line = 1
         if header is not None:

@@ -148,10 +148,10 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     people = populate(rng, n_users, popularity, community_size=known.community_size)
     since = np.round(rng.beta(0.8, 2.5, n_users), 6)  # when each joined, as a share of the whole time
     ids = _with_gaps(rng, n_users, round(known.last_user * options.scale))
-    trusted, *_ = files = known.trust[options.release]
+    files = known.trust[options.release]
     networks = {trust.file: _network(rng, people, trust, options.scale) for trust in files}
     rating_rng = np.random.default_rng([options.seed, 1])
-    table = _ratings(rating_rng, people, since, networks[trusted.file], known, options.scale)
+    table = _ratings(rating_rng, people, since, networks[files[0].file], known, options.scale)
     table[:, 0] = ids[table[:, 0]]
     if options.release == "plain":
         _save(folder / "rating.mat", "rating", table[:, :5].astype(np.int32))
