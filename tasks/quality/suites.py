@@ -1,7 +1,7 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
 from tasks.quality.alignments import alignment_metrics, alignment_tables
-from tasks.quality.embedding_releases import embedding_releases
+from tasks.quality.embedding_releases import embedding_releases, words
 from tasks.quality.metrics import (
     attack_metrics,
     embedding_attack_metrics,
@@ -18,7 +18,6 @@ from tasks.quality.processed import processed_tables
 from tasks.quality.raw import raw_tables
 from tasks.quality.releases import next_items, perturbed_tables, predictions, recommendations
 from tasks.quality.rules import files
-from tasks.quality.words import words
 
 __all__ = [
     "alignment_metrics",

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.reporting.core import comparison, figures, headline
 from tasks.reporting.core.chart import ALARM
-from tasks.reporting.core.refutations import refutations
+from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections.verdicts import verdicts
 from tests.reporting import shown

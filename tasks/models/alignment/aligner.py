@@ -8,8 +8,7 @@ from pydantic import Field
 
 from tasks.errors import DataError
 from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart
-from tasks.models.alignment.csls import Csls
-from tasks.models.alignment.normalisation import Normalisation, normalise
+from tasks.models.alignment.csls import Csls, Normalisation, normalise
 from tasks.models.alignment.procrustes import Refined, procrustes, refine
 from tasks.models.base import ModelConfig
 

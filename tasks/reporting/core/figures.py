@@ -10,8 +10,8 @@ from typing import Any
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import comparison, findings, ledger, published
 from tasks.reporting.core.chart import N_COLOURS, SMALL, WIDE, Chart, Estimate, Forest, Level, Panel, Point, Series
+from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import number, with_interval
-from tasks.reporting.core.refutations import refutations
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
 

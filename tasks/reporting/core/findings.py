@@ -1,4 +1,4 @@
-"""What the numbers say: differences between systems, and between attacks and their controls, with their intervals.
+"""What the numbers say: differences between systems, attacks against controls, with intervals, and refuted claims.
 
 Two rules. A system is said to rank better than another only if the paired test over seeds stays significant after
 Holm's correction for all comparisons of that kind. An attack is said to gain only if it beats a control: if the 95 %
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tasks.evaluation import statistics
 from tasks.evaluation.gains import CONTROLS, Gain
+from tasks.reporting.core import ledger
+from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System
 
 SIGNIFICANCE = 0.05
@@ -133,3 +135,36 @@ def _differences_above(results: Results, attribute: str, attacker: str, k: int, 
         for system in results.compared
         if (gain := results.gain(system, attribute, attacker, k, control)) is not None
     ]
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A claimed ε that is too small."""
+
+    label: str
+    """Systems that claim it; the mechanism where the audit did not say whose it is."""
+    experiments: tuple[str, ...]
+    """Of these systems; empty where the audit did not say."""
+    claimed: float
+    proved: float
+    """Lower bound on ε at the audit's confidence."""
+    confidence: float
+
+    @property
+    def text(self) -> str:
+        """As a clause: who claims what, and what is proved."""
+        return f"{self.label} claims ε = {self.claimed:.3g}, but ε ≥ {self.proved:.3g} is proved"
+
+
+def refutations(results: Results) -> list[Refutation]:
+    """Every refuted claim, the one that is furthest exceeded first; audits of several systems' lines once."""
+    lines = [line for line in ledger.lines(results) if line.audit is not None]
+    known = []
+    for record in results.audit or ():
+        if record["verdict"] != "refuted":
+            continue
+        labels = {line.system.experiment: line.system.label for line in lines if line.audit is record}
+        label = join_words(list(labels.values())) or f"“{record['mechanism']}”"
+        bounds = (float(record["epsilon_claimed"]), float(record["audited_epsilon"]), float(record["confidence"]))
+        known.append(Refutation(label, tuple(labels), *bounds))
+    return sorted(known, key=lambda refuted: refuted.claimed - refuted.proved)

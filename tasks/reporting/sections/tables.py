@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,7 +28,7 @@ from tasks.reporting.core.layout import (
 )  # fmt: skip
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
-from tasks.reporting.sections import means, runs
+from tasks.reporting.sections import means
 
 NOT_RUN = "not run"
 
@@ -66,7 +67,7 @@ def headline(results: Results, k: int) -> Table:
     for system in (*results.compared, *results.elsewhere):
         measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
         cells = _measured_cells(results, system, BASE, k) + measured + _budgets(results, system)
-        rows.append(Row(results.full_label(system), cells, about=runs.system_terms(results, system)))
+        rows.append(Row(results.full_label(system), cells, about=system_terms(results, system)))
     ranked = _ranking_headings(results, k)
     further = [quality.label for _, group in groups_measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
@@ -313,3 +314,20 @@ def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
 
 def _plain_cell(value: float | None) -> Cell:
     return missing_cell() if value is None else Cell(number(value))
+
+
+UNRECORDED = "not recorded"
+
+
+def system_terms(results: Results, system: System) -> list[tuple[str, str]]:
+    """Terms and texts for the row of a system."""
+    stages = ["train", *(["attack"] if results.run("attack", system.experiment) else [])]
+    commands = [f"dvc repro suites/{results.suite}/dvc.yaml:{stage}@{system.experiment}" for stage in stages]
+    ran = [run for stage in stages if (run := results.run(stage, system.experiment))]
+    commits = dict.fromkeys(f"{run.revision} ({run.stage}, {run.started})" for run in ran)
+    return [
+        ("Command", "; ".join(commands)),
+        ("Parameters", json.dumps(system.parameters, sort_keys=True, ensure_ascii=False)),
+        ("Commit", ", ".join(commits) or UNRECORDED),
+        ("Data", f"{system.dataset}, SHA-256 {results.fingerprints.get(system.dataset, UNRECORDED)}"),
+    ]

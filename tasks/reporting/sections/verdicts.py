@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tasks.reporting.core import comparison, findings, headline, ledger
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
+from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import count, join_words, number
-from tasks.reporting.core.refutations import refutations
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import alignment, links, reconstruction
 
