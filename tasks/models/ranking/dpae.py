@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
@@ -218,8 +219,8 @@ class DPAE(DerivedModel, Recommender):
         clipped, self._clipped = self._clipped, []
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return super().insecure() if math.isinf(self.config.epsilon) else ""
 
     def ledger(self) -> list[LedgerEntry]:

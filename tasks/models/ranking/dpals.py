@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.sparse import csr_array
+from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress
@@ -183,9 +184,9 @@ class DPALS(FactorModel):
     config: DPALSConfig
     _budget: Budget | None = None
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Alternate; see `Model.fit`."""
-        del progress
         config = self.config
         private = not math.isinf(config.epsilon)
         multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1) if private else 0.0
@@ -235,8 +236,8 @@ class DPALS(FactorModel):
         bounded = np.maximum(squares, counts) if alpha is not None else squares
         return UserTerms(cells, vectors, norm_weights(bounded, config.contribution), popularity, coefficients, alpha)
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return super().insecure() if math.isinf(self.config.epsilon) else ""
 
     def ledger(self) -> list[LedgerEntry]:

@@ -22,6 +22,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.ranking.factors import (
@@ -53,13 +54,13 @@ class DPMF(FactorModel):
     Config: ClassVar[type[ModelConfig]] = DPMFConfig
     config: DPMFConfig
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Solve for item vectors; see `Model.fit`.
 
         Raises:
             ConfigurationError: published accounting, and dimension is not below the numbers of users and of items.
         """
-        del progress
         config, ratings = self.config, cells(data)
         if config.accounting == "published":
             users = unit_user_vectors(ratings, config.dimension, rng)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import ModelConfig, Recommender
@@ -46,16 +47,16 @@ class FactorModel(Recommender):
         self.users, self.items = (torch.from_numpy(vectors.astype(np.float32)) for vectors in (users, items))
         return self
 
+    @override
     def score(self, users: NDArray[np.int32]) -> torch.Tensor:
-        """See `Recommender.score`."""
         return self.users[torch.from_numpy(users).long()] @ self.items.T
 
+    @override
     def released(self) -> dict[str, torch.Tensor]:
-        """See `Model.released`."""
         return {"users": self.users, "items": self.items}
 
+    @override
     def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.users, self.items = tensors["users"], tensors["items"]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
@@ -52,13 +53,13 @@ class KNN(Recommender):
     rows: csr_array
     """What every user has: (n_users, n_items) float32."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Find neighbours; `rng` decides who comes first at equal distance. See `Model.fit`.
 
         Raises:
             ConfigurationError: k is not below the number of users, or values are ratings and the data has none.
         """
-        del progress
         config = self.config
         if config.k >= data.n_users:
             raise ConfigurationError(
@@ -74,8 +75,8 @@ class KNN(Recommender):
         self.rows = rows.astype(np.float32)
         return self
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`."""
         k, near = self.config.k, self.neighbours[users].ravel()
         ones, indptr = np.ones(len(near), np.float32), np.arange(len(users) + 1) * k
         chosen = csr_array((ones, near, indptr), shape=(len(users), len(self.neighbours)))
@@ -89,8 +90,8 @@ class KNN(Recommender):
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return tensors | {"n_items": torch.tensor(rows.shape[1])}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         self.neighbours = arrays["neighbours"]
         shape = (len(self.neighbours), int(arrays["n_items"]))

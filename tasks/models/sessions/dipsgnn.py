@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
@@ -71,8 +72,8 @@ class DIPSGNN(GatedSessions):
     key: int | None = None
     """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
+    @override
     def train_epoch(self) -> float:
-        """See `SequenceModel.train_epoch`."""
         self._rng.integers(2**62)  # results of systems without noise were made with a number drawn here
         return super().train_epoch()
 
@@ -220,8 +221,8 @@ class DIPSGNN(GatedSessions):
             tables = [self.network.items.weight, *self.network.user.parameters()]
         return digest(*(table.detach().numpy().tobytes() for table in tables))
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:

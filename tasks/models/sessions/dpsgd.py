@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from typing_extensions import override
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
@@ -177,8 +178,8 @@ class DPSGD(GatedSessions):
         """Every row scaled to length C (DIPSGNN, Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         super().restore_released({name: tensor for name, tensor in tensors.items() if name not in COUNTED})
         for name in COUNTED:
             self.network.register_buffer(name, tensors[name])
@@ -188,8 +189,8 @@ class DPSGD(GatedSessions):
         clipped, self._clipped = self._clipped, []
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return super().insecure() if math.isinf(self.config.epsilon) else ""
 
     def ledger(self) -> list[LedgerEntry]:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from pydantic import model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
@@ -90,9 +91,9 @@ class EdgeRand(DIPSGNN):
         ids = mix(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
         return noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
 
+    @override
     def aggregated_states(self, user: int) -> Tensor:
         """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""
-        del user
         return torch.eye(self.network.items.num_embeddings)
 
     @property

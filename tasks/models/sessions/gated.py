@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
+from typing_extensions import override
 
 from tasks.graph.ops import Block, additive_scores, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
@@ -181,19 +182,19 @@ class GatedSessions(SequenceModel):
             parts.append(users[graphs.event_owners])
         return network.readout(torch.cat(parts, dim=1))
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         if not len(sequences):
             return torch.empty(0, self.network.items.num_embeddings)
         with torch.no_grad():
             return torch.cat([self.logits(batch) for batch in sequences.batches(BATCH)])
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return dict(self.network.state_dict())
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         n_items = len(tensors["items.weight"])
         user: nn.Module | None = None
         if "user.weight" in tensors:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, embedding
+from typing_extensions import override
 
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig, draw_weights
@@ -125,8 +126,8 @@ class HRNN(SequenceModel):
                     self._states[rows(piece.users)] = self.network(piece, before, NO_DROPOUT)[1]
         return self._states
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         before = self.user_states()[rows(sequences.users)]
         with torch.no_grad():
             return self.network.logits(self.network(sequences, before, NO_DROPOUT)[0])
@@ -135,8 +136,8 @@ class HRNN(SequenceModel):
         """See `Model.released`: the network's tensors, and every user's state."""
         return self.network.state_dict() | {"user_states": self.user_states()}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         weights = dict(tensors)
         self._states = weights.pop("user_states")
         self.network = self._build_network(len(weights["items"]))

@@ -28,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
@@ -73,13 +74,13 @@ class Released(NextItemRecommender):
     features: Rows
     """(n_users, n_columns) features."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `Model.fit`.
 
         Raises:
             DataError: the order of events is not known, or no sequence has two.
         """
-        del progress
         if data.sequences is None:
             raise DataError("interactions: their order is not known, and this model learns what comes next")
         assert data.features is not None
@@ -152,16 +153,16 @@ class Released(NextItemRecommender):
         penalty[0] = 0.0
         return inputs.T @ inputs + np.diag(penalty)
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         return self.score_again(sequences, None)
 
     def score_again(self, sequences: Sequences, draws: NDArray[np.int64] | None) -> Tensor:
         """As `score_next`, but sequence s gets draw draws[s] of its user's noise, all of them independent."""
         return torch.from_numpy(self.inputs(sequences, draws) @ self.weights).float()
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return {name: torch.from_numpy(getattr(self, name)) for name in ("vectors", "weights", "features")}
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
@@ -169,8 +170,8 @@ class Released(NextItemRecommender):
         for name, tensor in tensors.items():
             setattr(self, name, tensor.numpy())
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:

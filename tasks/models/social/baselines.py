@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from tasks.models.social import ledgers
 from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
@@ -62,8 +63,8 @@ class SoReg(MF):
     config: SoRegConfig
     uses_links = True
 
+    @override
     def alpha(self) -> float:
-        """See `SocialFactorisation.alpha`."""
         return self.config.alpha
 
 

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.base import Observed, RatingPredictor
@@ -118,8 +119,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """The noise of all messages; none unless a subclass says so."""
         return Noises()
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         if self.noises() == Noises():
             return super().insecure()
         return "users, friends and recommender each draw shares of the noise; here one process simulates them all"
@@ -225,8 +226,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         if messages is not None:
             self._traffic = self._traffic.plus(messages.traffic())
 
+    @override
     def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
-        """See `RatingPredictor.predict`."""
         rows, columns = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items))
         return (self.network.users[rows] * self.network.items[columns]).sum(1)
 
@@ -260,12 +261,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             return done
         return {"messages": float(self._traffic.messages), "bytes": float(self._traffic.bytes)} | done
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return {"users": self.network.users.detach(), "items": self.network.items.detach()}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.network = Vectors(tensors["users"], tensors["items"])
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -274,8 +275,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}
         return tensors | self._memory_tensors(), rest | {"parties": generators, "traffic": list(self._traffic)}
 
+    @override
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
-        """See `EpochModel.load_state`."""
         super().load_state(tensors, rest)
         for name, tensor in self._memory_tensors().items():
             tensor.copy_(tensors[name])

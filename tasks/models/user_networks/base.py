@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Model, Progress
@@ -198,8 +199,8 @@ class Embedder(Model):
     def compute(self) -> dict[str, Tensor]:
         """The embeddings as the fitted weights give them: name -> (n_users, d) float32."""
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self._embeddings = tensors
 
     def ledger(self) -> list[LedgerEntry]:

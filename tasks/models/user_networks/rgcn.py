@@ -23,6 +23,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 from torch.utils.checkpoint import checkpoint
+from typing_extensions import override
 
 from tasks.models.base import ModelConfig
 from tasks.models.training import EpochConfig, draw_weights
@@ -142,6 +143,6 @@ class RGCN(EpochEmbedder, UserEmbedder):
             total += self.step(friendship_loss(embeddings, embeddings, pairs, negatives)) * len(pairs)
         return total / (2 * len(data.links))
 
+    @override
     def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`."""
         return {"users": self.network()}

@@ -15,6 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import softsign
+from typing_extensions import override
 
 from tasks.models.base import ModelConfig
 from tasks.models.draws import normal
@@ -75,8 +76,8 @@ class SNE(EpochEmbedder, UserEmbedder):
     network: SNENetwork
     reads: ClassVar[frozenset[Protected]] = frozenset({"feature", "edge"})
 
+    @override
     def build(self, data: NetworkData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`."""
         self._graph = neighbourhoods(data.links, data.n_users)
         network = SNENetwork(data, self.config)
         draw_weights(network, rng)
@@ -99,6 +100,6 @@ class SNE(EpochEmbedder, UserEmbedder):
                 total += self.step(loss) * len(pairs)
         return total / max(len(cooccurring), 1)
 
+    @override
     def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`."""
         return {"users": self.network() + self.network.neighbours}

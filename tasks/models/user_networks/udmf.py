@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import ModelConfig
@@ -99,6 +100,6 @@ class UDMF(EpochEmbedder, UserEmbedder):
         order = torch.from_numpy(self._rng.permutation(n_users))
         return sum(self.step(self.network.loss(u)) * len(u) for u in order.split(self.config.batch_size)) / n_users
 
+    @override
     def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`."""
         return {"users": self.network(torch.arange(len(self.network.modalities[0])))}

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
@@ -98,8 +99,8 @@ class UserModel(DerivedModel, Recommender):
             raise ConfigurationError("values: these data have no ratings; say binary")
         return super().fit(data, rng=rng, progress=progress)
 
+    @override
     def reads_ratings(self) -> bool:
-        """See `Model.reads_ratings`."""
         return self.config.values == "ratings"
 
     @abstractmethod
@@ -115,8 +116,8 @@ class UserModel(DerivedModel, Recommender):
         network.private = plan_releases(self.config, data.n_users, self._budgets)
         return network
 
+    @override
     def optimiser(self) -> torch.optim.Optimizer:
-        """See `EpochModel.optimiser`."""
         if self.config.optimiser == "adam":
             return super().optimiser()
         decay = 2 * self.config.regularization
@@ -255,8 +256,8 @@ class UserModel(DerivedModel, Recommender):
         noted, private.noted = np.array(private.noted), []
         return {"bound": float(noted[:, 0].mean()), "clipped": float(noted[:, 1].mean())}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         config = self.config
         if config.privacy == "none" or config.epsilon_max is None or math.isinf(config.epsilon_max):
             return super().insecure()

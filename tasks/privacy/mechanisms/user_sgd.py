@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
@@ -225,8 +226,8 @@ class Rigorous(UserSGD):
             self.bound *= math.exp(-QUANTILE_RATE * (count / self.plan.expected + 0.5 - self.quantile))
         return released, self.plan.expected
 
+    @override
     def present_bound(self) -> float:
-        """See `UserSGD.present_bound`."""
         return float(self.bound)
 
     def events(self) -> tuple[Event, ...]:
