@@ -148,9 +148,9 @@ def run(
             else:
                 for step in todo.steps:
                     say(step.name, "cached")
-        from flows import headline
+        from flows.tables import show_headline
 
-        headline.show(suite)
+        show_headline(suite)
         print(f"report: {_report(suite)}")
 
 
@@ -215,10 +215,12 @@ def audit_mechanisms(
     Takes some minutes. Exit code 1 if more is proved than is accounted. That a published claim is refuted for which
     nothing is accounted is a finding, and no fault.
     """
-    from flows.audits import show
+    from flows.tables import show_audits
     from tasks.stages import audit_mechanisms as audits
 
-    if not show(audits.run(chosen := audits.require_known(names or []), jobs or os.cpu_count() or 1), len(chosen)):
+    if not show_audits(
+        audits.run(chosen := audits.require_known(names or []), jobs or os.cpu_count() or 1), len(chosen)
+    ):
         raise typer.Exit(1)
 
 
@@ -228,7 +230,7 @@ def composed() -> None:
     from flows import tables
     from tasks.stages.composed import COLUMNS, rows
 
-    tables.composed_table(COLUMNS, rows())
+    tables.show_composed(COLUMNS, rows())
 
 
 @app.command()
