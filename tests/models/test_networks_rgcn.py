@@ -9,8 +9,7 @@ import torch
 from tasks.models.user_networks import rgcn
 from tasks.models.user_networks.base import NetworkData, undirected_pairs
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
-from tasks.models.user_networks.rgcn import RGCN, RGCNConfig
-from tasks.models.user_networks.text import PostVectors
+from tasks.models.user_networks.rgcn import RGCN, PostVectors, RGCNConfig
 from tests.models import naive_networks as naive
 
 CONFIG = RGCNConfig(epochs=2, batch_size=8, learning_rate=0.01, hidden=6, dimension=5, free=3)
