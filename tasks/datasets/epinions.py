@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy_verified
 from tasks.datasets.matlab import Range, read_matrix
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -96,8 +96,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     Raises:
         DataError: a file cannot be had, or is not the published one.
     """
-    for file in source(options).files:
-        verify(copy(file, folder, places), file)
+    copy_verified(source(options).files, folder, places)
 
 
 def convert(folder: Path, place: Path, _: NoOptions) -> None:

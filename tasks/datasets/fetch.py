@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -188,6 +188,18 @@ def copy(file: RemoteFile | FormFile, folder: Path, places: Places) -> Path:
     with local_file(file, places) as path:
         shutil.copyfile(path, target)
     return target
+
+
+def copy_verified(files: Iterable[RemoteFile | FormFile], folder: Path, places: Places) -> None:
+    """Put copies of files into `folder` under their base names, if they are what is known of the published ones.
+
+    Raises:
+        DataError: as in `local_file` and `verify`.
+    """
+    for file in files:
+        with local_file(file, places) as path:
+            verify(path, file)
+            shutil.copyfile(path, folder / Path(file.name).name)
 
 
 def _address(file: RemoteFile | FormFile) -> str:

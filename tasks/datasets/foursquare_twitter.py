@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature, require_known
-from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy_verified
 from tasks.datasets.tables import from_arrow
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
@@ -81,8 +81,7 @@ def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     Raises:
         DataError: a file cannot be had, or is not the one that is known.
     """
-    for file in FILES:
-        verify(copy(file, folder, places), file)
+    copy_verified(FILES, folder, places)
 
 
 def convert(folder: Path, place: Path, _: NoOptions) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy_verified
 from tasks.datasets.text import allow, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -90,7 +90,7 @@ def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     for file in FILES:
         target = folder / Path(file.name).parent.name
         target.mkdir(exist_ok=True)
-        verify(copy(file, target, places), file)
+        copy_verified([file], target, places)
 
 
 def convert(folder: Path, place: Path, _: NoOptions) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, copy_verified
 from tasks.datasets.text import (
     BLOCK,
     INTERACTIONS,
@@ -130,9 +130,9 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         ByHandError: a file is neither placed nor in the mirror.
         DataError: a file is not what was published, or not all of it.
     """
-    verify(copy(TITLES, folder, places), TITLES)
+    copy_verified([TITLES], folder, places)
     if options.ratings == "first-20-movies":
-        verify(copy(PREFIX, folder, places), PREFIX)
+        copy_verified([PREFIX], folder, places)
         (folder / "NOTE").write_text(NOTE, encoding="utf-8")
         return
     if options.ratings == "combined":

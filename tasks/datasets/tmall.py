@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import calendar
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
-from tasks.datasets.fetch import FormFile, Options, Places, Source, local_file, verify
+from tasks.datasets.fetch import FormFile, Options, Places, Source, copy_verified
 from tasks.datasets.text import allow, blocks, parse, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -115,10 +114,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     Raises:
         DataError: a file cannot be had, or is not what was published.
     """
-    for file in (LOG, INFO) if options.layout == "official" else (FRAGMENT,):
-        with local_file(file, places) as path:
-            verify(path, file)
-            shutil.copyfile(path, folder / path.name)
+    copy_verified((LOG, INFO) if options.layout == "official" else (FRAGMENT,), folder, places)
 
 
 def convert(folder: Path, place: Path, options: ReadOptions) -> None:

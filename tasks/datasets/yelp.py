@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, Options, Places, Source, local_file, verify
+from tasks.datasets.fetch import FormFile, Options, Places, Source, copy_verified
 from tasks.datasets.text import allow, blocks, require_unique
 from tasks.disk import rename
 from tasks.errors import DataError
@@ -136,10 +135,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     Raises:
         DataError: a file cannot be had, or (sample) is not the known one; Yelp publishes no checksums of the whole.
     """
-    for file in (USER, REVIEW, BUSINESS) if options.part == "whole" else SAMPLE:
-        with local_file(file, places) as path:
-            verify(path, file)
-            shutil.copyfile(path, folder / path.name)
+    copy_verified((USER, REVIEW, BUSINESS) if options.part == "whole" else SAMPLE, folder, places)
 
 
 def convert(folder: Path, place: Path, options: ReadOptions) -> None:

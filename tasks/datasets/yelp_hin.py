@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, local_file, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy_verified
 from tasks.datasets.text import allow, read_table, require_unique
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -68,10 +67,7 @@ def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     Raises:
         DataError: a file cannot be had, or is not what was published.
     """
-    for file in FILES:
-        with local_file(file, places) as path:
-            verify(path, file)
-            shutil.copyfile(path, folder / path.name)
+    copy_verified(FILES, folder, places)
 
 
 def convert(folder: Path, place: Path, options: ReadOptions) -> None:

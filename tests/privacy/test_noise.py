@@ -167,7 +167,7 @@ def test_in_models_that_spend_a_budget_every_law_is_a_draw(
         "from tasks.models import draws\ndraws.normal(rng, (3,))", "rng.permutation(3)", "np.random.default_rng(0)",
         "from tasks.models.draws import normal\nnormal(rng, (3,))",
         "from tasks.privacy.mechanisms import laplace\nlaplace.cap(users, items, 3, self.noise_rng)",
-        "from tasks.privacy.keyed import digest, mixed, prefix_ids", "from tasks.privacy import keyed\nkeyed.INSECURE",
+        "from tasks.privacy.keyed import digest, mix, prefix_ids", "from tasks.privacy import keyed\nkeyed.INSECURE",
         "a, b = self.noise_rng, rng\nb.random(3)", "{name: rng.random(3) for name, rng in public.items()}",
         "def f(data):\n    rng = self.noise_stream(data, seed)\ndef g(rng):\n    return rng.random(3)",
     ],
