@@ -182,7 +182,7 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         processes = [_begin("scheduler", files, "--port", "0", "--scheduler-file", f"{folder}/scheduler.json")]
         try:
             _wait_for(Path(folder) / "scheduler.json", processes[0])
-            offered = f"MEMORY={_memory() // int(count)}"
+            offered = f"MEMORY={psutil.virtual_memory().total // int(count)}"
             processes.append(
                 _begin(
                     *("worker", files, "--scheduler-file", f"{folder}/scheduler.json", "--nworkers", count),
@@ -263,7 +263,3 @@ def _client(address: str, security: Any) -> Any:
         return Client(**where, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise ConfigurationError(f"{address}: no scheduler answers ({' '.join(str(error).split())})") from None
-
-
-def _memory() -> int:
-    return int(psutil.virtual_memory().total)

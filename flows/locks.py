@@ -82,7 +82,7 @@ def clear(repo: Any) -> bool:
             _write(path, kept)
         owners = {_key(*owner) for owner, lives in alive.items() if lives}
         known = {key: start for key, start in starts.items() if key in owners} | {
-            _own_process(): _start(psutil.Process())
+            _key(os.getpid(), _command()): _start(psutil.Process())
         }
         if known != starts:
             _write(starts_path, known)
@@ -164,10 +164,6 @@ def _start(process: psutil.Process) -> float:
 
 def _command() -> str:
     return " ".join(sys.argv)
-
-
-def _own_process() -> str:
-    return _key(os.getpid(), _command())
 
 
 def _key(pid: int, command: str) -> str:

@@ -15,7 +15,7 @@ alike. They know nothing of what words mean.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -117,7 +117,7 @@ def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
         known: its keys are words, the most frequent first.
     """
     cuts = [(word[:at], word[at:]) for at in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)]
-    if compounds := [pair for pair in cuts if _all_in(pair, known)]:
+    if compounds := [pair for pair in cuts if all(word in known for word in pair)]:
         return max(compounds, key=lambda pair: min(map(len, pair)))
     shortest = max(SHORTEST_STEM, (len(word) + 1) // 2)
     for length in range(len(word), shortest - 1, -1):
@@ -125,10 +125,6 @@ def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
             return tuple(related[:RELATED])
     ends = [word[-length:] for length in range(len(word) - 1, shortest - 1, -1)]
     return tuple([end for end in ends if end in known][:1])
-
-
-def _all_in(words: Iterable[str], known: Container[str]) -> bool:
-    return all(word in known for word in words)
 
 
 def gaussian(word: str, dimension: int, seed: int) -> NDArray[np.float64]:

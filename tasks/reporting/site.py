@@ -175,8 +175,9 @@ def pages(
     """
     chosen = [text for name, text in documents.items() if name.startswith("choices")]
     articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
+    changed = [] if changes is None else [Section("changes", "What changed", [changes])]
     content: dict[str, list[Section]] = {
-        "index.html": [*_changed_sections(changes), Section("suites", "All suites", [_index(suites)])],
+        "index.html": [*changed, Section("suites", "All suites", [_index(suites)])],
         "leaderboards.html": _leaderboards(suites),
         "cards.html": [Section(f"cards-{s.report.suite}", s.report.title, s.cards) for s in suites if s.cards],
         "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
@@ -331,10 +332,6 @@ def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
     return Table(
         "Coverage of the papers", [Heading(text, "number" if n > 1 else "") for n, text in enumerate(headings)], rows
     )
-
-
-def _changed_sections(changes: Table | None) -> list[Section]:
-    return [] if changes is None else [Section("changes", "What changed", [changes])]
 
 
 def schema() -> dict[str, Any]:

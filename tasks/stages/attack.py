@@ -128,7 +128,7 @@ def assemble(
         tables += [
             shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
         ]
-    tables += [detection(units, setting, seed, known, attack) for setting, seed in _blurred_settings(units)]
+    tables += [detection(units, setting, seed, known, attack) for kind, setting, seed in units if kind == BLURRED]
     metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
@@ -260,10 +260,6 @@ def majority_metrics(known: Known) -> pl.DataFrame:
         for name, labels in known.labels.items()
     ]
     return pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
-
-
-def _blurred_settings(units: Units) -> list[tuple[str, int]]:
-    return [(setting, seed) for kind, setting, seed in units if kind == BLURRED]
 
 
 def detection(units: Units, setting: str, seed: int, known: Known, attack: AttributeAttack) -> pl.DataFrame:

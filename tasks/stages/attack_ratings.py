@@ -147,7 +147,7 @@ def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[
     """Put what was found at all settings and seeds together as the stage's output."""
     results = {unit: AttackErrors.model_validate(read_json(unit.done / RESULT)) for unit in units}
     rows = [
-        (experiment.suite, name, experiment.data, experiment.system, *at, metric_name(attacker), None, value)
+        (experiment.suite, name, experiment.data, experiment.system, *at, f"reconstruction/{attacker}/mae", None, value)
         for at, result in (((unit.setting, unit.seed), result) for unit, result in results.items())
         for attacker, value in result.errors.items()
     ]
@@ -160,11 +160,6 @@ def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[
         most = max(result.targets for result in results.values())
         counts = {"targets": most, "known_to_friends": friends}
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
-
-
-def metric_name(attacker: str) -> str:
-    """Of an attacker's mean absolute error on sensitive ratings; lower is worse for the users."""
-    return f"reconstruction/{attacker}/mae"
 
 
 def attack_release(

@@ -8,7 +8,6 @@ says of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
@@ -96,7 +95,10 @@ def _data(params: Params) -> Iterator[Stage]:
         outs=("data/raw/${key}",),
         params={root: ("datasets.${key}.obtain", "datasets.${key}.source")},
         plugins=lambda key: [Plugin("tasks.datasets", "SOURCES", params.datasets[key].source)],
-        decides=lambda key: [_content(path) for path in params.datasets[key].own_files().values()],
+        # what a user's own files hold; one that is not there is the stage's to name
+        decides=lambda key: [
+            file_digest(own) if own.is_file() else "" for own in params.datasets[key].own_files().values()
+        ],
     )
     yield Stage(
         "convert",
@@ -136,11 +138,6 @@ def _data(params: Params) -> Iterator[Stage]:
         of = {root: ("words.${key}",)}
         yield Stage("embed", "embed", words, deps=checked, outs=("data/words/${key}",), params=of)
         yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
-
-
-def _content(own: Path) -> str:
-    """What a user's own file holds; one that is not there is the stage's to name."""
-    return file_digest(own) if own.is_file() else ""
 
 
 def _check(

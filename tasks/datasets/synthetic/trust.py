@@ -19,6 +19,7 @@ from pydantic import Field
 from scipy import io
 
 from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.synthetic import skew
 from tasks.datasets.synthetic.homophily import People, follow, populate
 from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scale_size
 
@@ -147,7 +148,7 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     popularity = [0.92**rank for rank in range(known.categories)]
     people = populate(rng, n_users, popularity, community_size=known.community_size)
     since = np.round(rng.beta(0.8, 2.5, n_users), 6)  # when each joined, as a share of the whole time
-    ids = _with_gaps(rng, n_users, round(known.last_user * options.scale))
+    ids = skew.ids(rng, n_users, round(known.last_user * options.scale))
     files = known.trust[options.release]
     networks = {trust.file: _network(rng, people, trust, options.scale) for trust in files}
     rating_rng = np.random.default_rng([options.seed, 1])
@@ -176,12 +177,6 @@ def _save(path: Path, variable: str, matrix: NDArray[np.integer]) -> None:
     io.savemat(path, {variable: np.asfortranarray(matrix)}, do_compression=True)
     with path.open("r+b") as file:
         file.write(HEADER.ljust(_HEADER_SIZE))
-
-
-def _with_gaps(rng: np.random.Generator, n: int, last: int) -> Ints:
-    """n ids in 1..last, ascending, the last one among them."""
-    missing = rng.choice(max(last, n) - 1, max(last - n, 0), replace=False)
-    return np.delete(np.arange(1, max(last, n) + 1), missing)
 
 
 def _network(rng: np.random.Generator, people: People, trust: Trust, scale: float) -> tuple[Ints, Ints]:
@@ -243,7 +238,7 @@ def _ratings(
     last = last[np.bincount(product, minlength=n_products)[product[last]] > 1]
     elsewhere = rng.permutation(last)[:moved]
     table[elsewhere, 2] = (table[elsewhere, 2] + 1) % known.categories
-    table[:, 1] = _with_gaps(rng, n_products, round(known.last_product * scale))[product]
+    table[:, 1] = skew.ids(rng, n_products, round(known.last_product * scale))[product]
     table[:, 2] += 1
     table = np.concatenate([table, _repeat_rows(rng, table, repeats, known)])
     return table[np.argsort(table[:, 0], kind="stable")]

@@ -17,7 +17,7 @@ from pydantic import Field
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
 from tasks.datasets.synthetic.skew import Ints, scale_size
-from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, social_vocabulary, social_writer
+from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, random_mask, social_vocabulary, social_writer
 
 SOURCE = Source(
     name="twin-weibo",
@@ -118,11 +118,6 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     )
 
 
-def _choose(rng: np.random.Generator, n: int, share: float) -> pl.Series:
-    """(n,) true for this share."""
-    return pl.Series(rng.random(n) < share)
-
-
 def _activity(rng: np.random.Generator, population: Population, members: Ints, n_posts: int) -> Ints:
     """(n_users,) posts of each user."""
     propensity = np.sqrt(population.people.activity[members]) * np.round(rng.lognormal(0, 0.7, len(members)), 6)
@@ -145,7 +140,7 @@ def _profiles(
         drawn = np.round((base + 1) * factor * np.round(rng.lognormal(0, 1.2, n), 6)).astype(np.int64)
         text = pl.Series(drawn).cast(pl.String)
         # A column with gaps that went through pandas has 12.0 for 12.
-        return (text + pl.Series(np.where(rng.random(n) < 0.05, ".0", ""))).set(_choose(rng, n, COUNTLESS), None)
+        return (text + pl.Series(np.where(rng.random(n) < 0.05, ".0", ""))).set(random_mask(rng, n, COUNTLESS), None)
 
     place = population.people.community[members] % len(PROVINCES)
     city = np.array(list(PROVINCES.values()))[place, rng.integers(0, 2, n)]
@@ -160,11 +155,11 @@ def _profiles(
         "Unnamed: 0": pl.Series(rng.permutation(n)),
         "_id": ids,
         "NickName": handles(rng, members, HAN),
-        "Gender": gender.set(_choose(rng, n, GENDERLESS), None),
+        "Gender": gender.set(random_mask(rng, n, GENDERLESS), None),
         "Province": pl.Series(np.array(list(PROVINCES))[place]),
         "City": pl.Series(city),
-        "BriefIntroduction": ("爱" + interest + end).set(_choose(rng, n, 0.3), None),
-        "Birthday": day.set(_choose(rng, n, 0.4), None),
+        "BriefIntroduction": ("爱" + interest + end).set(random_mask(rng, n, 0.3), None),
+        "Birthday": day.set(random_mask(rng, n, 0.4), None),
         "VIPlevel": pl.Series(np.array(["未开通", "1级", "3级", "6级"])[rng.choice(4, n, p=(0.7, 0.1, 0.1, 0.1))]),
         "Authentication": pl.Series(np.array(["无", "个人认证"])[rng.choice(2, n, p=(0.9, 0.1))]),
         "URL": "https://weibo.example/u/" + ids.cast(pl.String),

@@ -54,11 +54,6 @@ def without_noise(accounting: Accounting) -> LedgerEntry:
     )
 
 
-def published_mechanism(sensitive: float) -> str:
-    """The mechanism of published accounting; sensitive: ε that the noise of sensitive ratings is scaled by."""
-    return f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration"
-
-
 def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
     """Of the published noise.
 
@@ -89,7 +84,7 @@ def published_entry(epsilon: float, sensitive: float, friends: float | None, ite
     return LedgerEntry(
         protects="rating",
         neighbouring=VALUE,
-        mechanism=published_mechanism(sensitive),
+        mechanism=f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration",
         accounting="published",
         claimed_epsilon=epsilon,
         claimed_delta=0.0,

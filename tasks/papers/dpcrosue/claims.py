@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tasks.papers.dpcrosue.published import BUDGETS, OPEN, SENSITIVE, SINGLE, VALUES
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Trend, pairs_of
 from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.published import inference, interests
 from tasks.reporting.core.results import Network, Results
@@ -87,10 +87,6 @@ def _guesses(network: Network, *attributes: str) -> tuple[Measure, ...]:
     )
 
 
-def _pairs(first: str, others: tuple[str, ...]) -> tuple[tuple[Side, Side], ...]:
-    return tuple((Side(first), Side(other)) for other in others)
-
-
 def _side(key: str, value: float) -> Side:
     return Side("DP-CroSUE", key, value)
 
@@ -106,15 +102,15 @@ def _interests(network: Network) -> list[Spec]:
     where, scores = network.title, _scores(network)
     return [
         Order("table3", f"{where}: DP-CroSUE outperforms every method that sees one network",
-              _pairs("DP-CroSUE", SINGLE), scores),
+              pairs_of("DP-CroSUE", SINGLE), scores),
         Order("table3", f"{where}: CroSUE, which sees true networks, outperforms DP-CroSUE",
-              _pairs("CroSUE", ("DP-CroSUE",)), scores),
+              pairs_of("CroSUE", ("DP-CroSUE",)), scores),
         Order("table3", f"{where}: single-view methods are the worst",
               tuple((Side(multi), Side(single)) for multi in MULTI_VIEW for single in SINGLE_VIEW), scores),
-        Order("table3", f"{where}: R-GCN on the true network outperforms DP-R-GCN", _pairs("R-GCN", ("DP-R-GCN",)),
+        Order("table3", f"{where}: R-GCN on the true network outperforms DP-R-GCN", pairs_of("R-GCN", ("DP-R-GCN",)),
               scores),
         Order("table3", f"{where}: R-GCN is the best method that sees one network",
-              _pairs("R-GCN", tuple(name for name in SINGLE if name != "R-GCN")), scores),
+              pairs_of("R-GCN", tuple(name for name in SINGLE if name != "R-GCN")), scores),
     ]  # fmt: skip
 
 
@@ -125,11 +121,11 @@ def _attacks(network: Network) -> list[Spec]:
         Order("table4", f"{where}: methods that see true attributes or posts give away gender and occupation (read as: "
               "more than DeepWalk)", tuple((Side("DeepWalk"), Side(other)) for other in OPEN), both),
         Order("table4", f"{where}: DeepWalk has no ability to infer gender (read as: its precision is at most 5 % "
-              "above that of random vectors)", _pairs("DeepWalk", ("random",)),
+              "above that of random vectors)", pairs_of("DeepWalk", ("random",)),
               tuple(replace(measure, factor=NO_ABILITY) for measure in gender)),
         Order("table4", f"{where}: DP-CroSUE is less attackable than every method on true attributes or posts",
-              _pairs("DP-CroSUE", (*OPEN, "CroSUE")), both),
-        Order("table4", f"{where}: DP-R-GCN is less attackable than R-GCN", _pairs("DP-R-GCN", ("R-GCN",)), both),
+              pairs_of("DP-CroSUE", (*OPEN, "CroSUE")), both),
+        Order("table4", f"{where}: DP-R-GCN is less attackable than R-GCN", pairs_of("DP-R-GCN", ("R-GCN",)), both),
     ]  # fmt: skip
 
 
@@ -162,10 +158,10 @@ def _budgets(network: Network) -> list[Spec]:
 def _ablation(network: Network) -> list[Spec]:
     where, scores = network.title, _scores(network)[:1]
     return [
-        Order("table5", f"{where}: hierarchical layers help (CroGCN above CroGCN-NH)", _pairs("CroGCN", ("CroGCN-NH",)),
-              scores),
+        Order("table5", f"{where}: hierarchical layers help (CroGCN above CroGCN-NH)",
+              pairs_of("CroGCN", ("CroGCN-NH",)), scores),
         Order("table5", f"{where}: the regularisation of anchors helps (CroGCN above CroGCN-NA)",
-              _pairs("CroGCN", ("CroGCN-NA",)), scores),
+              pairs_of("CroGCN", ("CroGCN-NA",)), scores),
     ]  # fmt: skip
 
 
@@ -186,5 +182,5 @@ def _majority_claims(networks: list[Network]) -> list[Spec]:
         Order("table3", f"{prefix} UDMF and R-GCN perform better than SNE",
               tuple((Side(name), Side("SNE")) for name in ("UDMF", "R-GCN")), scores, most=True),
         Order("table4", f"{prefix} DP-CroSUE is less attackable than DP-R-GCN",
-              _pairs("DP-CroSUE", ("DP-R-GCN",)), attacks, most=True),
+              pairs_of("DP-CroSUE", ("DP-R-GCN",)), attacks, most=True),
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -106,6 +107,11 @@ class Spec(Protocol):
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """The comparisons that can be made, and what was not run."""
+
+
+def pairs_of(method: str, others: Iterable[str]) -> tuple[tuple[Side, Side], ...]:
+    """A method beside each of the others."""
+    return tuple((Side(method), Side(other)) for other in others)
 
 
 @dataclass(frozen=True)

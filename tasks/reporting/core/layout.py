@@ -77,6 +77,11 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def plain_cell(value: float | None) -> Cell:
+    """A number, or what stands where there is none."""
+    return missing_cell() if value is None else Cell(number(value))
+
+
 def format_difference(value: float, digits: int = 3) -> str:
     """A difference with its sign."""
     text = number(value, digits)

@@ -16,7 +16,17 @@ import numpy as np
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison, findings
 from tasks.reporting.core.chart import Chart, Heat, Square
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number, with_interval
+from tasks.reporting.core.layout import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    join_words,
+    missing_cell,
+    number,
+    plain_cell,
+    with_interval,
+)
 from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
@@ -177,7 +187,7 @@ def utility(results: Results) -> list[Table]:
         }
         controls = (MAJORITY, EVERYTHING, RANDOM)
         rows = [
-            Row(name, [_plain_cell(level(results, f"{network.name}/interests/{name}/{score}")) for score in SCORES],
+            Row(name, [plain_cell(level(results, f"{network.name}/interests/{name}/{score}")) for score in SCORES],
                 "reference")
             for name in (MAJORITY, EVERYTHING)
         ]  # fmt: skip
@@ -235,7 +245,7 @@ def _attack(results: Results, of: Network) -> Table:
     rows = [
         Row(
             "majority guess",
-            [_plain_cell(level(results, inference(column.name, f"{name}/{MAJORITY}"))) for column, name in columns],
+            [plain_cell(level(results, inference(column.name, f"{name}/{MAJORITY}"))) for column, name in columns],
             "reference",
         )
     ]
@@ -306,10 +316,6 @@ def _cell(results: Results, system: System, metric: str, lines: Sequence[str], *
     if not len(values):
         return missing_cell(NOT_RUN)
     return Cell(number(float(values.mean())), tuple(lines), "number found" if bold else "number")
-
-
-def _plain_cell(value: float | None) -> Cell:
-    return missing_cell() if value is None else Cell(number(value))
 
 
 def name_systems(labels: Sequence[str], of: int) -> str:

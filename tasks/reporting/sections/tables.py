@@ -25,7 +25,8 @@ from tasks.reporting.core.layout import (
     format_difference,
     missing_cell,
     number,
-)  # fmt: skip
+    plain_cell,
+)
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
 from tasks.reporting.sections import means
@@ -57,10 +58,8 @@ def headline(results: Results, k: int) -> Table:
     blank, budgets = [missing_cell()] * len(layout.qualities), [missing_cell()] * 3
     rows = []
     if attributes:
-        chance = [_plain_cell(results.majority(attribute)) for attribute in attributes]
-        alone = [
-            _plain_cell(_mean_over_systems(results, _advantage(results, attribute), 0)) for attribute in attributes
-        ]
+        chance = [plain_cell(results.majority(attribute)) for attribute in attributes]
+        alone = [plain_cell(_mean_over_systems(results, _advantage(results, attribute), 0)) for attribute in attributes]
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
     groups_measured = [(name, group) for name, group in layout.measured if _any_measured(results, group)]
@@ -166,11 +165,11 @@ def _references(results: Results, columns: Sequence[published.Column]) -> list[R
     attacked = [column.metric.split("/") if column.metric.startswith("attribute/") else None for column in columns]
     if not any(attacked):
         return []
-    majority = [_plain_cell(results.majority(parts[1]) if parts else None) for parts in attacked]
+    majority = [plain_cell(results.majority(parts[1]) if parts else None) for parts in attacked]
     alone = []
     for parts in attacked:
         metric = "/".join(parts) if parts else ""
-        alone.append(_plain_cell(_mean_over_systems(results, metric, 0)))
+        alone.append(plain_cell(_mean_over_systems(results, metric, 0)))
     return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
 
 
@@ -180,7 +179,7 @@ def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row
     rows = []
     for name in names:
         metrics = [dict(column.controls).get(name, "") for column in columns]
-        rows.append(Row(name, [_plain_cell(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
+        rows.append(Row(name, [plain_cell(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
     return rows
 
 
@@ -310,10 +309,6 @@ def _budgets(results: Results, system: System) -> list[Cell]:
 def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
     values = [float(value) for system in results.compared for value in results.values(system, metric, k)]
     return sum(values) / len(values) if values else None
-
-
-def _plain_cell(value: float | None) -> Cell:
-    return missing_cell() if value is None else Cell(number(value))
 
 
 UNRECORDED = "not recorded"

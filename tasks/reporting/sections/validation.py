@@ -15,7 +15,8 @@ def section(results: Results, k: int) -> Section:
     """Training, and the figures that stand beside no table."""
     unrecorded = "How training went was not recorded with these results: neither its curves nor its seconds are shown."
     charts = [Fold(drawn.title, drawn) if drawn.folded else drawn for drawn in figures.charts(results, k)]
-    missed = None if is_recorded(results) else paragraph(unrecorded)
+    recorded = all(system.history is not None for system in results.compared)
+    missed = None if recorded else paragraph(unrecorded)
     about = paragraph("Point at a mark to read its value.", kind="soft")
     return Section("figures", "Figures", [about, optional(missed, chart(results), seconds(results), *charts)])
 
@@ -46,11 +47,6 @@ def chart(results: Results) -> Chart:
         f"Mean over {run}s, setting base, as far as all {run}s went.{note}",
         panels,
     )
-
-
-def is_recorded(results: Results) -> bool:
-    """Whether the training of every system was recorded."""
-    return all(system.history is not None for system in results.compared)
 
 
 def seconds(results: Results) -> Table | None:
