@@ -77,11 +77,6 @@ class DIPSGNN(GatedSessions):
         self._rng.integers(2**62)  # results of systems without noise were made with a number drawn here
         return super().train_epoch()
 
-    def user_module(self, data: TrainingData) -> nn.Module | None:
-        """E_U of Eq. 5: (d0, d'), no bias."""
-        assert data.features is not None
-        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
-
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network and, where aggregates are cached, the vectors that they are made of."""
         network = super().build(data, rng)

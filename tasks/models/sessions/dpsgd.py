@@ -95,11 +95,6 @@ class DPSGD(GatedSessions):
     """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
     the probability at which a user is in it. For auditors."""
 
-    def user_module(self, data: TrainingData) -> nn.Module | None:
-        """E_U of DIPSGNN's Eq. 5: (d0, d'), no bias."""
-        assert data.features is not None
-        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
-
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network, and the noise that all epochs together may need."""
         config = self.config

@@ -89,9 +89,14 @@ class GatedSessions(SequenceModel):
     network: GatedNetwork
 
     def user_module(self, data: TrainingData) -> nn.Module | None:
-        """The map from a user's profile (or id) to the user vector; None for models without users."""
-        del data
-        return None
+        """The map from a user's profile (or id) to the user vector; None for models without users.
+
+        Of a profile it is E_U of DIPSGNN's Eq. 5: (d0, d'), no bias.
+        """
+        if not self.uses_features:
+            return None
+        assert data.features is not None
+        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Every parameter uniform in ±1/√d, as in the authors' code of SR-GNN."""
