@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
@@ -36,8 +36,6 @@ PIECE = 512  # users at a time when all are encoded
 
 class DPAEConfig(EpochConfig):
     """Configuration of `DPAE`. An epoch is as many steps as take every user once on average."""
-
-    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     batch_size: int = Field(ge=1)
     """Expected number of users in a step; the number of users, or more, puts all of them into every step."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from typing_extensions import override
@@ -25,8 +25,6 @@ NON_PRIVATE = Event(kind="non-private")
 
 class FactorConfig(ModelConfig):
     """Configuration of a `FactorModel`."""
-
-    model_config = ConfigDict(ser_json_inf_nan="constants")  # an infinite budget survives being saved
 
     dimension: int = Field(ge=1)
     """Length of user and item vectors."""
