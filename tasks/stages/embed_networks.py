@@ -29,8 +29,7 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, atomic_write, digest, read_json, require_passed, write_json
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
-from tasks.stages.network_training import fit
-from tasks.stages.networks import read, spent_entries
+from tasks.stages.networks import fit, read, spent_entries
 from tasks.stages.screen import Screen
 
 

@@ -1,8 +1,10 @@
-"""Networks of users as models read them, processed or perturbed, and what the perturbation cost."""
+"""Networks of users as models read them, processed or perturbed, what the perturbation cost, and a fit to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +13,14 @@ from tasks import contracts
 from tasks.config.networks import Alignment
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
-from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected_pairs
+from tasks.models.base import SILENT
+from tasks.models.training import EpochModel
+from tasks.models.user_networks.base import NEIGHBOURING, Embedder, NetworkData, Posts, undirected_pairs
 from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
 from tasks.stages.common import PERTURBED, read_json
+from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import Source
+from tasks.stages.screen import Screen
 
 ALL: frozenset[Protected] = frozenset(NEIGHBOURING)
 """The kinds of data of a network."""
@@ -92,3 +98,24 @@ def _posts(tables: ProcessedTables) -> Posts | None:
     bounds = np.append(0, posts["tokens"].list.len().to_numpy().cumsum()).astype(np.int64)
     tokens = posts["tokens"].explode().drop_nulls().to_numpy().astype(np.int32)
     return Posts(posts["user"].to_numpy(), bounds, tokens, tables.schema.n_words)
+
+
+def fit(
+    model: Embedder, data: Any, rng: np.random.Generator, progress: Path, screen: Screen, label: str
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """Fit `model` to its data; one record per epoch and what each took in seconds, none of a model without any.
+
+    Nothing validates: what is learnt from is the data alone, and labels are for judging. So every epoch is run.
+
+    Args:
+        progress: where the epochs are kept, so that an interrupted run goes on.
+        label: what the screen calls this run.
+    """
+    if not isinstance(model, EpochModel):
+        screen.skip()
+        model.fit(data, rng=rng, progress=SILENT)
+        return [], []
+    screen.begin(label, model.config.epochs)
+    monitor = Monitor(progress, None, screen, model.config.epochs, "")
+    model.fit(data, rng=rng, progress=monitor)
+    return monitor.history, monitor.seconds

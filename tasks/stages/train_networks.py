@@ -55,8 +55,7 @@ from tasks.stages.network_files import (
     read_vectors,
     write_vectors,
 )
-from tasks.stages.network_training import fit
-from tasks.stages.networks import anchors_entry, read, spent_entries
+from tasks.stages.networks import anchors_entry, fit, read, spent_entries
 from tasks.stages.screen import Screen
 
 OF_SUITE = ("embeddings", "aligned")
