@@ -10,7 +10,7 @@ import torch
 from pydantic import ValidationError
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.social import recommender as said
+from tasks.models.social import messages as said
 from tasks.models.social.friends import similarities
 from tasks.models.social.ratings import RatingTable
 from tasks.models.social.recommender import UntrustedRecommender

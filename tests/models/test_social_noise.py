@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.models.social.recommender import Broadcast
+from tasks.models.social.messages import Broadcast
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tests.models.social_data import N_USERS, make, ratings, started
 

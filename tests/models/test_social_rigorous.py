@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.social.recommender import Broadcast
+from tasks.models.social.messages import Broadcast
 from tasks.privacy.accounting.account import account
 from tests.models.social_data import make, poisoned, ratings, started
 

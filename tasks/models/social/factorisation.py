@@ -26,8 +26,9 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
 from tasks.models.social.friends import Friends
+from tasks.models.social.messages import Memory, Traffic
 from tasks.models.social.ratings import RatingTable, check_scale
-from tasks.models.social.recommender import Memory, Traffic, UntrustedRecommender
+from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy.mechanisms.shared_noise import SharedNoise

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tasks.models.social.messages import FriendMessages
 from tasks.models.social.ratings import RatingTable
-from tasks.models.social.recommender import FriendMessages
 from tasks.privacy import noise
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.models.social.friends import Friends
+from tasks.models.social.messages import Broadcast, FriendMessages, Submissions
 from tasks.models.social.ratings import RatingTable
-from tasks.models.social.recommender import Broadcast, FriendMessages, Submissions
 from tasks.privacy import noise
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
