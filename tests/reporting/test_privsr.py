@@ -19,7 +19,6 @@ from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import (
     accounting,
     data_statistics,
-    iterations,
     lead,
     means,
     reconstruction,
@@ -208,7 +207,7 @@ def test_attacks_are_listed_whole(known: Results) -> None:
 
 
 def test_iterations_that_a_total_can_afford(known: Results) -> None:
-    chart = iterations.chart(known, 0)
+    chart = accounting.iterations_chart(known, 0)
     published, rigorous, local = chart.panels
     assert published.title == "as published"
     assert [series.name for series in rigorous.series] == [f"ε = {total:g}" for total in TOTALS]
@@ -221,7 +220,7 @@ def test_iterations_that_a_total_can_afford(known: Results) -> None:
     assert tight.y == pytest.approx(values.mean())
     assert [level.name for level in rigorous.levels] == ["level of bias", "level of mf", "level of nonoise"]
     assert {series.style for panel in chart.panels for series in panel.series if series.name == "ε = 0.1"} == {0}
-    assert not iterations.chart(example_dpvae.results(), 100).panels
+    assert not accounting.iterations_chart(example_dpvae.results(), 100).panels
 
 
 def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None:
