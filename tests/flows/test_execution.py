@@ -36,7 +36,7 @@ def reproduce(address: str, *, force: bool = False) -> bool:
 def test_what_dvc_says_of_its_own_files_is_not_shown(finished: Project) -> None:
     """Also in a process that has not loaded DVC before."""
     levels = "print([logging.getLogger(name).level for name in ('dvc', 'dvc_data')])"
-    script = f"import logging\nfrom flows.project import opened\nwith opened('demo'):\n {levels}"
+    script = f"import logging\nfrom flows.project import open_project\nwith open_project('demo'):\n {levels}"
     assert finished.call(sys.executable, "-c", script).stdout == f"{[logging.ERROR, logging.CRITICAL]}\n"
 
 
@@ -204,7 +204,8 @@ def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: py
 
 def another_run(inside: Project) -> subprocess.Popen[str]:
     """A process that holds the project until it reads a line or dies."""
-    hold = "from flows.execution import exclusive\nwith exclusive('suite gerai'):\n print(1, flush=True)\n input()"
+    held = "with hold_project('suite gerai'):\n print(1, flush=True)\n input()"
+    hold = f"from flows.execution import hold_project\n{held}"
     process = subprocess.Popen(
         [sys.executable, "-c", hold],
         stdin=subprocess.PIPE,
