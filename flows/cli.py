@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import audit, data, settings
-from flows.stopping import as_usual, interruptible
+from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
@@ -70,13 +70,13 @@ def check(
     exit code 1.
     """
     from flows import plan, tables
-    from flows.current import current
+    from flows.current import current_project
     from tasks.config import params
 
     loaded = params.load()
     if suite:
-        _known(suite, loaded)
-    with current(suite, patient=False) as project:
+        _require_known(suite, loaded)
+    with current_project(suite, patient=False) as project:
         if suite:
             tables.show(plan.read(f"report@{suite}", project))
         else:
@@ -92,7 +92,7 @@ def pipeline(
     from tasks.stages import dvc_files
 
     loaded = params.load()
-    for path in dvc_files.behind(loaded) if check else dvc_files.write(loaded):
+    for path in dvc_files.outdated_files(loaded) if check else dvc_files.write(loaded):
         if check:
             raise ConfigurationError(f"{path}: behind the table of stages or the parameters; run `dprec pipeline`")
         print(f"{path}: written")
@@ -127,16 +127,16 @@ def run(
     After Ctrl-C, the next run goes on where this one stopped. No server is needed; with PREFECT_API_URL set, the run is
     recorded there.
     """
-    with interruptible(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
+    with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
-        from flows.current import current
-        from flows.execution import exclusive, say
+        from flows.current import current_project
+        from flows.execution import hold_project, say
         from flows.server import server
         from tasks.config import params
 
-        _known(suite, params.load())
-        with exclusive(f"suite {suite}", wait=wait):
-            with current(suite) as project:
+        _require_known(suite, params.load())
+        with hold_project(f"suite {suite}", wait=wait):
+            with current_project(suite) as project:
                 todo = plan.read(f"report@{suite}", project)
             if todo.pending or force:
                 server()
@@ -149,9 +149,9 @@ def run(
             else:
                 for step in todo.steps:
                     say(step.name, "cached")
-        from flows import headline
+        from flows.tables import show_headline
 
-        headline.show(suite)
+        show_headline(suite)
         print(f"report: {_report(suite)}")
 
 
@@ -162,10 +162,10 @@ def verify() -> None:
     DVC trusts a file's time and mode; a disk that lost a bit shows in neither. What is removed is restored, or computed
     again, by the next `dprec run`. Exit code 1 if anything was damaged. Takes as long as it takes to read all of it.
     """
-    from flows.execution import exclusive
-    from flows.project import opened
+    from flows.execution import hold_project
+    from flows.project import open_project
 
-    with exclusive("verify"), opened() as project:
+    with hold_project("verify"), open_project() as project:
         damaged = list(project.verify())
     if damaged:
         raise DataError(f"{len(damaged)} damaged and removed; `dprec run SUITE` restores them or computes them again")
@@ -181,7 +181,7 @@ def report(
 
     Nothing is computed: what is shown are the results as they lie there, on a fresh clone the committed ones.
     """
-    path = _drawn(suite)
+    path = _draw_report(suite)
     print(path)
     if open_it:
         typer.launch(path.resolve().as_uri())
@@ -246,10 +246,12 @@ def audit_mechanisms(
     Takes some minutes. Exit code 1 if more is proved than is accounted. That a published claim is refuted for which
     nothing is accounted is a finding, and no fault.
     """
-    from flows.audits import show
+    from flows.tables import show_audits
     from tasks.stages import audit_mechanisms as audits
 
-    if not show(audits.run(chosen := audits.known(names or []), jobs or os.cpu_count() or 1), len(chosen)):
+    if not show_audits(
+        audits.run(chosen := audits.require_known(names or []), jobs or os.cpu_count() or 1), len(chosen)
+    ):
         raise typer.Exit(1)
 
 
@@ -259,7 +261,7 @@ def composed() -> None:
     from flows import tables
     from tasks.stages.composed import COLUMNS, rows
 
-    tables.composed(COLUMNS, rows())
+    tables.show_composed(COLUMNS, rows())
 
 
 @app.command()
@@ -278,7 +280,7 @@ def compare(
     from flows import compare as comparison
 
     try:
-        total, outside = comparison.against(suite, against)
+        total, outside = comparison.compare_with_revision(suite, against)
     except comparison.NothingRun as error:
         print(f"dprec: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
@@ -322,7 +324,7 @@ def schedule(
     Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
     this command, as a run does that is going on. Its pages show the runs, their logs and the report.
     """
-    with interruptible("interrupted; a run that was going on goes on where it stopped"):
+    with end_on_signal("interrupted; a run that was going on goes on where it stopped"):
         from flows.deployments import serve_schedules
 
         serve_schedules(notify)
@@ -353,7 +355,7 @@ def _in_project(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _known(suite: str, loaded: Params) -> None:
+def _require_known(suite: str, loaded: Params) -> None:
     from tasks.config.params import entry
 
     entry("suites", suite, loaded.suites)
@@ -368,7 +370,7 @@ def _report(suite: str) -> Path:
     return path
 
 
-def _drawn(suite: str) -> Path:
+def _draw_report(suite: str) -> Path:
     """The report of a suite, drawn from its results; a page of somebody's own pipeline as it is."""
     from tasks.stages.common import REPORTS, RESULTS
     from tasks.stages.report import draw

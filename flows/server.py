@@ -99,7 +99,7 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
     said = TemporaryFile()  # noqa: SIM115  # open for as long as the server lives
     process = _begin(address, credential, pages=pages, said=said)
     try:
-        if not _up(address, process):
+        if not _answers(address, process):
             why = "it does not answer" if process.poll() is None else _last_error(said)
             raise ConfigurationError(
                 f"the Prefect server that records runs did not start ({why}); if that is for its database, move "
@@ -164,7 +164,7 @@ def _last_error(said: IO[bytes]) -> str:
     return next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception): ", line)), lines[-1])
 
 
-def _up(address: str, process: subprocess.Popen[bytes]) -> bool:
+def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
     """Whether it answers before it ends, and in time."""
     deadline = time.monotonic() + STARTUP_SECONDS
     while time.monotonic() < deadline and process.poll() is None:

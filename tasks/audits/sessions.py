@@ -91,9 +91,9 @@ def aggregates(
                 network.get_buffer("public_user").zero_()
                 network.get_buffer("public_items").copy_(states)
         for world, items in enumerate(sums):
-            asked = _asked(model, items, n, first=world * n)
+            asked = _infer(model, items, n, first=world * n)
             joint = torch.cat([network.items.weight[asked.graphs.node_items], torch.zeros(len(items) * n, 1)], dim=1)
-            sums[items] -= _common(model, model.scaled(joint), asked, coordinates=(0, 0))
+            sums[items] -= _common_rows(model, model.scale_states(joint), asked, coordinates=(0, 0))
     return model, (sums[WITH_VISIT], sums[WITHOUT])
 
 
@@ -103,12 +103,12 @@ def matrices(seed: int, n: int, epsilon: float, delta: float) -> tuple[EdgeRand,
     _fit(model, seed)
     sides = []
     for world, items in enumerate((WITH_VISIT, WITHOUT)):
-        asked = _asked(model, items, n, first=world * n)
-        sides.append(-_common(model, torch.eye(3)[asked.graphs.node_items], asked, coordinates=(2, 0)))
+        asked = _infer(model, items, n, first=world * n)
+        sides.append(-_common_rows(model, torch.eye(3)[asked.graphs.node_items], asked, coordinates=(2, 0)))
     return model, (sides[0], sides[1])
 
 
-def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:
+def _common_rows(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:
     """What follows the first node of whole sequences and what precedes their last one, added up: (n,)."""
     graphs, width = asked.graphs, joint.shape[1]
     last = torch.from_numpy(asked.sequences.indptr[1:] - 1)
@@ -122,7 +122,7 @@ def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int,
     return total.double().numpy()
 
 
-def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int) -> Asked:
+def _infer(model: DIPSGNN, items: tuple[int, ...], n: int, first: int) -> Asked:
     """n independent inferences for the same user with the same items."""
     sequences = Sequences(
         np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int64) * len(items), np.tile(items, n).astype(np.int32)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from tasks.datasets.tables import PARQUET as PARQUET
 from tasks.datasets.tables import Column, batches, first_line
-from tasks.datasets.text import LONGEST_LINE, allow, once
+from tasks.datasets.text import LONGEST_LINE, allow, require_unique
 from tasks.errors import ConfigurationError, DataError
 
 Role = Literal["user", "item", "rating", "score", "rank", "time"]
@@ -84,7 +84,7 @@ def interactions(path: Path, role: str, names: Names) -> Given:
     rows = given.rows.unique(["user", "item"], keep="last", maintain_order=True)
     if (repeated := len(given.rows) - len(rows)) == 0:
         return given
-    return Given(rows, _noted(given.taken, f"{repeated:,} repeated pairs, the last of each is used"))
+    return Given(rows, _add_note(given.taken, f"{repeated:,} repeated pairs, the last of each is used"))
 
 
 def lists(path: Path, role: str, names: Names) -> Given:
@@ -97,7 +97,7 @@ def lists(path: Path, role: str, names: Names) -> Given:
     """
     given = _read(path, role, names, ("user", "item"), ("rank", "score"))
     rows = given.rows
-    once(path, rows, ["user", "item"], first_line(path))
+    require_unique(path, rows, ["user", "item"], first_line(path))
     if "rank" in rows.columns:
         key, note = pl.col("rank").rank("ordinal"), ""
     elif "score" in rows.columns:
@@ -105,7 +105,7 @@ def lists(path: Path, role: str, names: Names) -> Given:
     else:
         key, note = pl.int_range(1, pl.len() + 1), "no rank and no score: lists are in the order of their rows"
     rows = rows.with_columns(rank=key.over("user").cast(pl.Int64))
-    return Given(rows, _noted(given.taken, note) if note else given.taken)
+    return Given(rows, _add_note(given.taken, note) if note else given.taken)
 
 
 def scores(path: Path, names: Names) -> Given:
@@ -115,7 +115,7 @@ def scores(path: Path, names: Names) -> Given:
         DataError: see `lists`.
     """
     given = _read(path, "scores", names, ("user", "item", "score"), ())
-    once(path, given.rows, ["user", "item"], first_line(path))
+    require_unique(path, given.rows, ["user", "item"], first_line(path))
     return given
 
 
@@ -135,11 +135,11 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
     user = _of_role(path, "user", header, names, required=True)
     for name in wanted:
         if name not in header:
-            raise ConfigurationError(f"{path}: no column {name!r} (has {_shown(header)}); correct --attributes")
+            raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
     chosen = wanted or tuple(name for name in header if name != user)
     columns = {str(user): Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen}
     rows = _rows(path, header, columns)
-    once(path, rows, [str(user)], first_line(path))
+    require_unique(path, rows, [str(user)], first_line(path))
     classes, notes = {"user": rows[str(user)]}, []
     for name in chosen:
         grouped, note = _classes(rows[name].cast(pl.String))
@@ -165,10 +165,10 @@ def canaries(path: Path) -> Given:
     columns = {name: Column("id") for name in ("canary", "witness", "item")} | {"included": Column("whole")}
     for name in columns:
         if name not in header:
-            raise DataError(f"{path}: no column {name!r} (has {_shown(header)}); is it from `dprec audit canaries`?")
+            raise DataError(f"{path}: no column {name!r} (has {_quote(header)}); is it from `dprec audit canaries`?")
     rows = _rows(path, header, columns)
     allow(path, rows, "included", pl.col("included").is_in([0, 1]), "0 or 1", first_line(path))
-    once(path, rows, ["canary"], first_line(path))
+    require_unique(path, rows, ["canary"], first_line(path))
     return Given(rows, Taken("canaries", path, {name: name for name in columns}, len(rows)))
 
 
@@ -204,7 +204,7 @@ def _read(path: Path, what: str, names: Names, required: tuple[Role, ...], optio
         if column is not None:
             recognised[role] = column
     if len(set(recognised.values())) < len(recognised):
-        raise DataError(f"{path}: one column is taken for two things ({_shown(list(recognised.values()))}); name them")
+        raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
     ids = ("user", "item")
     rows = _rows(path, header, {name: Column("id" if role in ids else "number") for role, name in recognised.items()})
     for known_role, name in recognised.items():
@@ -266,16 +266,16 @@ def _of_role(path: Path, role: Role, header: list[str], names: Names, *, require
     if not usual and required:
         which = f"no column {named!r} and none" if named is not None else "no column"
         raise DataError(
-            f"{path}:1: {which} is recognised as the {role} (has {_shown(header)}); say --{role}-column NAME"
+            f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME"
         )
     return usual[0] if usual else None
 
 
-def _shown(names: list[str]) -> str:
+def _quote(names: list[str]) -> str:
     return ", ".join(repr(name[:40]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
 
 
-def _noted(taken: Taken, note: str) -> Taken:
+def _add_note(taken: Taken, note: str) -> Taken:
     return Taken(taken.role, taken.path, taken.columns, taken.rows, (*taken.notes, note))
 
 

@@ -49,7 +49,7 @@ def noise_on(model: DIPSGNN, sequences: Sequences) -> tuple[torch.Tensor, ...]:
     graphs = asked.graphs
     width = model.config.dimension + model.config.user_dimension
     generator = torch.Generator().manual_seed(0)
-    joint = model.scaled(torch.randn(len(graphs.node_items), width, generator=generator))
+    joint = model.scale_states(torch.randn(len(graphs.node_items), width, generator=generator))
     if model.config.accounting == "cached":
         joint = model._cached_states(asked)
     identity, zero = torch.eye(width), torch.zeros(width, width)

@@ -73,8 +73,8 @@ def test_norms_and_clipped_sums_equal_those_of_gradients_per_user(n, n_items, di
     torch.testing.assert_close(sum_biases, (factors[:, None] * of_biases).sum(0))
     inner = torch.einsum("uid,id->u", of_items, weights) + of_biases @ biases
     torch.testing.assert_close(ours.inner([weights, biases]), inner)
-    torch.testing.assert_close(ours.scaled(factors).inner([weights, biases]), factors * inner)
-    torch.testing.assert_close(ours.scaled(factors).squared_norms(), factors.square() * norms, rtol=1e-5, atol=1e-10)
+    torch.testing.assert_close(ours.scale(factors).inner([weights, biases]), factors * inner)
+    torch.testing.assert_close(ours.scale(factors).squared_norms(), factors.square() * norms, rtol=1e-5, atol=1e-10)
 
 
 def test_without_noise_and_clipping_it_is_gradient_descent():
@@ -201,7 +201,7 @@ def test_unbounded_gradients_with_a_finite_budget_are_refused():
 
 def test_a_user_without_interactions_pulls_nowhere():
     """So that one whose interactions are all removed is one who was never there."""
-    clipped = fitted().clipped(torch.zeros(2, N_ITEMS))
+    clipped = fitted().clipped_gradients(torch.zeros(2, N_ITEMS))
     assert not any(total.any() for total in clipped.weighted_sum(torch.ones(2)))
 
 

@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
@@ -34,7 +35,7 @@ from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import digest, mixed, prefix_ids
+from tasks.privacy.keyed import digest, mix, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -71,15 +72,10 @@ class DIPSGNN(GatedSessions):
     key: int | None = None
     """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
+    @override
     def train_epoch(self) -> float:
-        """See `SequenceModel.train_epoch`."""
         self._rng.integers(2**62)  # results of systems without noise were made with a number drawn here
         return super().train_epoch()
-
-    def user_module(self, data: TrainingData) -> nn.Module | None:
-        """E_U of Eq. 5: (d0, d'), no bias."""
-        assert data.features is not None
-        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network and, where aggregates are cached, the vectors that they are made of."""
@@ -139,9 +135,9 @@ class DIPSGNN(GatedSessions):
                 items = self._buffer("public_items")
                 users = self._initial_users(torch.tensor([user]))
             assert users is not None
-            return self.scaled(torch.cat([items, users.expand(len(items), -1)], dim=1))
+            return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """Every row scaled to length C (Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
@@ -158,7 +154,7 @@ class DIPSGNN(GatedSessions):
         """The initial joint states of all nodes."""
         users = self._initial_users(torch.from_numpy(asked.sequences.users).long())
         items = self._buffer("public_items")[asked.graphs.node_items]
-        return self.scaled(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
+        return self.scale_states(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
 
     def _initial_users(self, users: Tensor) -> Tensor:
         """The initial user vectors, (n_users, d')."""
@@ -220,8 +216,8 @@ class DIPSGNN(GatedSessions):
             tables = [self.network.items.weight, *self.network.user.parameters()]
         return digest(*(table.detach().numpy().tobytes() for table in tables))
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
@@ -254,4 +250,4 @@ class PrivU(DIPSGNN):
 def prefixes(asked: Asked) -> NDArray[np.uint64]:
     """(n_events,) an id of each prefix: of its user, its draw and its items."""
     sequences = asked.sequences
-    return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)
+    return prefix_ids(mix(sequences.users, asked.draws), sequences.items, sequences.indptr)

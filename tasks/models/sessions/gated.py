@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
+from typing_extensions import override
 
 from tasks.graph.ops import Block, additive_scores, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
@@ -88,9 +89,14 @@ class GatedSessions(SequenceModel):
     network: GatedNetwork
 
     def user_module(self, data: TrainingData) -> nn.Module | None:
-        """The map from a user's profile (or id) to the user vector; None for models without users."""
-        del data
-        return None
+        """The map from a user's profile (or id) to the user vector; None for models without users.
+
+        Of a profile it is E_U of DIPSGNN's Eq. 5: (d0, d'), no bias.
+        """
+        if not self.uses_features:
+            return None
+        assert data.features is not None
+        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Every parameter uniform in ±1/√d, as in the authors' code of SR-GNN."""
@@ -139,7 +145,7 @@ class GatedSessions(SequenceModel):
         Between the aggregate and the gates of the recurrent unit there are linear maps only, which are applied as one
         (`through`), and to the states before they are aggregated, of which there are fewer.
         """
-        joint = self.scaled(states if users is None else torch.cat([states, users[owners]], dim=1))
+        joint = self.scale_states(states if users is None else torch.cat([states, users[owners]], dim=1))
         network, d = self.network, self.config.dimension
         of_out, of_in = network.gates.weight_ih.split(d, dim=1)
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
@@ -147,9 +153,9 @@ class GatedSessions(SequenceModel):
         received = self.receive(step, joint, through, asked) + constant
         kept = joint[:, :d]
         recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
-        return gated(received, recurrent[step.previous], kept[step.previous])
+        return gru_update(received, recurrent[step.previous], kept[step.previous])
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 
@@ -181,19 +187,19 @@ class GatedSessions(SequenceModel):
             parts.append(users[graphs.event_owners])
         return network.readout(torch.cat(parts, dim=1))
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         if not len(sequences):
             return torch.empty(0, self.network.items.num_embeddings)
         with torch.no_grad():
             return torch.cat([self.logits(batch) for batch in sequences.batches(BATCH)])
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return dict(self.network.state_dict())
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         n_items = len(tensors["items.weight"])
         user: nn.Module | None = None
         if "user.weight" in tensors:
@@ -206,7 +212,7 @@ class GatedSessions(SequenceModel):
         self.network = network
 
 
-def gated(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
+def gru_update(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
     """A gated recurrent unit whose linear maps are done: (n, 3d), (n, 3d) and the states to update, (n, d)."""
     reset, update, new = received.chunk(3, dim=1)
     old_reset, old_update, old_new = recurrent.chunk(3, dim=1)

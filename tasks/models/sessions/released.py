@@ -28,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
@@ -35,7 +36,7 @@ from tasks.models.draws import normal
 from tasks.models.sessions.ledgers import released_entry
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import mixed, prefix_ids
+from tasks.privacy.keyed import mix, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -73,19 +74,19 @@ class Released(NextItemRecommender):
     features: Rows
     """(n_users, n_columns) features."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `Model.fit`.
 
         Raises:
             DataError: the order of events is not known, or no sequence has two.
         """
-        del progress
         if data.sequences is None:
             raise DataError("interactions: their order is not known, and this model learns what comes next")
         assert data.features is not None
         secret = self.noise_stream(data, rng)
         self.key = noise.key(secret)
-        self.vectors = scaled(normal(rng, (data.n_items, self.config.dimension)))
+        self.vectors = normalise_rows(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
         shown = data.sequences.without_last()
         if not len(shown):
@@ -130,7 +131,7 @@ class Released(NextItemRecommender):
             raise PrivacyError(
                 "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
             )
-        heads = mixed(sequences.users, np.zeros(1, np.int64) if draws is None else draws)
+        heads = mix(sequences.users, np.zeros(1, np.int64) if draws is None else draws)
         visits = prefix_ids(heads, sequences.items, sequences.indptr)
         std = multiplier * self.distance
         return true + noise.gaussian_by_key((self.key,), "visits", std, visits, self.config.dimension).double().numpy()
@@ -143,7 +144,7 @@ class Released(NextItemRecommender):
         total = total - (total[start] - states[start])
         before = np.where(sequences.positions[:, None] > 0, np.roll(states, 1, axis=0), 0.0)
         users = self.features[sequences.users][sequences.owners]
-        parts = [np.ones((len(states), 1)), *(scaled(part) for part in (total, states, before, users))]
+        parts = [np.ones((len(states), 1)), *(normalise_rows(part) for part in (total, states, before, users))]
         return np.concatenate(parts, axis=1) / math.sqrt(len(parts))
 
     def gram(self, inputs: Rows) -> Rows:
@@ -152,16 +153,16 @@ class Released(NextItemRecommender):
         penalty[0] = 0.0
         return inputs.T @ inputs + np.diag(penalty)
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         return self.score_again(sequences, None)
 
     def score_again(self, sequences: Sequences, draws: NDArray[np.int64] | None) -> Tensor:
         """As `score_next`, but sequence s gets draw draws[s] of its user's noise, all of them independent."""
         return torch.from_numpy(self.inputs(sequences, draws) @ self.weights).float()
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return {name: torch.from_numpy(getattr(self, name)) for name in ("vectors", "weights", "features")}
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
@@ -169,8 +170,8 @@ class Released(NextItemRecommender):
         for name, tensor in tensors.items():
             setattr(self, name, tensor.numpy())
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
@@ -187,6 +188,6 @@ def _multiplier(epsilon: float, delta: float) -> float:
     return dpsgd.noise_multiplier(epsilon, delta, 1.0, 1)
 
 
-def scaled(rows: Rows) -> Rows:
+def normalise_rows(rows: Rows) -> Rows:
     """Rows of length 1 (Eq. 6); a row of zeros stays."""
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -22,7 +22,7 @@ UNUSED = (CONFIGURATION, METRICS, PREPARED)
 """Gaps of a model to which no sensitive rating goes."""
 
 
-def unused() -> LedgerEntry:
+def unused_entry() -> LedgerEntry:
     """Of a model that reads published ratings alone."""
     return LedgerEntry(
         protects="rating",
@@ -54,12 +54,7 @@ def without_noise(accounting: Accounting) -> LedgerEntry:
     )
 
 
-def published_mechanism(sensitive: float) -> str:
-    """The mechanism of published accounting; sensitive: ε that the noise of sensitive ratings is scaled by."""
-    return f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration"
-
-
-def published(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
+def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
     """Of the published noise.
 
     Args:
@@ -89,7 +84,7 @@ def published(epsilon: float, sensitive: float, friends: float | None, iteration
     return LedgerEntry(
         protects="rating",
         neighbouring=VALUE,
-        mechanism=published_mechanism(sensitive),
+        mechanism=f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration",
         accounting="published",
         claimed_epsilon=epsilon,
         claimed_delta=0.0,

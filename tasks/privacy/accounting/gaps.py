@@ -69,7 +69,7 @@ BY_EPOCHS = (EPOCH, LOSSES, *ONCE)
 """Of every private model trained by epochs."""
 
 
-def secured(entry: LedgerEntry) -> LedgerEntry:
+def secure_entry(entry: LedgerEntry) -> LedgerEntry:
     """The entry of the same release with secure noise; the same where nothing is drawn."""
     if not entry.events or all(event.kind == "non-private" for event in entry.events):
         return entry

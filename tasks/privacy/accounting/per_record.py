@@ -31,7 +31,7 @@ class Owned:
         starts = counts.cumsum(0) - counts
         self._places = torch.arange(len(owners)) + (owners * longest - starts[owners])
 
-    def padded(self, rows: Tensor) -> Tensor:
+    def pad(self, rows: Tensor) -> Tensor:
         """(n_rows, width) -> (n_records, longest, width), zeros after the last row of a record."""
         table = rows.new_zeros(self._shape[0] * self._shape[1], rows.shape[1])
         return table.index_copy_(0, self._places, rows).view(*self._shape, rows.shape[1])
@@ -60,7 +60,7 @@ class _Product(torch.autograd.Function):
         rows, matrices = ctx.saved_tensors
         (gradient,) = gradients
         of_rows = gradient @ matrices[0] if ctx.needs_input_grad[0] else None
-        padded = ctx.owned.padded
+        padded = ctx.owned.pad
         return of_rows, padded(gradient).transpose(1, 2) @ padded(rows), None
 
 
