@@ -150,6 +150,7 @@ class DPAE(DerivedModel, Recommender):
 
     Config: ClassVar[type[EpochConfig]] = DPAEConfig
     config: DPAEConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: DPAENetwork
     watch: Callable[[Sequence[Tensor], float], None] | None = None
     """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with

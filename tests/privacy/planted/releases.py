@@ -133,6 +133,17 @@ MUTATIONS = (
         tests=("tests/models/test_dpae.py::test_a_gradient_that_is_not_finite_counts_nothing",),
     ),
     Mutation(
+        "saved-in-one-file",
+        "a saved model has users' vectors and codes in the file that is released",
+        "§11",
+        MODELS + "base.py",
+        "tensors.pop(name) for name in self.own_tensors if name in tensors",
+        "tensors[name] for name in self.own_tensors if name in tensors",
+        tests=(
+            "tests/models/test_saved_files.py::test_what_is_for_each_users_own_eyes_is_in_no_file_that_is_released",
+        ),
+    ),
+    Mutation(
         "together-by-words",
         "releases with other words for one relation do not add up",
         "§9",
