@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.privacy.keyed import Ids, mixed
+from tasks.privacy.keyed import mixed
 from tasks.sequences import Sequences
 
 
-def heads(sequences: Sequences, draws: NDArray[np.int64], *, tested: bool) -> Ids:
+def heads(sequences: Sequences, draws: NDArray[np.int64], *, tested: bool) -> NDArray[np.uint64]:
     """(n_sequences,) ids to name prefixes by, see `tasks.privacy.keyed.prefix_ids`.
 
     A user's training sequence and the one asked about hold different visits. Where both begin with the same items, they
