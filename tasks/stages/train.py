@@ -24,7 +24,7 @@ from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Experiment, Params, entry, load
 from tasks.models import model_class
-from tasks.models.base import SILENT, Model, RatingPredictor
+from tasks.models.base import SILENT, Model, RatingPredictor, own_file
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
@@ -187,7 +187,10 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
             history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
             models = place / "models" / unit.setting
             models.mkdir(parents=True, exist_ok=True)
-            shutil.copy(unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors")
+            model, copied = unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors"
+            shutil.copy(model, copied)
+            if own_file(model).exists():
+                shutil.copy(own_file(model), own_file(copied))
         table = pl.DataFrame(rows).with_columns(
             suite=pl.lit(experiment.suite),
             experiment=pl.lit(name),

@@ -205,6 +205,29 @@ def test_a_user_without_interactions_pulls_nowhere():
     assert not any(total.any() for total in clipped.weighted_sum(torch.ones(2)))
 
 
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_gradient_that_is_not_finite_counts_nothing(value):
+    """The others add up as if they were alone, and a step releases finite sums."""
+    model, rows = built(), torch.zeros(3, N_ITEMS)
+    rows[0, 0] = rows[1, 1] = rows[2, 2] = 1.0
+    gradients = model.network.gradients
+    expected = model.clipped(rows[1:]).weighted_sum(torch.ones(2))
+
+    def broken(rows):
+        parts = gradients(rows)
+        parts.errors[0, 3] = parts.hidden[0, 1] = value
+        return parts
+
+    model.network.gradients = broken
+    for total, other in zip(model.clipped(rows).weighted_sum(torch.ones(3)), expected, strict=True):
+        torch.testing.assert_close(total, other)
+    model.rows = lambda _: rows
+    released = []
+    model.watch = lambda sums, _: released.extend(sums)
+    model.private_step(np.arange(3))
+    assert all(total.isfinite().all() for total in released)
+
+
 def test_what_is_watched_is_what_moves_the_weights_and_watching_changes_nothing():
     seen = []
     for epochs in (1, 3):

@@ -84,6 +84,18 @@ class Gradients(NamedTuple):
         shared = (self.inputs * self.errors).sum(1) * (self.hidden_errors * self.hidden).sum(1)
         return inputs * hidden_errors + errors * hidden + 2 * shared + errors
 
+    def bounded(self) -> tuple[Gradients, Tensor]:
+        """The same gradients, zeros in place of those that are not finite, and the squared norms of all: (n,).
+
+        An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
+        """
+        norms = self.squared_norms()
+        broken = ~norms.isfinite()
+        if not broken.any():
+            return self, norms
+        parts = (part.masked_fill(broken[:, None], 0.0) for part in self[1:])
+        return Gradients(self.losses, *parts), norms.masked_fill(broken, 0.0)
+
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Sum over users of weight × gradient: (n_items, d) for `items`, (n_items,) for `biases`."""
         errors, hidden_errors = weights[:, None] * self.errors, weights[:, None] * self.hidden_errors
@@ -137,6 +149,7 @@ class DPAE(DerivedModel, Recommender):
 
     Config: ClassVar[type[EpochConfig]] = DPAEConfig
     config: DPAEConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: DPAENetwork
     watch: Callable[[Sequence[Tensor], float], None] | None = None
     """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
@@ -162,8 +175,8 @@ class DPAE(DerivedModel, Recommender):
         """One step on a sample of users, possibly empty; returns its summed loss over the expected batch."""
         network, config, expected = self.network, self.config, self._plan.expected
         with torch.no_grad():
-            gradients = network.gradients(self.rows(users))
-            factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
+            gradients, norms = network.gradients(self.rows(users)).bounded()
+            factors = dpsgd.clip_factors(norms, config.clip_norm)
             sums, multiplier = gradients.weighted_sum(factors), self._multiplier or 0.0
             released = [dpsgd.add_noise(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
             if self.watch is not None:
@@ -191,8 +204,8 @@ class DPAE(DerivedModel, Recommender):
     def clipped_gradients(self, rows: Tensor) -> Gradients:
         """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
         with torch.no_grad():
-            gradients = self.network.gradients(rows)
-            return gradients.scale(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
+            gradients, norms = self.network.gradients(rows).bounded()
+            return gradients.scale(dpsgd.clip_factors(norms, self.config.clip_norm))
 
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs: the decoder, which may be published, and `codes`, (n_users, d), one for each user's eyes.

@@ -34,7 +34,7 @@ from tasks.models.ranking.factors import (
     unit_user_vectors,
 )
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import GIVEN, ONCE
+from tasks.privacy.accounting.gaps import GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
@@ -122,7 +122,7 @@ class DPMF(FactorModel):
                 "privacy), not by ε.",
                 "A user's own list is computed from the released item vectors and that user's own interactions, so the "
                 "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that "
-                "user's list.",
+                "user's list. " + OWN_FILE,
             ),
             events=events,
         )

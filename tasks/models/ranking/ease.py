@@ -32,6 +32,7 @@ class EASE(Recommender):
     """
 
     Config: ClassVar[type[ModelConfig]] = EASEConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items")
     weights: NDArray[np.float32]
     """B, weight of an item a user has (row) for an item to be scored (column): (n_items, n_items)."""
     given: Seen

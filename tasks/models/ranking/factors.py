@@ -38,6 +38,7 @@ class FactorModel(Recommender):
     """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32."""
 
     Config: ClassVar[type[ModelConfig]] = FactorConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     users: torch.Tensor
     items: torch.Tensor
 

@@ -48,6 +48,7 @@ class KNN(Recommender):
     Config: ClassVar[type[ModelConfig]] = KNNConfig
     uses_ratings: ClassVar[bool] = True
     config: KNNConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items", "values")
     neighbours: NDArray[np.int64]
     """The k nearest of every user, ascending: (n_users, k)."""
     rows: csr_array

@@ -30,12 +30,13 @@ from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
 from tasks.models.sessions.gated import BATCH, Asked, GatedSessions
+from tasks.models.sessions.heads import heads
 from tasks.models.sessions.ledgers import LABELS, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import digest, mix, prefix_ids
+from tasks.privacy.keyed import digest, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -123,7 +124,7 @@ class DIPSGNN(GatedSessions):
             return self.score_next(sequences)
         with torch.no_grad():
             parts = np.array_split(np.arange(len(sequences)), -(-len(sequences) // BATCH))
-            return torch.cat([self.logits(sequences.take(rows), draws=draws[rows]) for rows in parts])
+            return torch.cat([self.logits(sequences.take(rows), draws=draws[rows], tested=True) for rows in parts])
 
     def aggregated_states(self, user: int) -> Tensor:
         """What an aggregate sums, for each item in a sequence of `user`: (n_items, d + d') rows of length C."""
@@ -164,9 +165,9 @@ class DIPSGNN(GatedSessions):
     def noise(self, step: Step, width: int, asked: Asked) -> tuple[Tensor, ...]:
         """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any.
 
-        It is a function of the secret, the vectors that are aggregated, the user and the items that the aggregate is
-        of: the same again whenever the same is asked, and independent where anything differs, so that no difference of
-        two releases is without noise.
+        It is a function of the secret, the vectors that are aggregated, the user, whether the sequence was learnt from
+        or is asked about, and the items that the aggregate is of: the same again whenever the same is asked, and
+        independent where anything differs, so that no difference of two releases is without noise.
         """
         sigma = self.sigma
         if not sigma or (self.config.accounting == "published" and not self.network.training):
@@ -248,6 +249,6 @@ class PrivU(DIPSGNN):
 
 
 def prefixes(asked: Asked) -> NDArray[np.uint64]:
-    """(n_events,) an id of each prefix: of its user, its draw and its items."""
+    """(n_events,) an id of each prefix: of its user, its draw, its part (learnt from or asked about) and its items."""
     sequences = asked.sequences
-    return prefix_ids(mix(sequences.users, asked.draws), sequences.items, sequences.indptr)
+    return prefix_ids(heads(sequences, asked.draws, tested=asked.tested), sequences.items, sequences.indptr)

@@ -34,7 +34,7 @@ from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.accounting.per_record import Owned, copies, product, squared_norms, weighted_sums
+from tasks.privacy.accounting.per_record import Owned, bounded, copies, product, weighted_sums
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -148,7 +148,8 @@ class DPSGD(GatedSessions):
         order = np.argsort(lengths, kind="stable")  # a piece of equally long sequences has little padding
         for piece in sequences.take(order[lengths[order] > 1]).batches(PIECE):
             losses, gradients = self.gradients(piece, dropout)
-            factors = dpsgd.clip_factors(squared_norms(gradients), self.config.clip_norm)
+            gradients, norms = bounded(gradients)
+            factors = dpsgd.clip_factors(norms, self.config.clip_norm)
             for part, gradient in zip(sums, weighted_sums(gradients, factors), strict=True):
                 part += gradient
             total += float(losses.sum())

@@ -70,12 +70,14 @@ class Asked:
     """What scores are computed of.
 
     graphs: of all prefixes of the sequences. draws: (n_sequences,) int64, which of the independent draws of a user's
-    noise each sequence gets, where there is any; 0 unless somebody asks for others.
+    noise each sequence gets, where there is any; 0 unless somebody asks for others. tested: whether the sequences are
+    asked about, which have noise of their own, and not learnt from.
     """
 
     sequences: Sequences
     graphs: PrefixGraphs
     draws: NDArray[np.int64]
+    tested: bool = False
 
 
 class GatedSessions(SequenceModel):
@@ -115,11 +117,16 @@ class GatedSessions(SequenceModel):
         return cross_entropy(self.logits(prefixes, dropout), targets)
 
     def logits(
-        self, sequences: Sequences, dropout: Dropout = NO_DROPOUT, draws: NDArray[np.int64] | None = None
+        self,
+        sequences: Sequences,
+        dropout: Dropout = NO_DROPOUT,
+        draws: NDArray[np.int64] | None = None,
+        *,
+        tested: bool = False,
     ) -> Tensor:
-        """Scores of all items after every event: (n_events, n_items). draws: see `Asked`."""
+        """Scores of all items after every event: (n_events, n_items). draws, tested: see `Asked`."""
         graphs = self.graphs(sequences)
-        asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws)
+        asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
         users = self.user_vectors(torch.from_numpy(sequences.users).long())
         states = dropout(self.network.items(graphs.node_items))
         owners = graphs.node_owners
@@ -192,7 +199,7 @@ class GatedSessions(SequenceModel):
         if not len(sequences):
             return torch.empty(0, self.network.items.num_embeddings)
         with torch.no_grad():
-            return torch.cat([self.logits(batch) for batch in sequences.batches(BATCH)])
+            return torch.cat([self.logits(batch, tested=True) for batch in sequences.batches(BATCH)])
 
     @override
     def released(self) -> dict[str, Tensor]:

@@ -104,6 +104,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
 
     Config: ClassVar[type[EpochConfig]] = FactorisationConfig
     config: FactorisationConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     network: Vectors
     with_parties: ClassVar[bool] = True
     """Whether users keep ratings to themselves and send messages; a plain model reads published ratings alone."""

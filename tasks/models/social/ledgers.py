@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, PREPARED
+from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, OWN_FILE, PREPARED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 
 VALUE = "the value of one sensitive rating replaced"
@@ -16,7 +16,7 @@ NOISY_SUMS = "Laplace noise on items' sums of sensitive ratings"
 PRESENCE = "Which items a user rated is not hidden: users with a rating of an item send messages about it."
 OWN = (
     "A user's own predictions are computed from that user's own ratings, so the guarantee is towards everyone else "
-    "(joint differential privacy)."
+    "(joint differential privacy). " + OWN_FILE
 )
 UNUSED = (CONFIGURATION, METRICS, PREPARED)
 """Gaps of a model to which no sensitive rating goes."""

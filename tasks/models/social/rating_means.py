@@ -22,13 +22,13 @@ from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
 from tasks.models.social.ratings import check_scale
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE
+from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
 OWN = (
     "A user's own predictions contain that user's own mean, sensitive ratings included, so the guarantee is towards "
-    "everyone else (joint differential privacy)."
+    "everyone else (joint differential privacy). " + OWN_FILE
 )
 
 
@@ -65,6 +65,7 @@ class RatingMeans(RatingPredictor):
 
     Config: ClassVar[type[ModelConfig]] = RatingMeansConfig
     config: RatingMeansConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("user_offsets",)
     mean: Tensor
     user_offsets: Tensor
     item_offsets: Tensor

@@ -78,6 +78,7 @@ class UserModel(DerivedModel, Recommender):
 
     Config: ClassVar[type[EpochConfig]] = UserConfig
     config: UserConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: UserNetwork
     uses_ratings = True
     watch: Callable[[Sequence[Tensor], float], None] | None = None

@@ -69,6 +69,19 @@ def squared_norms(gradients: list[Tensor]) -> Tensor:
     return torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
 
 
+def bounded(gradients: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    """The same gradients, zeros for records where these are not finite, and the squared norms of all: (n_records,).
+
+    An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
+    """
+    norms = squared_norms(gradients)
+    broken = ~norms.isfinite()
+    if broken.any():
+        gradients = [gradient.masked_fill(broken.view(-1, *[1] * (gradient.dim() - 1)), 0.0) for gradient in gradients]
+        norms = norms.masked_fill(broken, 0.0)
+    return gradients, norms
+
+
 def weighted_sums(gradients: list[Tensor], weights: Tensor) -> list[Tensor]:
     """For each parameter the sum over records of weight × gradient; weights: (n_records,)."""
     return [torch.tensordot(weights, gradient, 1) for gradient in gradients]

@@ -130,8 +130,8 @@ MUTATIONS = (
         "two draws of a user's noise are the same",
         "§11",
         DIPSGNN,
-        "return prefix_ids(mix(sequences.users, asked.draws), sequences.items, sequences.indptr)",
-        "return prefix_ids(mix(sequences.users), sequences.items, sequences.indptr)",
+        "heads(sequences, asked.draws, tested=asked.tested)",
+        "heads(sequences, np.zeros(1, np.int64), tested=asked.tested)",
         tests=("tests/models/test_dipsgnn_streams.py::test_no_two_draws_of_a_users_noise_are_alike",),
     ),
     Mutation(
