@@ -8,7 +8,7 @@ import yaml
 from dvc.cli import main as dvc
 
 from flows import plan
-from flows.project import open_project
+from flows.project import is_cut, open_project
 from flows.storage import KNOWN
 from tasks.errors import ConfigurationError
 from tests.faults.corruptions import rot
@@ -261,3 +261,20 @@ def _md5(text: str) -> str:
     from hashlib import md5
 
     return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def test_a_lock_that_was_cut_is_not_believed_wherever_the_cut_is(finished: Project) -> None:
+    """Where the rest still read as a lock, DVC did not write again what was missing of the last entry."""
+    path = finished.root / "suites/demo/dvc.lock"
+    text = path.read_text()
+    entries = yaml.safe_load(text)["stages"]
+    assert not is_cut(path)
+    for end in range(len(text)):
+        path.write_text(text[:end])
+        if is_cut(path):
+            continue
+        kept = yaml.safe_load(text[:end])  # at a line's end
+        stages = (kept.get("stages") or {}) if kept else {}
+        assert all(not entry or entry == entries[name] or "outs" not in entry for name, entry in stages.items()), text[
+            :end
+        ][-80:]
