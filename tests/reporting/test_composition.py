@@ -171,6 +171,8 @@ def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() 
     of_code = (
         multidimensional.REPLACED,
         multidimensional.GIVEN_BOUNDS,
+        multidimensional.GIVEN_CATEGORIES,
+        multidimensional.GIVEN_BOTH,
         sessions.VISIT,
         sessions.VISIT_GIVEN,
         sessions.released_entry(multipliers=(3.0, 3.0), epsilon=5.0, delta=1e-3).neighbouring,

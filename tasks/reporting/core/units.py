@@ -13,6 +13,8 @@ USER = "all training interactions of one user taken out, the place kept, or put 
 PROFILE = "all training interactions and metadata of one user taken out, the place kept, or put in"
 FEATURES = "all features of one user replaced"
 FEATURES_GIVEN = f"{FEATURES}, given the bounds of numeric features"
+FEATURES_LISTED = f"{FEATURES}, given the categories"
+FEATURES_GIVEN_BOTH = f"{FEATURES_GIVEN} and the categories"
 INTERACTION = "one interaction of one user added or removed"
 REPLACED = "one visit of one user replaced by a visit of another item"
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
@@ -39,7 +41,7 @@ RELATIONS = {
     "one edge of the user-item graph, that is one interaction, added or removed": INTERACTION,
     "one user's rating of one item changed within the scale; who rated what is the same": VALUE,
     **{unit: unit for unit in (FEATURES, FEATURES_GIVEN, REPLACED, VISIT, VISIT_GIVEN, CELL, SENSITIVE, EDGE)},
-    **{unit: unit for unit in (TEXTS, WORD, NEAR)},
+    **{unit: unit for unit in (FEATURES_LISTED, FEATURES_GIVEN_BOTH, TEXTS, WORD, NEAR)},
 }
 """Neighbouring relation of an entry -> its unit. A user without interactions counts for nothing in every system that
 says "added or removed", so taken out with the place kept is the same there."""
@@ -50,6 +52,8 @@ STEPS: dict[str, dict[str, int]] = {
     PROFILE: {PROFILE: 1, USER: 1, FEATURES: 1},
     FEATURES: {FEATURES: 1, PROFILE: 2},
     FEATURES_GIVEN: {FEATURES_GIVEN: 1, FEATURES: 1, PROFILE: 2},
+    FEATURES_LISTED: {FEATURES_LISTED: 1, FEATURES: 1, PROFILE: 2},
+    FEATURES_GIVEN_BOTH: {FEATURES_GIVEN_BOTH: 1, FEATURES_GIVEN: 1, FEATURES_LISTED: 1, FEATURES: 1, PROFILE: 2},
     INTERACTION: {INTERACTION: 1, **_OF_USERS},
     REPLACED: {REPLACED: 1, INTERACTION: 2, **_OF_USERS},
     VISIT: {VISIT: 1, INTERACTION: 2, **_OF_USERS},
