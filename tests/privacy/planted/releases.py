@@ -134,6 +134,27 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "together-endless-unsaid",
+        "private releases without a finite ε are not counted beside the others",
+        "§9",
+        "tasks/reporting/sections/composition.py",
+        "_left_out(beside, {release.source for release in every}),",
+        "0,",
+        tests=(
+            "tests/reporting/test_composition.py"
+            "::test_private_releases_without_a_bound_are_counted_beside_those_that_have_one",
+        ),
+    ),
+    Mutation(
+        "together-settings-once",
+        "what every setting of a network releases anew at an equal budget counts once",
+        "§9",
+        "tasks/reporting/sections/composition.py",
+        "(read, spent.network, perturbed)",
+        "(read, spent.network)",
+        tests=("tests/reporting/test_composition.py::test_each_setting_of_a_budget_releases_a_network_anew",),
+    ),
+    Mutation(
         "together-one-step",
         "a release for whole users counts once, not twice, towards one of their interactions",
         "§9",
