@@ -36,6 +36,8 @@ def test_every_finite_epsilon_names_what_it_does_not_cover(name: str) -> None:
     for entry in model.ledger():
         if entry.accounted_epsilon is None:
             continue
+        assert entry.given.startswith(gaps.GIVEN)
+        assert ("the epoch" in entry.given) == isinstance(model, EpochModel)
         needed = {*(gaps.BY_EPOCHS if isinstance(model, EpochModel) else gaps.ONCE)}
         needed -= {gaps.LOSSES} if isinstance(model, SocialFactorisation) else set()
         needed -= {gaps.SEED} if not entry.accounted_epsilon else set()

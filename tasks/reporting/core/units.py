@@ -46,6 +46,22 @@ RELATIONS = {
 """Neighbouring relation of an entry -> its unit. A user without interactions counts for nothing in every system that
 says "added or removed", so taken out with the place kept is the same there."""
 
+NAMES = {
+    USER: "a user",
+    PROFILE: "a user with metadata",
+    **dict.fromkeys((FEATURES, FEATURES_GIVEN, FEATURES_LISTED, FEATURES_GIVEN_BOTH), "a user's features"),
+    INTERACTION: "one interaction",
+    **dict.fromkeys((REPLACED, VISIT, VISIT_GIVEN), "one visit"),
+    CELL: "one listed cell",
+    VALUE: "one rating",
+    SENSITIVE: "one sensitive rating",
+    EDGE: "one friendship",
+    TEXTS: "a user's texts",
+    WORD: "one word",
+    NEAR: "one word replaced by a near one",
+}
+"""Unit -> what it is called in running text."""
+
 _OF_USERS = {USER: 2, PROFILE: 2}
 STEPS: dict[str, dict[str, int]] = {
     USER: {USER: 1, PROFILE: 1},
@@ -73,6 +89,11 @@ def unit(entry: LedgerEntry) -> str:
     """What neighbouring inputs of an entry differ in: a key of `STEPS`, or its own words where they are not known."""
     relation = entry.neighbouring.removesuffix(f", towards {entry.observer}")
     return RELATIONS.get(relation, relation)
+
+
+def name(entry: LedgerEntry) -> str:
+    """What the unit of an entry is called in running text: "a user"; of one that is not known, its own words."""
+    return NAMES.get(unit(entry), entry.neighbouring)
 
 
 def steps(target: str, of: str) -> int:

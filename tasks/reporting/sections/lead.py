@@ -131,9 +131,12 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         return ""
     own = ledger.total(results, yardstick)
     finite = [
-        (f"{difference.system.label} {ledger.shown(budget)}", ledger.fixed(results, difference.system))
+        (
+            f"{difference.system.label} {ledger.of_units(results, difference.system)}",
+            ledger.fixed(results, difference.system),
+        )
         for difference in differences
-        if (budget := ledger.total_epsilon(results, difference.system)) is not None
+        if ledger.total_epsilon(results, difference.system) is not None
     ]
     budgets = (
         f"Accounted ε for all they learn from: {ledger.together(finite)}. The others have no finite one."

@@ -72,6 +72,15 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "unused-outright",
+        "an ε of 0 names no condition, though configuration and epoch were chosen on validation data",
+        "§9",
+        MODELS + "social/ledgers.py",
+        '        given=GIVEN_EPOCH,\n        reason="What is learnt',
+        '        reason="What is learnt',
+        tests=("tests/privacy/test_gaps.py::test_every_finite_epsilon_names_what_it_does_not_cover[mf-ratings]",),
+    ),
+    Mutation(
         "words-fitted-thirds",
         "thirds of a number's range are read off the data, so that one user moves the metadata of all others",
         "§4",
