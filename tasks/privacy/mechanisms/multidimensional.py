@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import ROUNDED, SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
@@ -218,6 +218,7 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     gaps += [
         "Features alone are covered: whoever sees a user's interactions can recompute features that are statistics "
         "of them.",
+        RECORDED,
         SEED_OF_RELEASE,
         ROUNDED,
     ]
