@@ -183,7 +183,7 @@ def _composed(
     own = [release for release in near if release.unit == unit]
     known = bool(units.steps(unit, unit)) and (own_noise or not any(release.fitted for release in bounding))
     kinds = unique([release.entry.protects for release in own])
-    beside = [release for release in near if units.steps(release.unit, unit)] + [
+    unbound = [release for release in near if units.steps(release.unit, unit)] + [
         release
         for release in endless
         if units.steps(release.unit, unit) or units.steps(unit, release.unit) or release.entry.protects in kinds
@@ -194,7 +194,7 @@ def _composed(
         unit,
         observer,
         len(bounding),
-        _left_out(beside, {release.source for release in every}),
+        _left_out(unbound, {release.source for release in every}),
         max(release.entry.accounted_epsilon or 0.0 for release in own),
         account(events, delta).epsilon if known else None,
         delta,

@@ -165,7 +165,7 @@ MUTATIONS = (
         "private releases without a finite ε are not counted beside the others",
         "§9",
         "tasks/reporting/sections/composition.py",
-        "_left_out(beside, {release.source for release in every}),",
+        "_left_out(unbound, {release.source for release in every}),",
         "0,",
         tests=(
             "tests/reporting/test_composition.py"
