@@ -76,6 +76,13 @@ dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 test: env  ## the test suite; TESTS=tests/privacy for a part of it
 	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
+.PHONY: views
+views: env  ## DVC's own views, as the README has them: a line per suite, three plots, experiments of one suite, its stages
+	dvc metrics show
+	dvc plots show demo-utility demo-attacks demo-curves --out .dvc/tmp/plots
+	test "$$(dvc exp show --csv --drop '^(?!.*demo/summary)' | head -1 | tr ',' '\n' | wc -l)" -le 60
+	test "$$(dvc dag --mermaid --collapse-foreach-matrix report@demo | wc -l)" -le 100
+
 .PHONY: lint
 lint: env  ## format and lint
 	ruff format --check .
@@ -89,6 +96,19 @@ types: env  ## static types
 .PHONY: architecture
 architecture: env  ## imports point one way
 	lint-imports
+
+.PHONY: library
+library:  ## the library and the audit alone, from a wheel, in an environment of their own: make library PYTHON=python3.13
+	$(PYTHON) -m venv --clear $(VENV)-library
+	$(VENV)-library/bin/python -m pip install --quiet .
+	cd $(VENV)-library && bin/python -c "import json, dprec.attacks; cells = json.load(open('../docs/quickstart.ipynb'))['cells']; \
+		exec(''.join(''.join([*cell['source'], chr(10)]) for cell in cells if cell['cell_type'] == 'code'))"
+	cd $(VENV)-library && bin/dprec audit --help
+	rm -rf $(VENV)-library
+
+.PHONY: api
+api: env  ## a page for every name of the library, from its docstring, in site/api
+	pdoc --output-directory site/api --docformat google dprec dprec.accounting dprec.attacks dprec.audits dprec.mechanisms dprec.metrics
 
 .PHONY: bench
 bench: env  ## measure speed; nothing passes or fails by it
@@ -129,7 +149,7 @@ ci:  ## what CI runs
 lock:  ## pin anew what pyproject.toml asks for, everything below it included
 	$(PYTHON) -m venv --clear $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)-lock/bin/python -m pip install --quiet ".[dev]"
+	$(VENV)-lock/bin/python -m pip install --quiet ".[pipeline,dev]"
 	@{ sed '/^[^#]/,$$d' requirements.lock; $(VENV)-lock/bin/python -m pip freeze --all --exclude dprec --exclude pip | grep -v '^nvidia-\|^triton==' | sed 's/+[a-z0-9.]*$$//'; \
 		echo 'async-timeout==5.0.1; python_full_version < "3.11.3"'; } > requirements.lock.partial  # redis asks for it there
 	@mv requirements.lock.partial requirements.lock

@@ -58,7 +58,7 @@ def audit(
     from tasks.external.writing import write
 
     chosen = tuple(name.strip() for name in attributes.split(",") if name.strip())
-    names = _names(
+    names = names_of(
         {"user": user_column, "item": item_column, "rating": rating_column, "score": score_column, "rank": rank_column}
     )
     files = (train, recommendations, public, users, scores, canaries, shadows)
@@ -90,13 +90,14 @@ def canaries(
     """Put canaries into training data: users of whom a coin decides who is in. Says what to do with the files."""
     from tasks.external.canaries import plant
 
-    names = _names({"user": user_column, "item": item_column, "rating": rating_column})
+    names = names_of({"user": user_column, "item": item_column, "rating": rating_column})
     *_, page = paths = plant(train, count, items, least, out, names, None)
     print(page.read_text(), end="")
     print(f"written: {', '.join(map(str, paths))}")
 
 
-def _names(columns: dict[Role, str | None]) -> Names:
+def names_of(columns: dict[Role, str | None]) -> Names:
+    """The columns that options name."""
     from tasks.external.reading import Names
 
     return Names({role: name for role, name in columns.items() if name is not None})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import audit, data, settings
-from flows.stopping import as_usual, interruptible
+from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
@@ -52,7 +52,8 @@ def common(
     if context.invoked_subcommand == "audit":
         private()  # what it writes has rows of users, or names them
         return
-    root = settings.project(Path.cwd())
+    context.obj = Path.cwd()  # from which paths are given
+    root = settings.project(context.obj)
     os.chdir(root)
     settings.apply(root)
     private()
@@ -69,13 +70,13 @@ def check(
     exit code 1.
     """
     from flows import plan, tables
-    from flows.current import current
+    from flows.current import current_project
     from tasks.config import params
 
     loaded = params.load()
     if suite:
-        _known(suite, loaded)
-    with current(suite, patient=False) as project:
+        _require_known(suite, loaded)
+    with current_project(suite, patient=False) as project:
         if suite:
             tables.show(plan.read(f"report@{suite}", project))
         else:
@@ -91,7 +92,7 @@ def pipeline(
     from tasks.stages import dvc_files
 
     loaded = params.load()
-    for path in dvc_files.behind(loaded) if check else dvc_files.write(loaded):
+    for path in dvc_files.outdated_files(loaded) if check else dvc_files.write(loaded):
         if check:
             raise ConfigurationError(f"{path}: behind the table of stages or the parameters; run `dprec pipeline`")
         print(f"{path}: written")
@@ -126,16 +127,16 @@ def run(
     After Ctrl-C, the next run goes on where this one stopped. No server is needed; with PREFECT_API_URL set, the run is
     recorded there.
     """
-    with interruptible(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
+    with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
-        from flows.current import current
-        from flows.execution import exclusive, say
+        from flows.current import current_project
+        from flows.execution import hold_project, say
         from flows.server import server
         from tasks.config import params
 
-        _known(suite, params.load())
-        with exclusive(f"suite {suite}", wait=wait):
-            with current(suite) as project:
+        _require_known(suite, params.load())
+        with hold_project(f"suite {suite}", wait=wait):
+            with current_project(suite) as project:
                 todo = plan.read(f"report@{suite}", project)
             if todo.pending or force:
                 server()
@@ -148,9 +149,9 @@ def run(
             else:
                 for step in todo.steps:
                     say(step.name, "cached")
-        from flows import headline
+        from flows.tables import show_headline
 
-        headline.show(suite)
+        show_headline(suite)
         print(f"report: {_report(suite)}")
 
 
@@ -161,10 +162,10 @@ def verify() -> None:
     DVC trusts a file's time and mode; a disk that lost a bit shows in neither. What is removed is restored, or computed
     again, by the next `dprec run`. Exit code 1 if anything was damaged. Takes as long as it takes to read all of it.
     """
-    from flows.execution import exclusive
-    from flows.project import opened
+    from flows.execution import hold_project
+    from flows.project import open_project
 
-    with exclusive("verify"), opened() as project:
+    with hold_project("verify"), open_project() as project:
         damaged = list(project.verify())
     if damaged:
         raise DataError(f"{len(damaged)} damaged and removed; `dprec run SUITE` restores them or computes them again")
@@ -180,7 +181,7 @@ def report(
 
     Nothing is computed: what is shown are the results as they lie there, on a fresh clone the committed ones.
     """
-    path = _drawn(suite)
+    path = _draw_report(suite)
     print(path)
     if open_it:
         typer.launch(path.resolve().as_uri())
@@ -203,6 +204,36 @@ def site(
     print(out / "index.html")
 
 
+@app.command()
+def init(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the data set and its suite, such as shop.")],
+    ratings: Annotated[Path, typer.Argument(metavar="RATINGS", help="Who had what: CSV or Parquet.")],
+    users: Annotated[Path | None, typer.Option(help="What users are, which attacks try to infer.")] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Who may see the data; every report says it.", show_default=False)
+    ] = None,
+    user_column: audit.UserColumn = None,
+    item_column: audit.ItemColumn = None,
+    rating_column: audit.RatingColumn = None,
+    time_column: Annotated[str | None, typer.Option(metavar="NAME", help="When it was.", show_default=False)] = None,
+) -> None:
+    """Write data set, protocol and suite for your own files; `dprec run NAME` then runs them.
+
+    The suite has popularity, EASE, BPR, dp-popularity, DPALS and DPAE, and attacks on what users are. Edit what
+    was written as docs/custom-data.md says.
+    """
+    from flows.own_data import LICENCE, begin
+
+    names = audit.names_of({"user": user_column, "item": item_column, "rating": rating_column, "time": time_column})
+    files = [None if path is None else _in_project(context.obj / path) for path in (ratings, users)]
+    assert files[0] is not None
+    written = begin(name, files[0], files[1], names, licence or LICENCE)
+    print("\n".join(written.taken))
+    print(f"written: {', '.join(map(str, written.files))}")
+    print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
+
+
 @app.command("audit-mechanisms")
 def audit_mechanisms(
     names: Annotated[list[str] | None, typer.Argument(help="These audits alone.", show_default=False)] = None,
@@ -215,10 +246,12 @@ def audit_mechanisms(
     Takes some minutes. Exit code 1 if more is proved than is accounted. That a published claim is refuted for which
     nothing is accounted is a finding, and no fault.
     """
-    from flows.audits import show
+    from flows.tables import show_audits
     from tasks.stages import audit_mechanisms as audits
 
-    if not show(audits.run(chosen := audits.known(names or []), jobs or os.cpu_count() or 1), len(chosen)):
+    if not show_audits(
+        audits.run(chosen := audits.require_known(names or []), jobs or os.cpu_count() or 1), len(chosen)
+    ):
         raise typer.Exit(1)
 
 
@@ -228,7 +261,7 @@ def composed() -> None:
     from flows import tables
     from tasks.stages.composed import COLUMNS, rows
 
-    tables.composed(COLUMNS, rows())
+    tables.show_composed(COLUMNS, rows())
 
 
 @app.command()
@@ -247,7 +280,7 @@ def compare(
     from flows import compare as comparison
 
     try:
-        total, outside = comparison.against(suite, against)
+        total, outside = comparison.compare_with_revision(suite, against)
     except comparison.NothingRun as error:
         print(f"dprec: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
@@ -291,7 +324,7 @@ def schedule(
     Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
     this command, as a run does that is going on. Its pages show the runs, their logs and the report.
     """
-    with interruptible("interrupted; a run that was going on goes on where it stopped"):
+    with end_on_signal("interrupted; a run that was going on goes on where it stopped"):
         from flows.deployments import serve_schedules
 
         serve_schedules(notify)
@@ -304,6 +337,10 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("DPREC_DEBUG") == "1":
             raise
+        if isinstance(error, ModuleNotFoundError):
+            error = ConfigurationError(
+                f"{error.name} is not installed, which this command needs: pip install 'dprec[pipeline]'"
+            )
         line = str(error) if isinstance(error, ByHandError) else " ".join(str(error).split())
         expected = isinstance(error, DprecError | OSError)
         print(
@@ -312,7 +349,13 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
-def _known(suite: str, loaded: Params) -> None:
+def _in_project(path: Path) -> Path:
+    """A path as params.yaml has it: from the project's root, or absolute."""
+    path = path.resolve()
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _require_known(suite: str, loaded: Params) -> None:
     from tasks.config.params import entry
 
     entry("suites", suite, loaded.suites)
@@ -327,7 +370,7 @@ def _report(suite: str) -> Path:
     return path
 
 
-def _drawn(suite: str) -> Path:
+def _draw_report(suite: str) -> Path:
     """The report of a suite, drawn from its results; a page of somebody's own pipeline as it is."""
     from tasks.stages.common import REPORTS, RESULTS
     from tasks.stages.report import draw

@@ -135,7 +135,7 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str, store: str | None, *, insecure: bool = False) -> Iterator[Cluster]:
+def connect(address: str, store: str | None, *, insecure: bool = False) -> Iterator[Cluster]:
     """A cluster for as long as a run needs it.
 
     Args:
@@ -147,7 +147,7 @@ def connected(address: str, store: str | None, *, insecure: bool = False) -> Ite
         ConfigurationError: there is no such scheduler, it has no TLS, or no store is named.
     """
     if address.startswith(LOCAL):
-        with _local(address, store or str(OWN_STORE.resolve())) as cluster:
+        with _start_local(address, store or str(OWN_STORE.resolve())) as cluster:
             yield cluster
         return
     if "://" not in address:
@@ -170,7 +170,7 @@ def connected(address: str, store: str | None, *, insecure: bool = False) -> Ite
 
 
 @contextmanager
-def _local(address: str, store: str) -> Iterator[Cluster]:
+def _start_local(address: str, store: str) -> Iterator[Cluster]:
     """A scheduler and N workers of this machine, which only this run can talk to."""
     from distributed.security import Security
 
@@ -182,7 +182,7 @@ def _local(address: str, store: str) -> Iterator[Cluster]:
         processes = [_begin("scheduler", files, "--port", "0", "--scheduler-file", f"{folder}/scheduler.json")]
         try:
             _wait_for(Path(folder) / "scheduler.json", processes[0])
-            offered = f"MEMORY={_memory() // int(count)}"
+            offered = f"MEMORY={psutil.virtual_memory().total // int(count)}"
             processes.append(
                 _begin(
                     *("worker", files, "--scheduler-file", f"{folder}/scheduler.json", "--nworkers", count),
@@ -263,7 +263,3 @@ def _client(address: str, security: Any) -> Any:
         return Client(**where, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise ConfigurationError(f"{address}: no scheduler answers ({' '.join(str(error).split())})") from None
-
-
-def _memory() -> int:
-    return int(psutil.virtual_memory().total)

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from flows.cluster import Cluster, Needs
 from flows.execution import Processes, StageFailed, say
-from flows.units import Unit, listed, units_of
+from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.errors import DataError
 from tasks.stages import runs
@@ -75,7 +75,7 @@ class ClusterUnits:
         if parts is None:
             yield self._force
             return
-        units = [unit for unit in listed(self._processes, stage, *parts) if self._force or not _finished(unit)]
+        units = [unit for unit in list_units(self._processes, stage, *parts) if self._force or not _finished(unit)]
         if units:
             self._send(stage, units)
         yield False
@@ -98,12 +98,12 @@ class ClusterUnits:
             if sent.reason:
                 raise StageFailed("not run: another unit of its stage failed")
             folder = unit.folder.as_posix()
-            if not self._force and self._fetched(unit):
+            if not self._force and self._fetch(unit):
                 on_line("was finished before, and is taken from the store")
                 return
             own = (unit.module, unit.argument, unit.label, folder)
             on_line(self._cluster.run(unit.stage, own, sent.inputs, sent.needs, force=self._force))
-            if not self._fetched(unit):
+            if not self._fetch(unit):
                 raise StageFailed("its results in the store are not those that it wrote; run it again")
         except (StageFailed, OSError) as error:
             reason = str(error)
@@ -138,7 +138,7 @@ class ClusterUnits:
         if sent.reason:
             raise StageFailed(sent.reason)
 
-    def _fetched(self, unit: Unit) -> bool:
+    def _fetch(self, unit: Unit) -> bool:
         unit.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(unit.folder / "lock"):
             return self._cluster.store.get_unit(unit.folder.as_posix(), unit.folder / "done")

@@ -19,7 +19,7 @@ from math import sqrt
 from statistics import fmean, variance
 
 from flows import plan
-from flows.current import current
+from flows.current import current_project
 from tasks.config import params
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.errors import ConfigurationError, DataError
@@ -91,7 +91,7 @@ def tolerance(metric: str, bands: Mapping[str, float]) -> float:
     )
 
 
-def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
+def compare_with_revision(suite: str, revision: str) -> tuple[int, list[Difference]]:
     """Compare `data/results/<suite>/metrics.csv` with the same file of a git revision.
 
     Returns:
@@ -103,7 +103,7 @@ def against(suite: str, revision: str) -> tuple[int, list[Difference]]:
     """
     path = RESULTS / suite / "metrics.csv"
     ran = (PROVENANCE / "check" / "metrics" / f"{suite}.json").is_file()
-    with current(suite) as project:
+    with current_project(suite) as project:
         pending = plan.read(f"report@{suite}", project).pending
     if pending:
         raise NothingRun(
@@ -134,7 +134,7 @@ def compare(
     """How many numbers there are, and those outside their band (see `bands`) or on one side only."""
     keys = sorted(committed.keys() | regenerated.keys())
     differences = [Difference(key, committed.get(key), regenerated.get(key), tolerance(key[2], bands)) for key in keys]
-    return len(keys), [difference for difference in differences if not _within(difference)]
+    return len(keys), [difference for difference in differences if not _is_within(difference)]
 
 
 def means(text: str, where: str) -> dict[Key, Mean]:
@@ -178,7 +178,7 @@ def _by_seed(rows: Iterable[dict[str, str]]) -> dict[Key, Mean]:
     }
 
 
-def _within(difference: Difference) -> bool:
+def _is_within(difference: Difference) -> bool:
     if difference.committed is None or difference.regenerated is None:
         return False
     return abs(difference.regenerated.value - difference.committed.value) <= difference.allowed

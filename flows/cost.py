@@ -77,7 +77,7 @@ def suites(root: Path) -> Iterator[Suite]:
     """Every suite of which something is there, and the data that suites share."""
     for lock in (*root.glob("data/dvc.lock"), *sorted(root.glob("suites/*/dvc.lock"))):
         suite = Suite("data of all suites" if lock.parent.name == "data" else lock.parent.name)
-        seconds = recorded(root, lock.parent.name)
+        seconds = recorded_seconds(root, lock.parent.name)
         for stage, outs in stages(lock):
             # What git keeps is not removed, so it is not counted.
             if not any(not path.startswith("data/results/") and _exists(root, path, md5) for path, md5 in outs):
@@ -94,7 +94,7 @@ def suites(root: Path) -> Iterator[Suite]:
             yield suite
 
 
-def recorded(root: Path, suite: str) -> dict[tuple[str, str], float]:
+def recorded_seconds(root: Path, suite: str) -> dict[tuple[str, str], float]:
     """(kind of stage, name) -> seconds: of the runs in data/provenance, else of those whose results git keeps."""
     seconds: dict[tuple[str, str], float] = {}
     committed = root / "data/results" / suite / "provenance.json"

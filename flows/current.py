@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from flows.execution import Processes, say
-from flows.project import Project, opened
+from flows.project import Project, open_project
 from tasks.config import params, references
 from tasks.stages import dvc_files
 
@@ -15,7 +15,7 @@ CODE = "code"
 
 
 @contextmanager
-def current(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
+def current_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
 
     Args:
@@ -30,7 +30,7 @@ def current(suite: str | None = None, *, patient: bool = True) -> Iterator[Proje
     references.check_references(loaded)
     for path in dvc_files.write(loaded):
         say(path.as_posix(), "written anew from the parameters")
-    with opened(suite, patient=patient) as project:
+    with open_project(suite, patient=patient) as project:
         if CODE not in project.stages:  # a pipeline of somebody's own
             references.check_configs(loaded)
         elif project.reproduce(CODE, lambda command: Processes().run(command, print)):

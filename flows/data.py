@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Annotated
 
 import typer
@@ -20,15 +19,14 @@ def data_list() -> None:
     States: *present* (obtained), *generated* (synthetic, made when needed), *placed* (in data/placed), *in the mirror*
     (DPREC_MIRROR), *downloadable*, *needs a form* (only its publisher gives it out), *yours* (files you name).
     """
-    from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
+    from flows.tables import print_table
     from tasks.stages.data import listing
 
-    table = Table(show_lines=True)
-    for column in ("data set", "what it holds", "size", "licence", "state", "next step"):
-        table.add_column(column, overflow="fold")
+    columns = ("data set", "what it holds", "size", "licence", "state", "next step")
+    table = Table(*(Column(name, overflow="fold") for name in columns), show_lines=True)
     colours = {"present": "green", "needs a form": "yellow"}
     for known in listing():
         source, colour = known.source, colours.get(known.state, "cyan")
@@ -38,7 +36,7 @@ def data_list() -> None:
         cells = (name, source.holds, size, sentence, known.next_step)
         name, holds, size, licence, step = (escape(cell) for cell in cells)
         table.add_row(name, holds, size, licence, f"[{colour}]{known.state}[/{colour}]", step)
-    Console(soft_wrap=False, width=None if sys.stdout.isatty() else 160).print(table)
+    print_table(table)
 
 
 @app.command("verify")

@@ -17,7 +17,7 @@ from flows.reports import serve
 from flows.server import CREDENTIAL, server
 from tasks.config.params import Suite, load
 from tasks.stages.common import REPORTS
-from tasks.stages.data import obtainable
+from tasks.stages.data import are_obtainable
 from tasks.stages.parent import RUN
 
 NIGHTLY = "demo"
@@ -37,7 +37,7 @@ def schedules() -> dict[str, tuple[str, str]]:
     suites = [
         name
         for name, suite in sorted(loaded.suites.items())
-        if obtainable({loaded.processed[data].dataset for data in _data(suite)}, loaded.datasets)
+        if are_obtainable({loaded.processed[data].dataset for data in _data(suite)}, loaded.datasets)
     ]
     weekly = [name for name in suites if name != NIGHTLY]
     table = {f"{NIGHTLY}-nightly": (NIGHTLY, "0 2 * * *")} if NIGHTLY in suites else {}

@@ -120,7 +120,7 @@ class Processes:
 def _start(command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes] | warm.Fork:
     """In a session of its own, without input, ending with this process; all that it says is in `stdout`."""
     match command:
-        case ["python", "-m", str(module), *arguments] if warm.ready():
+        case ["python", "-m", str(module), *arguments] if warm.is_ready():
             return warm.Fork(module, arguments, env)
     return subprocess.Popen(
         command,
@@ -147,7 +147,7 @@ def environment(*, force: bool = False) -> dict[str, str]:
 
 
 @contextmanager
-def exclusive(what: str, *, wait: bool = False) -> Iterator[None]:
+def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
     """Hold the project for one run; a second one is refused, or waits. The same process may enter again.
 
     Raises:

@@ -167,7 +167,7 @@ class Clock:
         """A stage has nothing more to do."""
         self._ended.add(name)
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Seconds: the longest chain of stages that wait for one another, or all work shared by the jobs if more."""
         remaining = {name: self._remaining(name) for name in self.steps}
         chains: dict[str, float] = {}
@@ -197,7 +197,7 @@ class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
         if task.id != 0 or task.finished:
             return Text()
-        return Text(f"{timedelta(seconds=round(self._clock.left()))} left", style="progress.remaining")
+        return Text(f"{timedelta(seconds=round(self._clock.remaining()))} left", style="progress.remaining")
 
 
 def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
@@ -214,10 +214,10 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
     if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
         return Lines()
     steps = {step.name: step for step in todo.steps if force or not step.cached}
-    return Live(todo, Clock(steps, expected(steps, recorded), jobs), console)
+    return Live(todo, Clock(steps, expected_seconds(steps, recorded), jobs), console)
 
 
-def expected(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
+def expected_seconds(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Seconds of stages: as they took before, or as stages of their kind did."""
     kinds: dict[str, list[float]] = {}
     for (kind, _), seconds in recorded.items():

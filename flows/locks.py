@@ -67,9 +67,9 @@ def clear(repo: Any) -> bool:
 
     path, starts_path = Path(repo.tmp_dir, FILES), Path(repo.tmp_dir, STARTS)
     with make_lock(f"{path}.lock", tmp_dir=repo.tmp_dir, wait=True):
-        files, starts = _files(path), _starts(starts_path)
+        files, starts = _files(path), _start_times(starts_path)
         since = path.stat().st_mtime if path.exists() else 0.0
-        alive = {owner: _alive(*owner, starts.get(_key(*owner)), since) for owner in _owners(files)}
+        alive = {owner: _is_alive(*owner, starts.get(_key(*owner)), since) for owner in _owners(files)}
         kept = {
             "write": {file: info for file, info in files["write"].items() if alive[info["pid"], info["cmd"]]},
             "read": {
@@ -81,7 +81,9 @@ def clear(repo: Any) -> bool:
         if kept != files or not path.exists():
             _write(path, kept)
         owners = {_key(*owner) for owner, lives in alive.items() if lives}
-        known = {key: start for key, start in starts.items() if key in owners} | {_own(): _start(psutil.Process())}
+        known = {key: start for key, start in starts.items() if key in owners} | {
+            _key(os.getpid(), _command()): _start(psutil.Process())
+        }
         if known != starts:
             _write(starts_path, known)
     return bool(owners - known.keys())
@@ -110,7 +112,7 @@ def _files(path: Path) -> dict[str, Any]:
         return {"write": {}, "read": {}}
 
 
-def _starts(path: Path) -> dict[str, float]:
+def _start_times(path: Path) -> dict[str, float]:
     try:
         return {str(key): float(start) for key, start in json.loads(path.read_bytes()).items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
@@ -127,7 +129,7 @@ def _owners(files: dict[str, Any]) -> set[tuple[int, str]]:
     return {(info["pid"], info["cmd"]) for info in infos}
 
 
-def _alive(pid: int, command: str, start: float | None, since: float) -> bool:
+def _is_alive(pid: int, command: str, start: float | None, since: float) -> bool:
     """Whether the owner of a lock still runs.
 
     Args:
@@ -162,10 +164,6 @@ def _start(process: psutil.Process) -> float:
 
 def _command() -> str:
     return " ".join(sys.argv)
-
-
-def _own() -> str:
-    return _key(os.getpid(), _command())
 
 
 def _key(pid: int, command: str) -> str:

@@ -27,11 +27,11 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import plan, warm
-from flows.cluster import Cluster, Lost, Needs, connected
+from flows.cluster import Cluster, Lost, Needs, connect
 from flows.cluster_units import ClusterUnits
-from flows.cost import recorded
-from flows.current import current
-from flows.execution import Killed, Processes, StageFailed, exclusive, say
+from flows.cost import recorded_seconds
+from flows.current import current_project
+from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step
 from flows.project import Project
@@ -148,7 +148,7 @@ def regenerate(
         jobs: stages and units that may run at the same time; by default one per processor core.
         wait: wait for another run in this project instead of refusing to start.
         force: run every stage, up to date or not.
-        cluster: where units are worked on, as `flows.cluster.connected` has it; None: on this machine's cores.
+        cluster: where units are worked on, as `flows.cluster.connect` has it; None: on this machine's cores.
         store: what the cluster's workers share with this machine.
         insecure_cluster: a scheduler without TLS will do.
 
@@ -159,8 +159,8 @@ def regenerate(
     end_with_run()
     logger = get_run_logger()
     with ExitStack() as stack:
-        stack.enter_context(exclusive(f"suite {suite}", wait=wait))
-        project = stack.enter_context(current(suite))
+        stack.enter_context(hold_project(f"suite {suite}", wait=wait))
+        project = stack.enter_context(current_project(suite))
         todo = plan.read(report_stage(suite), project)
         while discarded := plan.discard_damaged(todo, project):
             for path in discarded:
@@ -168,9 +168,9 @@ def regenerate(
             todo = plan.read(report_stage(suite), project)
         if force or len(todo.pending) >= MANY:
             warm.prepare()
-        reached = stack.enter_context(connected(cluster, store, insecure=insecure_cluster)) if cluster else None
+        reached = stack.enter_context(connect(cluster, store, insecure=insecure_cluster)) if cluster else None
         jobs = jobs or os.cpu_count() or 1
-        with view(todo, recorded(Path(), suite), jobs, force) as screen:
+        with view(todo, recorded_seconds(Path(), suite), jobs, force) as screen:
             walk = _Walk(suite, todo, project, reached, screen, jobs, force)
             with _stopping(walk, project):
                 failed, left = walk()
@@ -234,7 +234,7 @@ class _Walk:
                 cluster,
                 self.processes,
                 self._look,
-                reads=lambda stage: project.reads(addresses[stage]),
+                reads=lambda stage: project.input_files(addresses[stage]),
                 needs=needs_of(suite, todo),
                 force=force,
             )
@@ -254,7 +254,7 @@ class _Walk:
                     future.wait()
                 return self._failed, [step.name for step in self._waiting]
             self._share_units()
-            if name := self._next():
+            if name := self._wait_for_next():
                 self._end(name)
 
     def _look(self) -> None:
@@ -265,30 +265,32 @@ class _Walk:
         working = self._busy - self.units.waiting
         return len(working) + self.units.asking < self._jobs and len(self._busy) < THREADS // 2
 
-    def _ready(self, step: Step) -> bool:
+    def _is_ready(self, step: Step) -> bool:
         return self._succeeded.issuperset(step.needs)
 
     def _start_stages(self) -> None:
         for step in list(self._waiting):
             idle = step.cached and not self._force
-            if self._ready(step) and (len(self._cached) < CACHED if idle else self._free):
+            if self._is_ready(step) and (len(self._cached) < CACHED if idle else self._free):
                 self._waiting.remove(step)
                 needs = [self._futures[name] for name in step.needs]
                 self._futures[step.name] = future = self._run(step, self.units, needs)
-                future.add_done_callback(partial(_put, self._ended, step.name))
+                future.add_done_callback(partial(_set, self._ended, step.name))
                 (self._cached if idle else self._busy).add(step.name)
 
     def _share_units(self) -> None:
         """Give cores for which no stage waits to the units of those that run."""
         elsewhere = self.units.elsewhere
-        while (elsewhere or (self._free and not any(map(self._ready, self._waiting)))) and (unit := self.units.take()):
+        while (elsewhere or (self._free and not any(map(self._is_ready, self._waiting)))) and (
+            unit := self.units.take()
+        ):
             configured = run_unit.with_options(task_run_name=unit.name)
             self._shared[unit.name] = future = configured.submit(unit, self.units, self._screen, return_state=False)
             if not elsewhere:
                 self._busy.add(unit.name)
-            future.add_done_callback(partial(_put, self._ended, unit.name))
+            future.add_done_callback(partial(_set, self._ended, unit.name))
 
-    def _next(self) -> str:
+    def _wait_for_next(self) -> str:
         """The next stage or unit that ends, or nothing after a while.
 
         The wait wakes up now and then: polars, which the data sets' modules load, has Ctrl-C restart system calls, and
@@ -325,7 +327,7 @@ def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
     return lambda stage: Needs(**known.get(stage, known.get(stage.partition("@")[0], {})))
 
 
-def _put(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
+def _set(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
     ended.put(name)
 
 

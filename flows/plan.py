@@ -46,7 +46,7 @@ class Step:
         """One line for people."""
         if self.reasons:
             return "; ".join(self.reasons)
-        return f"after {_few(self.follows)}" if self.follows else "up to date"
+        return f"after {_shorten(self.follows)}" if self.follows else "up to date"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def discard_damaged(todo: Plan, project: Project) -> list[str]:
 
 def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:
     """Every step after what it needs; done: those that are known already, which this adds to."""
-    for stage in project.below(target):
+    for stage in project.needs(target):
         if stage not in done:
             needed = sorted(project.graph.successors(stage), key=name_of)
             done[stage] = Step(
@@ -140,8 +140,8 @@ def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
                     reasons.append("outputs missing")
                 else:
                     files.append(f"{path} is new" if how == "new" else f"{path} changed")
-    reasons += [f"parameters changed: {_few(list(dict.fromkeys(parameters)))}"] if parameters else []
-    reasons += [_few(files)] if files else []
+    reasons += [f"parameters changed: {_shorten(list(dict.fromkeys(parameters)))}"] if parameters else []
+    reasons += [_shorten(files)] if files else []
     # an input that is missing says nothing more than that the stage which writes it comes first
     return tuple(dict.fromkeys(reasons)) or (("inputs missing",) if absent else ())
 
@@ -153,18 +153,18 @@ def _parameters(stage: Any, path: str, keys: dict[str, str]) -> list[str]:
         if dep.hash_name == PARAMETERS and str(dep) == path:
             before, now = dep.hash_info.value or {}, dep.read_params()
             for key in keys:
-                names += _different(key.rpartition(".")[2], before.get(key), now.get(key))
+                names += _differing_names(key.rpartition(".")[2], before.get(key), now.get(key))
     return names or [key.rpartition(".")[2] for key in keys]
 
 
-def _different(name: str, before: Any, now: Any) -> list[str]:
+def _differing_names(name: str, before: Any, now: Any) -> list[str]:
     """The innermost names at which two values differ; that of a list is its own."""
     if not isinstance(before, dict) or not isinstance(now, dict):
         return [] if before == now else [name]
-    return [inner for key in {**before, **now} for inner in _different(str(key), before.get(key), now.get(key))]
+    return [inner for key in {**before, **now} for inner in _differing_names(str(key), before.get(key), now.get(key))]
 
 
-def _few(names: list[str] | tuple[str, ...]) -> str:
+def _shorten(names: list[str] | tuple[str, ...]) -> str:
     if len(names) <= SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[: SHOWN - 1])} and {len(names) - SHOWN + 1} more"

@@ -56,7 +56,7 @@ class Project:
         """By DVC's address, such as `suites/gerai/dvc.yaml:train@gerai-bpr`."""
         self.root = Path(repo.root_dir)
 
-    def below(self, stage: Any) -> Iterator[Any]:
+    def needs(self, stage: Any) -> Iterator[Any]:
         """A stage and all that it needs, each after what it needs itself."""
         done: set[Any] = set()
 
@@ -71,7 +71,7 @@ class Project:
 
     def changes(self, stage: Any) -> list[Any]:
         """What changed since a stage's last run, as `dvc status` has it; empty if nothing did."""
-        with self.locked():
+        with self.lock():
             status = unwrap(type(stage).status)  # without locking every file by itself: ours is DVC's lock for all
             return list(status(stage, check_updates=True).get(stage.addressing, []))
 
@@ -93,21 +93,21 @@ class Project:
         stage = self.stages[address]
         if not force and not self.changes(stage):
             return False
-        with self._held(name_of(stage), stage.deps, stage.outs):
-            with self.locked():
+        with self._hold(name_of(stage), stage.deps, stage.outs):
+            with self.lock():
                 stage.remove_outs(ignore_remove=False, force=False)
-                if not force and self._restored(stage):
+                if not force and self._restore(stage):
                     self._save(stage)
                     return False
                 read = self._inputs(stage)
             command(stage.cmd)
-            with self.locked():
+            with self.lock():
                 if changed := [name for name, value in self._inputs(stage).items() if read.get(name) != value]:
                     raise ConfigurationError(f"{', '.join(changed)}: changed while the stage ran; run it again")
                 self._save(stage)
         return True
 
-    def reads(self, address: str) -> list[Path]:
+    def input_files(self, address: str) -> list[Path]:
         """The files and folders that a stage depends on, relative to the project, beside its parameters."""
         deps = (dep for dep in self.stages[address].deps if not hasattr(dep, "params"))
         return [Path(dep.fs_path).relative_to(self.root) for dep in deps]
@@ -120,7 +120,7 @@ class Project:
             values |= dep.hash_info.value if hasattr(dep, "params") else {str(dep): dep.hash_info.value}
         return values
 
-    def _restored(self, stage: Any) -> bool:
+    def _restore(self, stage: Any) -> bool:
         """Whether the outputs for these very inputs were in DVC's cache, undamaged, and are now in their place."""
         from dvc.stage.cache import RunCacheNotFoundError
 
@@ -150,7 +150,10 @@ class Project:
         """
         verified = storage.Verified(Path(self._repo.tmp_dir))
         damaged = [
-            str(out) for stage in stages for out in stage.outs if not verified.today(out) and self._damaged(stage, out)
+            str(out)
+            for stage in stages
+            for out in stage.outs
+            if not verified.is_recent(out) and self._is_damaged(stage, out)
         ]
         verified.add([out for stage in stages for out in stage.outs if not storage.seen_to_differ(out)])
         return damaged
@@ -158,26 +161,26 @@ class Project:
     def verify(self) -> Iterator[str]:
         """Remove all objects of the cache and all outputs that are not what their hashes say, said and yielded."""
         outs = ((stage, out) for stage in self.stages.values() for out in stage.outs)
-        damaged = (str(out) for stage, out in outs if self._damaged(stage, out))
+        damaged = (str(out) for stage, out in outs if self._is_damaged(stage, out))
         for path in chain(storage.damaged_objects(self._repo), damaged):
             say(path, "damaged and removed")
             yield path
 
-    def _damaged(self, stage: Any, out: Any) -> bool:
+    def _is_damaged(self, stage: Any, out: Any) -> bool:
         """Whether an output is not what its hash says: then it is removed, otherwise its objects are in the cache."""
         if storage.seen_to_differ(out):
             return False
-        with self._held(name_of(stage), [out], []), self.locked():
+        with self._hold(name_of(stage), [out], []), self.lock():
             intact = storage.output_intact(self._repo, out)
             if intact and out.changed_cache():
                 out.commit(relink=False)
         if not intact:
-            with self._held(name_of(stage), [], [out]):
+            with self._hold(name_of(stage), [], [out]):
                 remove(Path(out.fs_path))
         return not intact
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """DVC's lock, waited for, also by a thread that holds it; its errors become ours."""
         with self._mutex, _errors():
             if not self._depth:
@@ -216,7 +219,7 @@ class Project:
         self.stopped.wait(0.5)
 
     @contextmanager
-    def _held(self, what: str, read: Iterable[Any], written: Iterable[Any]) -> Iterator[None]:
+    def _hold(self, what: str, read: Iterable[Any], written: Iterable[Any]) -> Iterator[None]:
         """Keep other DVC commands from files that are read or written here, once they let go of them."""
         paths = [[str(file.fs_path) for file in files] for files in (read, written)]
         while True:
@@ -235,7 +238,7 @@ class Project:
 
 
 @contextmanager
-def opened(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
+def open_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project of the current folder: all of it, or what leads to the report of one suite.
 
     Args:

@@ -13,11 +13,13 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -31,11 +33,16 @@ CREDENTIAL = "PREFECT_API_AUTH_STRING"
 """The variable from which Prefect's clients take it."""
 
 
+AGAIN = 3
+"""How often a server that dies under a run is started again."""
+
+
 def server(*, pages: bool = False) -> str:
     """The address of a Prefect server: the one that PREFECT_API_URL names, or one that ends with this process.
 
     Call it before Prefect is imported: Prefect reads its settings once, and its last log lines, sent while the
-    interpreter shuts down, must still find the server. With `pages`, the server shows its pages too.
+    interpreter shuts down, must still find the server. With `pages`, the server shows its pages too. A server of
+    ours that dies is started again: Prefect's clients ask it for minutes, and the run goes on.
 
     Raises:
         ConfigurationError: the started server did not answer in time.
@@ -43,9 +50,37 @@ def server(*, pages: bool = False) -> str:
     if given := os.environ.get("PREFECT_API_URL"):
         return given
     process, address = start(pages=pages)
-    atexit.register(end, process)
+    kept = _Kept(process, address, pages=pages)
+    atexit.register(kept.end)
+    threading.Thread(target=kept.watch, daemon=True).start()
     os.environ["PREFECT_API_URL"] = address
     return address
+
+
+class _Kept:
+    """A server that is started again at its address where it dies."""
+
+    def __init__(self, process: subprocess.Popen[bytes], address: str, *, pages: bool) -> None:
+        self._process, self._address, self._pages = process, address, pages
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def watch(self) -> None:
+        """Until `end` is called, or it has died too often. The thread lives as long as the process."""
+        for _ in range(AGAIN):
+            self._process.wait()
+            with self._lock:
+                if self._ended:
+                    return
+                print("Prefect's server ended and is started again; the run goes on", file=sys.stderr, flush=True)
+                self._process = _begin(self._address, os.environ[CREDENTIAL], pages=self._pages)
+        self._process.wait()
+
+    def end(self) -> None:
+        """End it."""
+        with self._lock:
+            self._ended = True
+        end(self._process)
 
 
 def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
@@ -57,31 +92,14 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
     Raises:
         ConfigurationError: it ended, or did not answer in time.
     """
-    port = _free_port()
-    address = f"http://127.0.0.1:{port}/api"
+    address = f"http://127.0.0.1:{_free_port()}/api"
     credential = f"dprec:{secrets.token_urlsafe(32)}"
-    own = {
-        "PREFECT_API_URL": address,
-        "PREFECT_UI_ENABLED": str(pages).lower(),
-        CREDENTIAL: credential,
-        "PREFECT_SERVER_API_AUTH_STRING": credential,
-        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
-    }
     database = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "prefect.db"
     _set_aside_if_damaged(database)
     said = TemporaryFile()  # noqa: SIM115  # open for as long as the server lives
-    process = subprocess.Popen(
-        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=said,
-        env=os.environ | own,
-        start_new_session=True,
-        umask=0o077,  # its database says what ran when, and what failed
-        preexec_fn=partial(end_with, os.getpid()),
-    )
+    process = _begin(address, credential, pages=pages, said=said)
     try:
-        if not _up(address, process):
+        if not _answers(address, process):
             why = "it does not answer" if process.poll() is None else _last_error(said)
             raise ConfigurationError(
                 f"the Prefect server that records runs did not start ({why}); if that is for its database, move "
@@ -92,6 +110,29 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
         raise
     os.environ[CREDENTIAL] = credential
     return process, address
+
+
+def _begin(
+    address: str, credential: str, *, pages: bool, said: IO[bytes] | int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    own = {
+        "PREFECT_API_URL": address,
+        "PREFECT_UI_ENABLED": str(pages).lower(),
+        CREDENTIAL: credential,
+        "PREFECT_SERVER_API_AUTH_STRING": credential,
+        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
+    }
+    port = str(urlsplit(address).port)
+    return subprocess.Popen(
+        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=said,
+        env=os.environ | own,
+        start_new_session=True,
+        umask=0o077,  # its database says what ran when, and what failed
+        preexec_fn=partial(end_with, os.getpid()),
+    )
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -123,7 +164,7 @@ def _last_error(said: IO[bytes]) -> str:
     return next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception): ", line)), lines[-1])
 
 
-def _up(address: str, process: subprocess.Popen[bytes]) -> bool:
+def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
     """Whether it answers before it ends, and in time."""
     deadline = time.monotonic() + STARTUP_SECONDS
     while time.monotonic() < deadline and process.poll() is None:

@@ -34,7 +34,7 @@ def as_usual() -> None:
 
 
 @contextmanager
-def interruptible(message: str) -> Iterator[None]:
+def end_on_signal(message: str) -> Iterator[None]:
     """Any signal that asks this process to stop ends what it does with `message` and exit code 130.
 
     Also when it was started in the background, where shells switch Ctrl-C off: a stop must reach the stages. With

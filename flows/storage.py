@@ -44,14 +44,14 @@ def hashed_objects(repo: Any) -> Iterator[None]:
 
     def watched(store: Any) -> dict[str, Any]:
         def check(oid: str, *arguments: Any, **options: Any) -> Any:
-            if not intact(store, oid):
+            if not is_intact(store, oid):
                 raise ObjectFormatError(f"{oid}: damaged")
             return type(store).check(store, oid, *arguments, **options)
 
         def get(oid: str) -> Any:
             if oid.endswith(".dir"):  # the list of a folder's files, which is read before it is checked
                 with suppress(FileNotFoundError):
-                    intact(store, oid)
+                    is_intact(store, oid)
             return type(store).get(store, oid)
 
         return {"check": check, "get": get}
@@ -68,7 +68,7 @@ def hashed_objects(repo: Any) -> Iterator[None]:
                 del vars(store)[name]
 
 
-def intact(store: Any, oid: str) -> bool:
+def is_intact(store: Any, oid: str) -> bool:
     """Whether an object is there, or not: one that is not what its name says is removed.
 
     Raises:
@@ -87,7 +87,7 @@ def damaged_objects(repo: Any) -> Iterator[str]:
     """Remove every object of the cache that is not what its name says, and yield its path."""
     for store in (repo.cache.local, repo.cache.legacy):
         for oid in sorted(filter(OBJECT.fullmatch, store.all())) if Path(store.path).is_dir() else ():
-            if not intact(store, oid):
+            if not is_intact(store, oid):
                 yield str(Path(store.oid_to_path(oid)).relative_to(repo.root_dir))
 
 
@@ -153,7 +153,7 @@ class Verified:
         with suppress(OSError, ValueError, TypeError, RecursionError):
             self._known = dict(json.loads(self._path.read_bytes()))
 
-    def today(self, out: Any) -> bool:
+    def is_recent(self, out: Any) -> bool:
         """Whether this output, as it is, was compared today."""
         return self._known.get(out.fs_path) == _state(out)
 

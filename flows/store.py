@@ -63,7 +63,7 @@ class Store:
             self._get(listed, path)
             table = json.loads(path.read_text(encoding="utf-8"))
         for name, digest in table.items():
-            self._get(digest, _below(place, name))
+            self._get(digest, _path_within(place, name))
 
     def put_unit(self, done: Path, folder: str) -> None:
         """Put the results of a unit there, which lie in `done` and agree with their manifest.
@@ -86,9 +86,9 @@ class Store:
                 self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
                 for name, kind in _manifest(manifest).items():
                     if kind == "folder":
-                        _below(place, name).mkdir(parents=True, exist_ok=True)
+                        _path_within(place, name).mkdir(parents=True, exist_ok=True)
                     else:
-                        self._get(kind, _below(place, name))
+                        self._get(kind, _path_within(place, name))
                 runs.verify(place, PurePosixPath(folder).name)
         except (FileNotFoundError, DataError):
             return False
@@ -139,7 +139,7 @@ def _manifest(path: Path) -> dict[str, str]:
         raise DataError(f"{path}: no manifest") from None
 
 
-def _below(place: Path, name: str) -> Path:
+def _path_within(place: Path, name: str) -> Path:
     """A path of a list, which must not lead out of its folder."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts:

@@ -1,49 +1,108 @@
-"""The tables that commands print on the terminal: plans, and what suites spend together."""
+"""The tables that commands print on the terminal: plans, audits, answers, and what suites spend together."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
 
 if TYPE_CHECKING:
     from flows.plan import Plan
 
+NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "detects")
+
 
 def summarise(plans: Sequence[Plan]) -> None:
     """A row for each plan: how much there is to do, and what is first."""
-    table = Table(title="`dprec check SUITE` shows every stage", title_justify="left")
-    table.add_column("leads to", no_wrap=True)
-    table.add_column("to run", justify="right", no_wrap=True)
-    table.add_column("first, and why", overflow="fold")
+    columns = [Column("leads to", no_wrap=True), Column("to run", justify="right", no_wrap=True)]
+    table = _table("`dprec check SUITE` shows every stage", *columns, Column("first, and why", overflow="fold"))
     for todo in plans:
         first = next(iter(todo.pending), None)
-        why = f"{first.name}: {first.why}" if first else "[green]up to date[/green]"
-        table.add_row(todo.target, f"{len(todo.pending)} of {len(todo.steps)}", escape(why) if first else why)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        why = escape(f"{first.name}: {first.why}") if first else "[green]up to date[/green]"
+        table.add_row(todo.target, f"{len(todo.pending)} of {len(todo.steps)}", why)
+    print_table(table)
 
 
 def show(todo: Plan) -> None:
     """A row for each stage: its state, and why."""
-    table = Table(title=f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", title_justify="left")
-    table.add_column("stage", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("why", overflow="fold")
+    columns = [Column("stage", no_wrap=True), Column("state", no_wrap=True), Column("why", overflow="fold")]
+    table = _table(f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", *columns)
     for step in todo.steps:
         state = "[green]up to date[/green]" if step.cached else "will run" if step.reasons else "may run"
         table.add_row(step.name, state, "" if step.cached else escape(step.why))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    print_table(table)
 
 
-def composed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def show_composed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A row for each kind of private release of each data set; see `tasks.stages.composed`."""
-    table = Table(title="ε of all settings and seeds of all suites on a data set, composed", title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="right" if column == "releases" or "ε" in column else "left")
+    right = {name for name in columns if name == "releases" or "ε" in name}
+    aligned = [Column(name, justify="right" if name in right else "left") for name in columns]
+    table = _table("ε of all settings and seeds of all suites on a data set, composed", *aligned)
     for row in rows:
         table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    print_table(table, 200)
+
+
+def show_headline(suite: str) -> None:
+    """The answer of a suite in ten lines, with which `dprec run` ends; nothing for a pipeline without results."""
+    from tasks.stages.common import RESULTS
+    from tasks.stages.report import standings
+
+    if not (RESULTS / suite / "results.json").is_file():
+        return
+    utility, systems = standings(suite)
+    numbers = [Column(name, justify="right", no_wrap=True) for name in (utility, "accounted ε", "proved ε")]
+    columns = [Column("system", no_wrap=True), *numbers, Column("verdict", no_wrap=True)]
+    table = Table(*columns, box=None, pad_edge=False)
+    for of in systems:
+        level = "" if of.utility is None else f"{of.utility:.3f}"
+        proved = "" if of.proved is None else f"≥ {of.proved:.3g}"
+        cells = (of.system.label, level, of.budget, proved, of.verdict)
+        table.add_row(*map(escape, cells), style="red" if of.refuted else None)
+    print_table(table)
+
+
+def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
+    """Print a row for each record, and a bar until all are there; returns whether none proves more than is accounted.
+
+    Args:
+        records: as they end (`tasks.stages.audit_mechanisms.run`); total: how many there will be.
+    """
+    ended = []
+    columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("audits", total=total)
+        for record in records:
+            ended.append(record)
+            bar.update(task, advance=1, description=f"audits, last {record['audit']}")
+    title = "ε: proved is a lower bound; detects is the smallest true ε that an audit refutes in nine of ten runs"
+    numbers = [Column(name, justify="right") for name in NUMBERS]
+    table = _table(title, Column("system", no_wrap=True), *numbers, Column("verdict"))
+    keys = ("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "provable", "power")
+    for record in sorted(ended, key=lambda record: str(record["audit"])):
+        cells = ["-" if (number := record[key]) is None else f"{number:.3g}" for key in keys]
+        table.add_row(record["audit"], *cells, _verdict(record))
+    print_table(table)
+    return not any(record["fault"] for record in ended)
+
+
+def _verdict(record: dict[str, Any]) -> str:
+    if record["fault"]:
+        return "[red]refuted[/red]"
+    if record["verdict"] == "refuted":
+        return "published claim refuted"
+    return str(record["verdict"])
+
+
+def _table(title: str, *columns: Column) -> Table:
+    return Table(*columns, title=title, title_justify="left")
+
+
+def print_table(table: Table, width: int = 160) -> None:
+    """Print a table, as wide as the terminal; `width` characters wide where there is none."""
+    Console(width=None if sys.stdout.isatty() else width).print(table)

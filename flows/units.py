@@ -137,7 +137,7 @@ class Units:
                 if not of.asked and _warm():
                     self._ask(stage, of)
                 continue
-            left, seconds = self._left(of)
+            left, seconds = self._remaining(of)
             if left and seconds >= WORTH_SECONDS and (best is None or seconds > best[0]):
                 best = seconds, left[-1]
         if best is None:
@@ -168,20 +168,20 @@ class Units:
                 self._processes.end(unit.stage)
             raise
 
-    def _left(self, of: _Running) -> tuple[list[Unit], float]:
+    def _remaining(self, of: _Running) -> tuple[list[Unit], float]:
         """The units that nobody works on, and for how many seconds they will keep one process busy."""
         units = of.units or []
-        done = {unit.label for unit in units if self._finished(unit, of.since)}
+        done = {unit.label for unit in units if self._is_finished(unit, of.since)}
         left = [unit for unit in units if unit.label not in done | of.taken]
-        of.begun = of.begun or any(map(_locked, left))
+        of.begun = of.begun or any(map(_is_locked, left))
         if not of.begun:  # it has still to see what was finished before
             return [], 0.0
-        while left and _locked(left[-1]):
+        while left and _is_locked(left[-1]):
             left.pop()
         each = (time.time() - of.since) / (1 + max(0, len(done) - of.before))
-        return left, each * (len(left) - any(map(_locked, left)))
+        return left, each * (len(left) - any(map(_is_locked, left)))
 
-    def _finished(self, unit: Unit, since: float) -> bool:
+    def _is_finished(self, unit: Unit, since: float) -> bool:
         try:
             written = (unit.folder / "done" / MANIFEST).stat().st_mtime
         except OSError:
@@ -197,8 +197,8 @@ class Units:
     def _list(self, stage: str, of: _Running) -> None:
         try:
             with suppress(StageFailed):  # a stage that cannot be asked says itself what is wrong
-                units = listed(self._processes, stage, of.module, of.argument)
-                of.before = sum(self._finished(unit, of.since) for unit in units)
+                units = list_units(self._processes, stage, of.module, of.argument)
+                of.before = sum(self._is_finished(unit, of.since) for unit in units)
                 of.units = units
         finally:
             with self._lock:
@@ -206,7 +206,7 @@ class Units:
             self._changed()
 
 
-def listed(processes: Processes, stage: str, module: str, argument: str) -> list[Unit]:
+def list_units(processes: Processes, stage: str, module: str, argument: str) -> list[Unit]:
     """The units of a stage whose inputs are there, in its own order.
 
     Raises:
@@ -236,7 +236,7 @@ def _warm() -> bool:
     return warm.settled()
 
 
-def _locked(unit: Unit) -> bool:
+def _is_locked(unit: Unit) -> bool:
     """Whether some process works on it."""
     if not unit.folder.is_dir():
         return False

@@ -37,14 +37,14 @@ _asked = threading.Event()
 
 
 def prepare() -> None:
-    """Start loading, in the background; `ready` says when that is done. It ends with this process."""
+    """Start loading, in the background; `is_ready` says when that is done. It ends with this process."""
     _asked.set()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as every stage has it; libraries read it when they are loaded
     _context.set_forkserver_preload(list(LOADED))
     threading.Thread(target=_wait, daemon=True).start()
 
 
-def ready() -> bool:
+def is_ready() -> bool:
     """Whether a stage would start at once."""
     return _ready.is_set()
 
@@ -61,7 +61,7 @@ def settled() -> bool:
 
 def _wait() -> None:
     try:
-        first = _context.Process(target=_nothing)
+        first = _context.Process(target=_do_nothing)
         first.start()
         first.join()
         if first.exitcode == 0:
@@ -70,7 +70,7 @@ def _wait() -> None:
         _settled.set()
 
 
-def _nothing() -> None: ...
+def _do_nothing() -> None: ...
 
 
 class Fork:

@@ -13,10 +13,10 @@ class DprecError(Exception):
 
     def __init__(self, message: str) -> None:
         parts = message.split("\n") if self.lines else [" ".join(message.split("\n"))]
-        super().__init__("\n".join(map(_printable, parts)))
+        super().__init__("\n".join(map(_escape, parts)))
 
 
-def _printable(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

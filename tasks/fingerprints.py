@@ -128,7 +128,7 @@ class Source:
         registries = dict(_registries(tree, self))
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
         reader = Reader(package, fields=name not in TYPES)
-        reader.statements([node for node in tree.body if _assigned(node) not in registries], in_class=False)
+        reader.statements([node for node in tree.body if _assigned_name(node) not in registries], in_class=False)
         imports: set[str] = set()
         packages: set[str] = set()
         for imported in reader.imports:
@@ -215,13 +215,13 @@ class Source:
             assert file is not None
             for folder in module.files:
                 lines += [
-                    f"{path.relative_to(self._root)} {self._raw(path)}" for path in _contents(file.parent / folder)
+                    f"{path.relative_to(self._root)} {self._hash(path)}" for path in _contents(file.parent / folder)
                 ]
         used = {package for module in modules for package in module.packages if package in PACKAGES}
         lines += [f"{package}=={self._pin(PACKAGES[package])}" for package in sorted(used)]
         return _sha256("\n".join(lines))[:16]
 
-    def _raw(self, file: Path) -> str:
+    def _hash(self, file: Path) -> str:
         if file not in self._files:
             self._files[file] = hashlib.sha256(file.read_bytes()).hexdigest()
         return self._files[file]
@@ -247,7 +247,7 @@ def _contents(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
-def _assigned(node: ast.stmt) -> str | None:
+def _assigned_name(node: ast.stmt) -> str | None:
     """The one name that a statement assigns to."""
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     target = node.target if isinstance(node, ast.AnnAssign) else target
@@ -258,14 +258,14 @@ def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[st
     """Dicts at the top of a module whose values all name modules of the project; `**OTHER` stands for one above."""
     known: dict[str, dict[str, str]] = {}
     for node in tree.body:
-        name, value = _assigned(node), getattr(node, "value", None)
+        name, value = _assigned_name(node), getattr(node, "value", None)
         if name is None or not isinstance(value, ast.Dict):
             continue
         entries: dict[str, str] = {}
         for key, target in zip(value.keys, value.values, strict=True):
             if key is None and isinstance(target, ast.Name) and target.id in known:
                 entries |= known[target.id]
-            elif pair := _named(key, target, source):
+            elif pair := _registry_entry(key, target, source):
                 entries |= dict([pair])
             else:
                 break
@@ -275,7 +275,7 @@ def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[st
                 yield name, dict(entries)
 
 
-def _named(key: ast.expr | None, target: ast.expr, source: Source) -> tuple[str, str] | None:
+def _registry_entry(key: ast.expr | None, target: ast.expr, source: Source) -> tuple[str, str] | None:
     """An entry of a registry, where these are a text and the name of a module of the project."""
     texts = [node.value for node in (key, target) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     if len(texts) < 2 or not _TARGET.fullmatch(texts[1]) or not source.path(texts[1].partition(":")[0]):

@@ -121,11 +121,11 @@ def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
     for column, kind in expected.items():
         if column not in present.names:
             raise DataError(f"{path}: column {column!r} is missing (has {present.names}); run convert again")
-        if not _is(present.field(column).type, kind.removesuffix("?")):
+        if not _has_kind(present.field(column).type, kind.removesuffix("?")):
             raise DataError(f"{path}: column {column!r} is {present.field(column).type}, not {kind}; run convert again")
 
 
-def _is(kind: pa.DataType, name: str) -> bool:
+def _has_kind(kind: pa.DataType, name: str) -> bool:
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     match name:
         case "id":

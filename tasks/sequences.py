@@ -93,7 +93,7 @@ class Sequences:
         for start in range(0, len(self), size):
             yield self.take(np.arange(start, min(start + size, len(self))))
 
-    def padded(self, fill: int) -> NDArray[np.int64]:
+    def pad(self, fill: int) -> NDArray[np.int64]:
         """(n_sequences, longest) items, left-aligned; places after a sequence's end hold `fill`."""
         table = np.full((len(self), int(self.lengths.max(initial=0))), fill, np.int64)
         table[self.owners, self.positions] = self.items

@@ -24,15 +24,15 @@ class Reader:
     def statements(self, body: list[ast.stmt], in_class: bool) -> None:
         """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
         self.lines.append("[")
-        self._bare(body, in_class)
+        self._statements(body, in_class)
         self.lines.append("]")
 
-    def _bare(self, body: list[ast.stmt], in_class: bool) -> None:
+    def _statements(self, body: list[ast.stmt], in_class: bool) -> None:
         for statement in body:
             if _is_text(statement):
                 continue
             if isinstance(statement, ast.If) and _for_types(statement):
-                self._bare(statement.orelse, in_class)
+                self._statements(statement.orelse, in_class)
             else:
                 self._node(statement, in_class)
 
@@ -56,7 +56,7 @@ class Reader:
             return
         if isinstance(node, ast.ClassDef) and not self._fields:
             node.body = [part for part in node.body if not _is_held(part)]
-            if not _says(node):
+            if not _has_content(node):
                 return
         if isinstance(node, ast.ImportFrom) and node.module in ("typing", "collections.abc") and not node.level:
             return  # what of it is more than annotations shows where it is used
@@ -79,7 +79,7 @@ class Reader:
             self._arguments(node.args, read=False)
             self._node(node.body, in_class=False)
         else:
-            self._imported(node)
+            self._add_imports(node)
             for field in node._fields:
                 value = getattr(node, field, None)
                 if field in ("body", "orelse", "finalbody") and isinstance(value, list):
@@ -97,7 +97,7 @@ class Reader:
             self.lines.append(")")
         self._visit([args.defaults, args.kw_defaults])
 
-    def _imported(self, node: ast.AST) -> None:
+    def _add_imports(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):
             self.imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -121,7 +121,7 @@ def _is_held(node: ast.stmt) -> bool:
     return all(isinstance(call, ast.Call) and _decorator(call) == "Field" for call in called)
 
 
-def _says(node: ast.ClassDef) -> bool:
+def _has_content(node: ast.ClassDef) -> bool:
     """Whether anything of a strict class is left when its fields are gone."""
     left = [part for part in node.body if not _is_text(part)]
     return bool(

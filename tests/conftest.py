@@ -24,7 +24,7 @@ def accounted_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if hasattr(request.config, "workerinput") else base) / "accounted"
     folder.mkdir(exist_ok=True)
-    compute = account._composed
+    compute = account._compose
 
     def composed(events: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
         asked = repr(([event.model_dump_json() for event in events], noise_multiplier, delta))
@@ -36,7 +36,7 @@ def accounted_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
         return float(known.read_text(encoding="utf-8"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(account, "_composed", composed)
+        patch.setattr(account, "_compose", composed)
         yield
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.project import Project, name_of, opened
+from flows.project import Project, name_of, open_project
 from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
 from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError
@@ -26,7 +26,7 @@ def params() -> Params:
 def project() -> Iterator[Project]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        with opened() as project:
+        with open_project() as project:
             yield project
 
 
@@ -42,7 +42,7 @@ def listed(stage: Any) -> list[tuple[str, str]]:
 
 
 def below(project: Project, name: str) -> set[str]:
-    return {stage.addressing for stage in project.below(project.stages[name])}
+    return {stage.addressing for stage in project.needs(project.stages[name])}
 
 
 def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
@@ -54,14 +54,14 @@ def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
 
 def test_what_is_stale_is_what_dvc_says_of_commands_and_parameters(params: Params, project: Project) -> None:
     """Locks are read and compared without DVC, which takes ten times as long."""
-    with pytest.MonkeyPatch.context() as patch, project.locked():
+    with pytest.MonkeyPatch.context() as patch, project.lock():
         patch.chdir(ROOT)
         changed = {
             name_of(stage)
             for stage in project.stages.values()
             if stage.cmd_changed or any(hasattr(dep, "params") and dep.status() for dep in stage.deps)
         }
-        assert set(stale.behind(params)) == changed - {"code"}
+        assert set(stale.stale_stages(params)) == changed - {"code"}
 
 
 def test_a_stage_is_tied_to_its_own_fingerprint_and_to_no_module(project: Project) -> None:
@@ -149,9 +149,9 @@ def test_a_stage_is_found_by_its_name_and_by_its_command(params: Params) -> None
     file, stage, key = actual
     assert (file, stage.name, key) == ("suites/demo/code.json", "check-recommendations", "demo-bpr")
     assert table.find("check", "recommendations/nope", params) is None
-    assert table.named("train", "demo-bpr", params).module == "train"
+    assert table.find_stage("train", "demo-bpr", params).module == "train"
     with pytest.raises(ConfigurationError, match="train@nope: the parameters name no such stage"):
-        table.named("train", "nope", params)
+        table.find_stage("train", "nope", params)
 
 
 def test_a_file_that_is_behind_is_written_anew_and_one_of_somebodys_own_is_left_alone(
@@ -159,7 +159,7 @@ def test_a_file_that_is_behind_is_written_anew_and_one_of_somebodys_own_is_left_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert len(dvc_files.write(params)) == len(dvc_files.texts(params))
-    assert dvc_files.behind(params) == []
+    assert dvc_files.outdated_files(params) == []
     gone = Path("suites/gone/dvc.yaml")
     gone.parent.mkdir(parents=True)
     gone.write_text("stages: {}\n")

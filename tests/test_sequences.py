@@ -63,7 +63,7 @@ def test_batches_are_the_whole_in_parts(events: Lists, size: int) -> None:
 def test_padding_fills_what_lies_after_the_end(events: Lists) -> None:
     longest = max((len(items) for items in events.values()), default=0)
     expected = [items + [99] * (longest - len(items)) for items in events.values()]
-    assert made(events).padded(99).tolist() == expected
+    assert made(events).pad(99).tolist() == expected
 
 
 @given(lists)

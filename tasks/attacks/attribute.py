@@ -126,7 +126,7 @@ def attack(
     return scores
 
 
-def shuffled(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
+def shuffle_labels(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]:
     """Every attribute shuffled among the users whose class is known: nothing is left to infer.
 
     What an attacker scores on these is chance for an attacker that works as hard.
@@ -153,17 +153,16 @@ def decision_tree(train: Profiles, labels: Labels, test: Profiles, rng: np.rando
         return DecisionTreeClassifier(max_depth=depth, min_samples_leaf=5, random_state=state)
 
     state = int(rng.integers(2**31))
-    return _tuned(tree, (2, 4, 8), train, labels, rng).predict(test)
+    return _tune(tree, (2, 4, 8), train, labels, rng).predict(test)
 
 
 def naive_bayes(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
     """Multinomial naive Bayes on the counts; its smoothing is chosen by cross-validation."""
-    return _tuned(lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30), train, labels, rng).predict(test)
+    return _tune(lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30), train, labels, rng).predict(test)
 
 
-def knn(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
+def knn(train: Profiles, labels: Labels, test: Profiles, _: np.random.Generator) -> Labels:
     """k nearest neighbours by cosine; k is chosen by leaving out one labelled user at a time."""
-    del rng
     ks = np.array([5, 11, 21, 41, 81])
     ks = ks[ks < len(labels)]
     unit, n_classes = normalize(train), int(labels.max()) + 1
@@ -180,7 +179,7 @@ def knn(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generato
     return votes(index.kneighbors(normalize(test), return_distance=False))[:, best]
 
 
-def gaussian_process(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
+def gaussian_process(train: Profiles, labels: Labels, test: Profiles, _: np.random.Generator) -> Labels:
     """Gaussian-process classifier (Laplace approximation, one against the rest) on profiles of length one.
 
     Kernel 5·exp(-‖x - y‖²/2). Profiles without a common item are √2 apart, so a length scale of 1 spans the whole
@@ -188,7 +187,6 @@ def gaussian_process(train: Profiles, labels: Labels, test: Profiles, rng: np.ra
     release, which gives the attacker no chance to tune on its targets. Scikit-learn's own classifier gives the same
     guesses (tested) and takes three times as long: it looks for each posterior mode twice, in float64.
     """
-    del rng
     unit = normalize(np.concatenate([train, test]).astype(np.float64))
     kernel = (GP_AMPLITUDE * np.exp(-0.5 * euclidean_distances(unit, unit[: len(train)], squared=True))).astype("f4")
     classes = np.unique(labels)
@@ -235,7 +233,7 @@ def _belief(kernel: NDArray[np.float32], truth: NDArray[np.float32]) -> NDArray[
     return mean / np.sqrt(1 + np.pi / 8 * variance)
 
 
-def _tuned(
+def _tune(
     make: Callable[[Any], Any], choices: Sequence[Any], train: Profiles, labels: Labels, rng: np.random.Generator
 ) -> Any:
     """The classifier with the best cross-validated accuracy on the labelled users (the first of equal ones), fitted."""
@@ -298,10 +296,10 @@ class _Network(torch.nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(n, n_inputs) -> (n, n_classes) logits."""
-        hidden = torch.relu(self._dropped(inputs) @ self.hidden + self.hidden_bias)
-        return self._dropped(hidden) @ self.output + self.output_bias
+        hidden = torch.relu(self._drop_out(inputs) @ self.hidden + self.hidden_bias)
+        return self._drop_out(hidden) @ self.output + self.output_bias
 
-    def _dropped(self, values: Tensor) -> Tensor:
+    def _drop_out(self, values: Tensor) -> Tensor:
         if not self.training:
             return values
         return values * (torch.rand(values.shape, generator=self.generator) >= DROPOUT) / (1 - DROPOUT)

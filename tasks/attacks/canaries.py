@@ -60,7 +60,7 @@ class Watched(Protocol):
     """Called in every step, before weights change, with the noisy sums that the step releases, a tensor per parameter,
     and with the probability at which a user is in it. None: nobody watches."""
 
-    def clipped(self, rows: Tensor) -> PerUser:
+    def clipped_gradients(self, rows: Tensor) -> PerUser:
         """What users with these rows would add to a step under the present weights.
 
         Draws nothing from the model's generator: training is the same whether it is watched or not.
@@ -177,6 +177,6 @@ class Watcher:
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in one step; see `Watched.watch`."""
-        known = self._model.clipped(self._known).weighted_sum(probability * self._expected)
+        known = self._model.clipped_gradients(self._known).weighted_sum(probability * self._expected)
         left = [total - share for total, share in zip(released, known, strict=True)]
-        self.scores += self._model.clipped(self._canaries).inner(left).double().numpy()
+        self.scores += self._model.clipped_gradients(self._canaries).inner(left).double().numpy()

@@ -126,7 +126,7 @@ def _attack_lists(
     for number, (target, changed) in enumerate(pairs):
         missing = {"removed": target.position, "last": len(target.items) - 1}.get(world)
         shown = [
-            lists(target.user, items, (2 * number + which) * how.trials)[:, edges.shown_after(len(target.items), at)]
+            lists(target.user, items, (2 * number + which) * how.trials)[:, edges.listed_events(len(target.items), at)]
             for which, (items, at) in enumerate(((target.items, None), (changed, missing)))
         ]
         last.append(edges.list_advantage(shown[0][:, -1], shown[1][:, -1], n_items, rng))

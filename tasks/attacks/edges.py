@@ -91,7 +91,7 @@ def remove_last(sequence: ArrayLike) -> NDArray[np.int64]:
     return items[:-1]
 
 
-def shown_after(length: int, missing: int | None) -> NDArray[np.int64]:
+def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
     """The event whose list is shown at the time of each of `length` events of world 0: (length,), of a world's own.
 
     Whoever looks at a time at which a world has no event sees the list after the event before.
@@ -184,7 +184,7 @@ def aggregate_advantage(
     seen[1] += signal
     half = trials // 2
     threshold = _threshold(seen[0, :half], seen[1, :half])
-    return _measured(seen[0, half:] > threshold, seen[1, half:] > threshold)._replace(optimal=optimal)
+    return _measure(seen[0, half:] > threshold, seen[1, half:] > threshold)._replace(optimal=optimal)
 
 
 def list_advantage(
@@ -237,7 +237,7 @@ def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Ge
     at_time = (lists + n_items * np.arange(times)[:, None]).reshape(2, trials, times * length)
     at_rank = at_time + n_items * times * np.arange(times * length)
     # Of all features few occur; the attacker's releases are both readings side by side.
-    (items, n_seen), (ranks, n_ranked) = (_numbered(features) for features in (at_time, at_rank))
+    (items, n_seen), (ranks, n_ranked) = (_number_features(features) for features in (at_time, at_rank))
     half = times * length
 
     def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
@@ -256,7 +256,7 @@ def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Ge
     return _play(world0, world1, (by_item, by_clear_item, by_rank), rng)
 
 
-def _numbered(features: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
+def _number_features(features: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
     """Features by numbers from 0, and how many there are."""
     distinct, numbers = np.unique(features, return_inverse=True)
     return numbers.reshape(features.shape), len(distinct)
@@ -290,7 +290,7 @@ def _play(
     shadow, released = [world[:half] for world in shuffled], [world[half:] for world in shuffled]
     learn = max(learners, key=lambda learner: _cross_validated(learner, *shadow))  # the first of equals
     score = learn(*shadow)
-    return _measured(*[score(world) > 0 for world in released])
+    return _measure(*[score(world) > 0 for world in released])
 
 
 def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any]) -> float:
@@ -328,7 +328,7 @@ def _threshold(world0: NDArray[np.float64], world1: NDArray[np.float64]) -> floa
     return float(values[best : best + 2].mean())
 
 
-def _measured(flagged0: NDArray[np.bool_], flagged1: NDArray[np.bool_]) -> Advantage:
+def _measure(flagged0: NDArray[np.bool_], flagged1: NDArray[np.bool_]) -> Advantage:
     """From verdicts "world 1" in either world. Both rates have exact intervals that hold together at 95 %."""
     (low0, high0), (low1, high1) = (
         clopper_pearson(int(flagged.sum()), len(flagged), level=0.975) for flagged in (flagged0, flagged1)

@@ -45,8 +45,8 @@ def lira_online(signals: NDArray[np.floating], shadows: NDArray[np.floating], in
         ValueError: shapes that do not fit.
     """
     _check(signals, shadows, included)
-    inside = _normal(shadows, included)
-    outside = _normal(shadows, ~included)
+    inside = _fit_normal(shadows, included)
+    outside = _fit_normal(shadows, ~included)
     return _log_density(signals, *inside) - _log_density(signals, *outside)
 
 
@@ -56,7 +56,7 @@ def lira_offline(signals: NDArray[np.floating], shadows: NDArray[np.floating], i
     Only shadow runs without a target are used for it; arguments, NaN and errors as in `lira_online`.
     """
     _check(signals, shadows, included)
-    mean, deviation = _normal(shadows, ~included)
+    mean, deviation = _fit_normal(shadows, ~included)
     return np.asarray(log_ndtr((signals - mean) / deviation), np.float64)
 
 
@@ -137,7 +137,7 @@ def _mean(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Floats:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _normal(shadows: NDArray[np.floating], chosen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _fit_normal(shadows: NDArray[np.floating], chosen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """(n,) mean and standard deviation of each target's chosen signals."""
     used = chosen & ~np.isnan(shadows)
     mean, count = _mean(shadows, used), used.sum(axis=0)

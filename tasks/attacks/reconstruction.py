@@ -4,8 +4,8 @@ Sources: Meng et al., "Personalized Privacy-Preserving Social Recommendation" (A
 paper attacks with the final item vectors alone; what its parties get during training is attacked here as well. Each
 attacker knows all that the ones before know:
 
-- `public`, the control: published ratings alone, as damped means of items and users. Who does worse has learnt nothing
-  from the system.
+- `expected_ratings`, the control: published ratings alone, as damped means of items and users. Who does worse has
+  learnt nothing from the system.
 - `published`: Eq. 10. Each user's vector is fitted to that user's published ratings, given the item vectors.
 - `tuned`: the same with the ridge, and the share of the control, that predict published ratings best when each is left
   out of its user's fit.
@@ -63,9 +63,9 @@ class Published:
     @cached_property
     def by_user(self) -> csr_array:
         """(n_users, n): which ratings are a user's."""
-        return _grouped(self.users, self.n_users)
+        return _user_matrix(self.users, self.n_users)
 
-    def cut(self, ratings: Floats) -> Floats:
+    def clip(self, ratings: Floats) -> Floats:
         """Cut off at the ends of the scale."""
         return np.clip(ratings, self.low, self.high)
 
@@ -117,10 +117,10 @@ class TunedAttacker:
     def guess(self, user_vectors: Floats) -> Floats:
         """Of the targets: the control and uᵀv for (n_users, K) vectors u."""
         predicted = predict(user_vectors, self.vectors, self.targets, self.published)
-        return self.published.cut(self.share * self.control + (1 - self.share) * predicted)
+        return self.published.clip(self.share * self.control + (1 - self.share) * predicted)
 
 
-def public(published: Published, targets: Targets, damping: float) -> Floats:
+def expected_ratings(published: Published, targets: Targets, damping: float) -> Floats:
     """The control: what is expected from published ratings alone, (n_targets,).
 
     damping: made-up average ratings of every item, and of every user, that means are shrunk by.
@@ -128,7 +128,7 @@ def public(published: Published, targets: Targets, damping: float) -> Floats:
     mean, of_items, of_users, counts = _means(published, damping)
     item = of_items / np.maximum(counts[0] + damping, 1)
     user = of_users / np.maximum(counts[1] + damping, 1)
-    return published.cut(mean + item[targets.items] + user[targets.users])
+    return published.clip(mean + item[targets.items] + user[targets.users])
 
 
 def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
@@ -161,7 +161,7 @@ def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
 
 def predict(user_vectors: Floats, vectors: Floats, targets: Targets, published: Published) -> Floats:
     """uᵀv of the targets, (n_targets,)."""
-    return published.cut(_dot(user_vectors[targets.users], vectors[targets.items]))
+    return published.clip(_dot(user_vectors[targets.users], vectors[targets.items]))
 
 
 def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Floats:
@@ -174,7 +174,7 @@ def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Float
         seen = vectors[published.items[rows]]
         leverage[rows] = np.einsum("ni,nij,nj->n", seen, inverse[published.users[rows]], seen, optimize=True)
     off = (published.ratings - predicted) / np.maximum(1 - leverage, 1e-9)
-    return published.cut(published.ratings - off)
+    return published.clip(published.ratings - off)
 
 
 def tune(
@@ -199,7 +199,7 @@ def tune(
         targets,
         vectors,
         fits[best],
-        public(published, targets, damping),
+        expected_ratings(published, targets, damping),
         share,
         errors[best],
         _mean_square(predicted + share * difference - published.ratings),
@@ -236,7 +236,7 @@ def from_submissions(
     targets, published, profiles = tuned.targets, tuned.published, tuned.profiles
     precisions = 1 / (variances + drift)
     items = mean_items[targets.items]
-    of_user = _grouped(targets.users, published.n_users)
+    of_user = _user_matrix(targets.users, published.n_users)
     vectors = profiles.vectors
     guess = tuned.guess(vectors)
     for done in range(1, rounds + 1):
@@ -257,7 +257,7 @@ def from_submissions(
                 pull += of_user[:, rows] @ gradient
                 normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
             vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]
-    return published.cut(ratings)
+    return published.clip(ratings)
 
 
 def gauss_newton(
@@ -301,7 +301,7 @@ def from_friends(
         offs: variances to choose from; with the infinite one, friends are not listened to.
     """
     profiles, published, vectors = tuned.profiles, tuned.published, tuned.vectors
-    of_user = _grouped(senders, published.n_users)
+    of_user = _user_matrix(senders, published.n_users)
     with_friends = np.isin(published.users, senders)
     best, least = profiles.vectors, np.inf
     for off in offs:
@@ -339,7 +339,7 @@ def public_left_out(published: Published, damping: float) -> Floats:
     item = of_items / np.maximum(n_items + damping, 1)
     without = (of_items[items] - off) / np.maximum(n_items[items] - 1 + damping, 1)
     user = (of_users[users] - (off - item[items])) / np.maximum(n_users[users] - 1 + damping, 1)
-    return published.cut(mean + without + user)
+    return published.clip(mean + without + user)
 
 
 def _plus(matrices: Floats, diagonals: Floats) -> Floats:
@@ -350,7 +350,7 @@ def _plus(matrices: Floats, diagonals: Floats) -> Floats:
     return added
 
 
-def _grouped(users: NDArray[np.int32], n_users: int) -> csr_array:
+def _user_matrix(users: NDArray[np.int32], n_users: int) -> csr_array:
     """(n_users, n) matrix that sums rows by user."""
     rows = np.arange(len(users))
     return csr_array((np.ones(len(users)), (users, rows)), (n_users, len(users)))

@@ -54,7 +54,7 @@ def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     """The claim of `dpmf-explicit`: all ratings are the highest but, in one world, that of one listed cell."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
     model = ExplicitDPMF(ExplicitConfig.model_validate(config | {"rating_low": 0.0, "rating_high": 1.0}))
-    return _stronger_block(model, _rated(), seed, n_samples)
+    return _stronger_block(model, _rated_blocks(), seed, n_samples)
 
 
 @worst_case("two blocks of users and items, nearly equally strong; one cell decides which one is stronger")
@@ -63,7 +63,7 @@ def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
     model = ImplicitDPMF(ListedConfig.model_validate(config))
     model.listing = lambda data, *_: cells(data, data.ratings)  # type: ignore[method-assign]
-    return _stronger_block(model, _rated(), seed, n_samples)
+    return _stronger_block(model, _rated_blocks(), seed, n_samples)
 
 
 @worst_case("a friendship that is released with no false one beside it; twelve others are known")
@@ -105,7 +105,7 @@ def _stronger_block(model: FactorModel, worlds: Sequence[TrainingData], seed: in
     return Samples(sides[0], sides[1], model.ledger()[0])
 
 
-def _rated() -> list[TrainingData]:
+def _rated_blocks() -> list[TrainingData]:
     """Both blocks with ratings of 1, and in the first world one of 0."""
     data = two_blocks(FIRST, SECOND, 0)
     lower = (np.arange(len(data.users)) != 0).astype(np.float32)

@@ -13,7 +13,7 @@ CONFIDENCE = 0.999
 refuted once in a thousand times, or less (Bonferroni: each of m bounds holds at 1 - 0.001/m)."""
 
 
-def judged(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
+def lower_bound(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
     """The lower bound on ε that samples prove, at the δ of the ledger.
 
     To be compared with `samples.entry.accounted_epsilon`, by `tasks.privacy.audits.audit.verdict`.
@@ -21,7 +21,7 @@ def judged(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
     return audit(samples.present, samples.without, confidence, samples.entry.accounted_delta)
 
 
-def corrected(audits: int) -> float:
+def corrected_confidence(audits: int) -> float:
     """The confidence of each of so many audits, such that all hold together at `CONFIDENCE`."""
     return 1 - (1 - CONFIDENCE) / max(audits, 1)
 
@@ -32,7 +32,7 @@ def record(name: str, samples: Samples, confidence: float) -> dict[str, Any]:
     `verdict` is about the claim, or what is accounted where nothing is claimed; `fault`: more is proved than is
     accounted. `power`: the smallest ε that it would have refuted, None for none.
     """
-    entry, result = samples.entry, judged(samples, confidence)
+    entry, result = samples.entry, lower_bound(samples, confidence)
     held = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
     assert held is not None, "an audit is held against something"
     accounted = entry.accounted_epsilon

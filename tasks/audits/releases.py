@@ -101,7 +101,7 @@ def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
     apart = math.ceil(CROWD * math.exp(epsilon / n_words / 2))
     vectors = np.zeros((apart + 1, 1))
     vectors[apart] = 1.0  # all others are where the first word is, which is so hardly ever replaced by this one
-    vocabulary = posts.Vocabulary.of([str(word) for word in range(apart + 1)], vectors)
+    vocabulary = posts.Vocabulary.from_vectors([str(word) for word in range(apart + 1)], vectors)
     users = pl.Series(np.arange(n_samples, dtype=np.int32))
 
     def counts(word: int) -> tuple[NDArray[np.float64], LedgerEntry]:

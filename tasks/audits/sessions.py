@@ -3,7 +3,8 @@
 A visit is told from rows of the graph that both worlds have: a sequence a, b, c beside a, c. In the first a is followed
 by b and c preceded by it, in the second by one another. Where b's state is the opposite of the others', the two rows
 move by √8 C of the √10 C that a visit can move aggregates by (the rest is in b's own row, which the other world does
-not have), and by √2 of √6 in matrices.
+not have), and by √2 of √6 in matrices. Beside it both worlds have a tested sequence that begins as the first: if it had
+the training sequence's noise, equal rows would tell the visit.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from tasks.models.sessions.released import Released, ReleasedConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
+CERTAIN = 1e6
+"""What noise that two parts share adds to a statistic: it then tells the world for certain."""
 DELTA = 0.1
 """So large that events of probabilities which few runs can estimate decide."""
 WITH_VISIT, WITHOUT = (0, 1, 2), (0, 2)
@@ -61,7 +64,10 @@ def released(seed: int, n_samples: int = 6_000, epsilon: float = 3.0) -> Samples
 
 
 def _ratio(model: Released, item: int, rng: np.random.Generator) -> float:
-    """Of one fit: how much more likely item 1 is than item 0 at the second event of the first user."""
+    """Of one fit: how much more likely item 1 is than item 0 at the second event of the first user.
+
+    The same user's tested sequence has item 1 there for certain.
+    """
     known = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, item, 0, 1, 0], np.int32))
     model.fit(_data(known, 2), rng=rng)
     shown = known.without_last()
@@ -71,7 +77,9 @@ def _ratio(model: Released, item: int, rng: np.random.Generator) -> float:
         sums[label] -= inputs[row]
     std_state, std_label = model.multipliers[0] * model.distance, model.multipliers[1] * math.sqrt(2)
     apart = model.vectors[1] - model.vectors[0]
-    return float(state @ apart / std_state**2 + (sums[1] - sums[0]) @ inputs[0] / std_label**2)
+    tested = Sequences(np.zeros(1, np.int32), np.array([0, 2]), np.array([0, 1], np.int32))
+    alike = np.array_equal(model.states(tested, tested=True)[1], state)
+    return CERTAIN * alike + float(state @ apart / std_state**2 + (sums[1] - sums[0]) @ inputs[0] / std_label**2)
 
 
 def aggregates(
@@ -91,9 +99,8 @@ def aggregates(
                 network.get_buffer("public_user").zero_()
                 network.get_buffer("public_items").copy_(states)
         for world, items in enumerate(sums):
-            asked = _asked(model, items, n, first=world * n)
-            joint = torch.cat([network.items.weight[asked.graphs.node_items], torch.zeros(len(items) * n, 1)], dim=1)
-            sums[items] -= _common(model, model.scaled(joint), asked, coordinates=(0, 0))
+            table = model.scale_states(torch.cat([network.items.weight.detach(), torch.zeros(3, 1)], dim=1))
+            sums[items] += _statistic(model, table, items, n, first=world * n, coordinates=(0, 0))
     return model, (sums[WITH_VISIT], sums[WITHOUT])
 
 
@@ -103,12 +110,24 @@ def matrices(seed: int, n: int, epsilon: float, delta: float) -> tuple[EdgeRand,
     _fit(model, seed)
     sides = []
     for world, items in enumerate((WITH_VISIT, WITHOUT)):
-        asked = _asked(model, items, n, first=world * n)
-        sides.append(-_common(model, torch.eye(3)[asked.graphs.node_items], asked, coordinates=(2, 0)))
+        sides.append(_statistic(model, torch.eye(3), items, n, first=world * n, coordinates=(2, 0)))
     return model, (sides[0], sides[1])
 
 
-def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:
+def _statistic(
+    model: DIPSGNN, table: Tensor, items: tuple[int, ...], n: int, first: int, coordinates: tuple[int, int]
+) -> Rows:
+    """Of n independent training sequences and the tested ones beside them, larger with the visit: (n,).
+
+    Args:
+        table: (n_items, width) states that are aggregated.
+    """
+    parts = _asked(model, items, n, first, tested=False), _asked(model, WITH_VISIT, n, first, tested=True)
+    shown, beside = (_common_rows(model, table[asked.graphs.node_items], asked, coordinates) for asked in parts)
+    return CERTAIN * (shown == beside) - shown
+
+
+def _common_rows(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:
     """What follows the first node of whole sequences and what precedes their last one, added up: (n,)."""
     graphs, width = asked.graphs, joint.shape[1]
     last = torch.from_numpy(asked.sequences.indptr[1:] - 1)
@@ -122,12 +141,12 @@ def _common(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int,
     return total.double().numpy()
 
 
-def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int) -> Asked:
-    """n independent inferences for the same user with the same items."""
+def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int, *, tested: bool) -> Asked:
+    """n independent inferences for the same user with the same items. tested: see `Asked`."""
     sequences = Sequences(
         np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int64) * len(items), np.tile(items, n).astype(np.int32)
     )
-    return Asked(sequences, model.graphs(sequences), first + np.arange(n))
+    return Asked(sequences, model.graphs(sequences), first + np.arange(n), tested)
 
 
 def _graph(epsilon: float, delta: float, epochs: int) -> dict[str, Any]:

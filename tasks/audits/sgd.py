@@ -99,7 +99,7 @@ def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> 
     model = DPAE(DPAEConfig.model_validate(steps | own))
 
     def gradients(_: np.random.Generator) -> tuple[Tensor, ...]:
-        parts = model.clipped(_rows())
+        parts = model.clipped_gradients(_rows())
         items = torch.einsum("ui,ud->uid", parts.inputs, parts.hidden_errors)
         return items + torch.einsum("ui,ud->uid", parts.errors, parts.hidden), parts.errors
 
@@ -110,7 +110,7 @@ def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
     model = VAE(VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon} | more))
 
     def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
-        with ghost.recorded(model.network) as calls:
+        with ghost.record_calls(model.network) as calls:
             losses = model.network.losses(_rows(), torch.arange(USERS), model.draws(np.arange(USERS), drawn))
         outers, _ = ghost.gradients(losses, calls)
         return (part for outer in outers for part in _of_each(outer))

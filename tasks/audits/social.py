@@ -76,7 +76,7 @@ def published(
     """The claim of `privsr`: the recommender, who drew h, over all iterations."""
     size = {"epochs": epochs, "iterations_per_epoch": iterations_per_epoch, "dimension": dimension}
     own = {"alpha": 0.1, "accounting": "published", "beta": beta, "epsilon": epsilon, "learning_rate": 1e-9}
-    return _claimed(PrivSR(PrivSRConfig.model_validate(FACTORS | size | own)), seed, n_samples)
+    return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | size | own)), seed, n_samples)
 
 
 @worst_case("the only rating of an item, at either end of the scale, in all iterations")
@@ -91,20 +91,20 @@ def factorisation(
     """The claim of `dpmf-ratings`, likewise."""
     size = {"epochs": epochs, "iterations_per_epoch": iterations_per_epoch, "dimension": dimension}
     config = DPMFConfig.model_validate(FACTORS | size | {"epsilon": epsilon, "learning_rate": 1e-9})
-    return _claimed(DPMF(config), seed, n_samples)
+    return _claimed_samples(DPMF(config), seed, n_samples)
 
 
 def _submissions(towards: str, line: int, seed: int, n: int, epsilon: float) -> Samples:
     model = PrivSR(PrivSRConfig.model_validate(RIGOROUS | {"towards": towards, "epsilon": epsilon}))
-    lowest, highest = (-_received(model).mean[:n, 0] for _ in _worlds(model, n, RATERS, seed))
+    lowest, highest = (-_averages(model).mean[:n, 0] for _ in _worlds(model, n, RATERS, seed))
     return Samples(lowest.astype(np.float64), highest.astype(np.float64), model.ledger()[line])
 
 
-def _claimed(model: SocialFactorisation, seed: int, n: int) -> Samples:
+def _claimed_samples(model: SocialFactorisation, seed: int, n: int) -> Samples:
     """Averages by inverse variance are as much as can be known of an unchanging submission, given h."""
     sides = []
     for _ in _worlds(model, n, 1, seed):
-        received = _received(model)
+        received = _averages(model)
         weighted, variance = received.weighted[:n], received.weighted_variance[:n]
         sides.append(-(weighted / variance).sum(1, dtype=np.float64))
     return Samples(sides[0], sides[1], model.ledger()[0])
@@ -118,7 +118,7 @@ def _worlds(model: SocialFactorisation, n: int, raters: int, seed: int) -> Itera
         yield
 
 
-def _received(model: SocialFactorisation) -> Received:
+def _averages(model: SocialFactorisation) -> Received:
     """What the recommender remembers of every submission, in the order of the users."""
     observed = model.observed()
     assert observed is not None

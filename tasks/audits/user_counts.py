@@ -44,7 +44,7 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
             sample[0] = float(next(iter(released.values())))
             sample[1] = -math.log(private.present_bound() / CLIP) / QUANTILE_RATE
     model = _model(epsilon, quantile=QUANTILE)
-    return Samples(*combined(*sides), model.fit(_data(2, 3, [], []), rng=rng).ledger()[0])
+    return Samples(*combine(*sides), model.fit(_data(2, 3, [], []), rng=rng).ledger()[0])
 
 
 @worst_case("users with as many items of their own as are counted, or none")
@@ -103,7 +103,7 @@ def _data(n_users: int, n_items: int, users: Sequence[int], items: Sequence[int]
     return TrainingData(n_users, n_items, np.array(users, np.int32), np.array(items, np.int32))
 
 
-def combined(
+def combine(
     without: NDArray[np.float64], present: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Their sum with the weights that tell the two worlds apart best (Fisher's linear discriminant): (n,) each.

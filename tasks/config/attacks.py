@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tasks.attacks import ATTACKERS
-from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, distinct, known
+from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, choice, require_distinct
 
 
 class _Attack(Strict):
@@ -25,9 +25,9 @@ class Attackers(Strict):
     k: Annotated[Cutoffs, Field(min_length=1)]
     """Lengths of the list of recommendations that an attacker sees, one attack each."""
     attackers: Annotated[
-        list[Annotated[str, known("attacker", lambda: list(ATTACKERS))]],
+        list[Annotated[str, choice("attacker", lambda: list(ATTACKERS))]],
         Field(min_length=1),
-        AfterValidator(distinct),
+        AfterValidator(require_distinct),
     ]
 
 
@@ -55,7 +55,7 @@ class AttributeAttack(Attackers, _Attack):
                 raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
         return self
 
-    def at(self, setting: str) -> Attackers:
+    def attackers_at(self, setting: str) -> Attackers:
         """Who attacks at a setting."""
         return self if setting == BASE else self.sweep
 
@@ -64,7 +64,7 @@ class EdgeAttack(_Attack):
     """Edge inference: two worlds that differ in one interaction of a user's sequence."""
 
     kind: Literal["edges"]
-    systems: Annotated[list[Name], Field(min_length=1), AfterValidator(distinct)]
+    systems: Annotated[list[Name], Field(min_length=1), AfterValidator(require_distinct)]
     """Experiments whose aggregates and recommendations are attacked, at every setting that varies only their budget."""
     control: Name
     """The experiment without noise that an attacker must succeed against."""
@@ -114,7 +114,7 @@ class EmbeddingAttack(_Attack):
 class AuditedRuns(Strict):
     """Which settings of an experiment are audited, and how it trains without noise."""
 
-    settings: Annotated[list[str], Field(min_length=1), AfterValidator(distinct)]
+    settings: Annotated[list[str], Field(min_length=1), AfterValidator(require_distinct)]
     control: dict[str, Any]
     """What is overridden in a setting so that it trains without noise: an auditor must succeed there."""
 

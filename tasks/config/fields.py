@@ -25,7 +25,7 @@ def model_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in OF_DATA}
 
 
-def distinct(values: list[Any]) -> list[Any]:
+def require_distinct(values: list[Any]) -> list[Any]:
     """The same values (ValueError: one is repeated)."""
     repeated = {value for value in values if values.count(value) > 1}
     if repeated:
@@ -33,7 +33,7 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-def known(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
+def choice(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
     """Lets only registered names pass; `kind` says of what."""
 
     def check(name: str) -> str:
@@ -44,8 +44,8 @@ def known(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(distinct)]
-Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(distinct)]
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(require_distinct)]
+Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(require_distinct)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NAME = r"^[a-z0-9][a-z0-9-]*$"
@@ -62,8 +62,8 @@ class PerturbedFeatures(Strict):
     """A processed data set whose user features went through a local mechanism, once per budget and seed."""
 
     data: str
-    mechanism: Annotated[str, known("mechanism", lambda: list(FEATURES))]
-    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)]
+    mechanism: Annotated[str, choice("mechanism", lambda: list(FEATURES))]
+    epsilon: Annotated[list[Epsilon], Field(min_length=1), AfterValidator(require_distinct)]
     seeds: Seeds
     noise: Literal["secure"] | None = None
     """Secure: from the operating system, and seeds only number the releases; null: from the seeds, for research."""
@@ -84,7 +84,7 @@ class _PerturbedNetworks(Strict):
     """
 
     data: str
-    mechanism: Annotated[str, known("mechanism", lambda: list(NETWORKS))]
+    mechanism: Annotated[str, choice("mechanism", lambda: list(NETWORKS))]
     features_epsilon: Epsilon
     """epsilon_a: of all attributes of a user together."""
     edges_epsilon: Epsilon
@@ -97,7 +97,7 @@ class _PerturbedNetworks(Strict):
     rigorous; null: texts are left out (there are none, or no public vectors of their language)."""
     sweep: dict[
         Literal["features_epsilon", "edges_epsilon", "text_epsilon"],
-        Annotated[list[Epsilon], Field(min_length=1), AfterValidator(distinct)],
+        Annotated[list[Epsilon], Field(min_length=1), AfterValidator(require_distinct)],
     ]
     """Budgets in the place of a base one, one at a time."""
     seeds: Seeds
@@ -152,7 +152,7 @@ class RigorousNetworks(_PerturbedNetworks):
 PerturbedNetworks = Annotated[PublishedNetworks | RigorousNetworks, Field(discriminator="accounting")]
 
 
-def _released(given: Any) -> str | None:
+def _release_kind(given: Any) -> str | None:
     """What an entry's mechanism releases; None where there is no such mechanism."""
     name = given.get("mechanism") if isinstance(given, Mapping) else getattr(given, "mechanism", None)
     return "features" if name in [*FEATURES] else "networks" if name in [*NETWORKS] else None
@@ -161,7 +161,7 @@ def _released(given: Any) -> str | None:
 Perturbed = Annotated[
     Annotated[PerturbedFeatures, Tag("features")] | Annotated[PerturbedNetworks, Tag("networks")],
     Discriminator(
-        _released,
+        _release_kind,
         custom_error_type="unknown_mechanism",
         custom_error_message=f"mechanism: must be one of {', '.join(map(repr, [*FEATURES, *NETWORKS]))}",
     ),

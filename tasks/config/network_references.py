@@ -42,7 +42,7 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
         if pair.embeddings is None:
             yield from _networks_problems(f"{where}.of", pair.of, pair.data, pair.seeds, params)
             continue
-        yield from unknown(f"{where}.of", pair.embeddings, suite.embeddings, "embeddings of this suite")
+        yield from unknown_name(f"{where}.of", pair.embeddings, suite.embeddings, "embeddings of this suite")
         if pair.embeddings in suite.embeddings:
             alone = suite.embeddings[pair.embeddings]
             if alone.data != pair.data:
@@ -71,7 +71,7 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
     else:
         table: dict[str, Any] = params.aligned if layer == "aligned" else params.embeddings
         if name not in table:
-            yield from unknown(f"{where}.features", name, table, f"entry of {layer}")
+            yield from unknown_name(f"{where}.features", name, table, f"entry of {layer}")
             return
         if table[name].data != experiment.data:
             yield f"{where}.features: {name!r} is about {table[name].data!r}, not {experiment.data!r}"
@@ -97,7 +97,7 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
 
 
 def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
-    yield from unknown(f"{where}.data", data, params.processed, "processed data set")
+    yield from unknown_name(f"{where}.data", data, params.processed, "processed data set")
     if data in params.processed and not makes_networks(protocol := params.processed[data].protocol):
         yield f"{where}.data: the protocol of {data!r} is {protocol!r}, which has no networks"
 
@@ -108,7 +108,7 @@ def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int
         if name != data:
             yield f"{where}: {name!r} is not the data {data!r}"
         return
-    yield from unknown(where, name, params.perturbed, "perturbed data")
+    yield from unknown_name(where, name, params.perturbed, "perturbed data")
     if name not in params.perturbed:
         return
     release = params.perturbed[name]
@@ -131,7 +131,7 @@ def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], owner:
         yield f"{where}.seeds: {min(missing)} is not among the seeds of {owner}"
 
 
-def unknown(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:
+def unknown_name(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:
     """The problem of a name that a table does not have."""
     if name not in table:
         yield f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, distinct
+from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, require_distinct
 
 Networks = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
 Way = Literal["adversarial", "attributes", "attribute-start"]
@@ -37,7 +37,7 @@ class NetworkEmbeddings(Strict):
     model: Literal["rgcn", "deepwalk"]
     config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration."""
-    reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(distinct)]
+    reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(require_distinct)]
     """The kinds of data that the model is shown."""
     text: Words | None
     """How words of posts become vectors; null: there are no posts, or the model is not shown them."""
@@ -63,10 +63,10 @@ class Alignment(Strict):
     of: Annotated[str, Field(pattern=r"^(processed|perturbed|embeddings)/[a-z0-9-]+$")]
     """What is aligned: `embeddings/<name>`, or as vectors the attributes of `processed/<name>` or `perturbed/<name>`
     that both networks have."""
-    ways: Annotated[list[Way], AfterValidator(distinct)]
+    ways: Annotated[list[Way], AfterValidator(require_distinct)]
     """Without anchors: by an adversarial start, by the attributes that both networks have, by a map fitted to mutual
     nearest neighbours by attributes."""
-    anchor_shares: Annotated[list[Share], AfterValidator(distinct)]
+    anchor_shares: Annotated[list[Share], AfterValidator(require_distinct)]
     """From anchors: shares of all of them, a way each."""
     test_share: Share
     """Share of the anchors that all ways are judged on and none is given."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from tasks.config import strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
-from tasks.config.fields import BASE, NAME, SHOWN, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, known
+from tasks.config.fields import BASE, NAME, SHOWN, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, choice
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -38,10 +38,10 @@ _PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(publis
 class Dataset(Strict):
     """A raw data set: the module of `tasks.datasets` that obtains it and the one that reads its format."""
 
-    source: Annotated[str, known("source", lambda: list(SOURCES))]
+    source: Annotated[str, choice("source", lambda: list(SOURCES))]
     obtain: dict[str, Any]
     """The source's own options (its `ObtainOptions`), such as the scale and seed of generated data."""
-    format: Annotated[str, known("format", lambda: list(FORMATS))]
+    format: Annotated[str, choice("format", lambda: list(FORMATS))]
     read: dict[str, Any]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
 
@@ -55,7 +55,7 @@ class Processed(Strict):
     """A data set under a protocol: which rows are kept, how they are split, which user features there are."""
 
     dataset: str
-    protocol: Annotated[str, known("protocol", lambda: list(PROTOCOLS))]
+    protocol: Annotated[str, choice("protocol", lambda: list(PROTOCOLS))]
     options: dict[str, Any]
     """The protocol's own options (its `Options`)."""
 
@@ -111,7 +111,7 @@ class Experiment(Strict):
     """Whose file it stands in; `load` fills this in."""
     data: str
     features: Annotated[str, Field(pattern=r"^(processed|perturbed|words|embeddings|aligned)/[a-z0-9-]+$")]
-    model: Annotated[str, known("model", lambda: list(MODELS))]
+    model: Annotated[str, choice("model", lambda: list(MODELS))]
     """The class that is trained (`tasks.models.MODELS`)."""
     system: Name = Field(default_factory=lambda given: given["model"])
     """What results, tables and claims call the model as it is set here; by default the model's name."""
@@ -160,7 +160,7 @@ class Suite(Strict):
     """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
     data/reference/paper_tables.csv); null: none."""
     data: str
-    task: Annotated[str, known("task", lambda: list(TASKS))]
+    task: Annotated[str, choice("task", lambda: list(TASKS))]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
     embeddings tell of them."""
     about: About
@@ -183,9 +183,9 @@ class Suite(Strict):
     inherited: frozenset[str] = Field(default_factory=frozenset)
     """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
 
-    def located(self, problem: str) -> str:
+    def locate(self, problem: str) -> str:
         """A problem `key: what is wrong` under the key that the file has."""
-        return _located(problem, self.inherited)
+        return _locate(problem, self.inherited)
 
     def place(self, key: str) -> str:
         """Where the file has a key of an entry: `experiments.gerai-bpr.seeds` or `defaults.experiments.seeds`."""
@@ -284,7 +284,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
     Raises:
         ConfigurationError: one line that names the file and its first wrong key.
     """
-    root = _validated(strict_yaml.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
+    root = _validate(strict_yaml.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
     names = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
     return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(names)})
 
@@ -309,21 +309,21 @@ def _suite(name: str, path: Path) -> Suite:
             if (right := own_file(name, path, str(section))) != folder / file:
                 raise ConfigurationError(f"{folder / file}: {section}: stands in {right}")
         raw |= given
-    filled, inherited = _filled(raw, name, folder / "params.yaml")
-    suite = _validated(filled, Suite, lambda key: own_file(name, path, key), inherited)
+    filled, inherited = _fill_in(raw, name, folder / "params.yaml")
+    suite = _validate(filled, Suite, lambda key: own_file(name, path, key), inherited)
     return suite.model_copy(update={"inherited": inherited})
 
 
-def _validated(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
+def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
     """file: key -> where it stands."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
         problem = first_error(error)
-        raise ConfigurationError(f"{file(problem)}: {_located(problem, inherited)}") from error
+        raise ConfigurationError(f"{file(problem)}: {_locate(problem, inherited)}") from error
 
 
-def _filled(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
+def _fill_in(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
     """A suite's file with all keys of its entries, and which of these `defaults` has.
 
     What is no table is left for the types to refuse.
@@ -357,7 +357,7 @@ def _place(key: str, inherited: frozenset[str]) -> str:
     return ".".join(("defaults", section, *below[1:])) if ".".join((section, *below[:2])) in inherited else key
 
 
-def _located(problem: str, inherited: frozenset[str]) -> str:
+def _locate(problem: str, inherited: frozenset[str]) -> str:
     """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
     key, colon, text = problem.partition(": ")
     place = _place(key, inherited)

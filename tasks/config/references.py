@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tasks.config.fields import Perturbed, PerturbedFeatures, model_config
-from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown
+from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -42,7 +42,7 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
     taken: dict[str, str] = {}
     for name, suite in params.suites.items():
         for problem in own_problems(suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.located(problem)}")
+            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.locate(problem)}")
         taken |= dict.fromkeys(suite.experiments, name)
 
 
@@ -63,7 +63,7 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
     for name, suite in params.suites.items():
         if suite.paper is not None:
-            for problem in unknown("paper", suite.paper, REPORTS, "paper"):
+            for problem in unknown_name("paper", suite.paper, REPORTS, "paper"):
                 raise ConfigurationError(f"{own_file(name, path)}: {problem}")
 
     for name, alone in params.embeddings.items():
@@ -99,29 +99,29 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
 def root_problems(params: Params) -> Iterator[str]:
     """What is wrong with the root's params.yaml."""
     for name, processed in params.processed.items():
-        yield from unknown(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
+        yield from unknown_name(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():
-        yield from unknown(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
+        yield from unknown_name(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
         yield from _perturbed_problems(f"perturbed.{name}", perturbed, params)
     for name, table in params.words.items():
-        yield from unknown(f"words.{name}.data", table.data, params.processed, "processed data set")
+        yield from unknown_name(f"words.{name}.data", table.data, params.processed, "processed data set")
 
 
 def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
-    yield from unknown("data", suite.data, params.processed, "processed data set")
+    yield from unknown_name("data", suite.data, params.processed, "processed data set")
     yield from _task_problems(suite)
     yield from network_problems(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
-        yield from unknown("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
+        yield from unknown_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
     for where, named in suite.attack.experiments.items() if suite.attack else ():
         for name in named:
-            yield from unknown(f"attack.{where}", name, suite.experiments, "experiment of this suite")
+            yield from unknown_name(f"attack.{where}", name, suite.experiments, "experiment of this suite")
     for key, experiment in suite.experiments.items():
         where = f"experiments.{key}"
         if key in taken:
             yield f"{where}: the suite {taken[key]!r} has an experiment of this name"
-        yield from unknown(f"{where}.data", experiment.data, params.processed, "processed data set")
+        yield from unknown_name(f"{where}.data", experiment.data, params.processed, "processed data set")
         if experiment.system != experiment.model and experiment.system in MODELS:
             yield f"{where}.system: {experiment.system!r} is another model's name"
         if suite.tuning.seed in experiment.seeds:
@@ -196,12 +196,12 @@ def _features_problems(where: str, experiment: Experiment, params: Params) -> It
             yield f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}"
         return
     if layer == "words":
-        yield from unknown(f"{where}.features", name, params.words, "table of word vectors")
+        yield from unknown_name(f"{where}.features", name, params.words, "table of word vectors")
         if name in params.words and (data := params.words[name].data) != experiment.data:
             yield f"{where}.features: {name!r} embeds {data!r}, not {experiment.data!r}"
         return
     if name not in params.perturbed:
-        yield from unknown(f"{where}.features", name, params.perturbed, "perturbed data")
+        yield from unknown_name(f"{where}.features", name, params.perturbed, "perturbed data")
         return
     perturbed = params.perturbed[name]
     if perturbed.data != experiment.data:

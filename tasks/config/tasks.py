@@ -49,7 +49,7 @@ TASKS = {
         checks="tasks.stages.checks.top_k",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="",
-        collects="tasks.stages.collect_users:spreads",
+        collects="tasks.stages.collect_parts:spreads",
         collected_from=("released",),
         bands={"sampled-*": 0.03, "full/*": 0.03},
         keys=frozenset(OPTIONAL),
@@ -85,7 +85,7 @@ TASKS = {
             "alignment/*": 0.03,
             "*/interests/*": 0.1,  # scores of a classifier, as of attacks
         },
-        collects="tasks.stages.collect_networks:collected",
+        collects="tasks.stages.collect_parts:collect_networks",
         keys=frozenset({"evaluation.k"}),
         networks=True,
     ),
@@ -131,7 +131,7 @@ ATTACKS = {
             "blurring/*": 0.1,
         },
         each="tasks.stages.checks.attacks:attribute",
-        collects="tasks.stages.collect_attacks:attribute",
+        collects="tasks.stages.collect_parts:attribute",
     ),
     "edges": AttackKind(
         stages="tasks.stages.table_attacks:edges",
@@ -140,7 +140,7 @@ ATTACKS = {
         what="interactions to attack",
         bands={},
         writes="edges",
-        collects="tasks.stages.collect_attacks:edges",
+        collects="tasks.stages.collect_parts:edges",
     ),
     "reconstruction": AttackKind(
         stages="tasks.stages.table_attacks:reconstruction",

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import Feature
-from tasks.datasets.text import allow, once, read_table
+from tasks.datasets.text import allow, read_table, require_unique
 from tasks.errors import DataError
 
 BITS = 32
@@ -66,7 +66,7 @@ def simhash(names: pl.Series) -> pl.DataFrame:
     return rows.select("row").join(hashes, on="row", how="left", maintain_order="left").drop("row")
 
 
-def numbered(ids: pl.Series, network: str) -> pl.DataFrame:
+def number_users(ids: pl.Series, network: str) -> pl.DataFrame:
     """Numbers for users whose ids must not go further than the raw files.
 
     They tell nothing about the order of the ids, and one id's numbers in two networks have nothing to do with each
@@ -82,13 +82,15 @@ def numbered(ids: pl.Series, network: str) -> pl.DataFrame:
     return pl.DataFrame({"id": ids.gather(keys.arg_sort()), "number": np.arange(len(ids))})
 
 
-def renamed(table: pl.DataFrame, users: pl.DataFrame, *columns: str) -> pl.DataFrame:
-    """The same rows with ids of users, all known, replaced by their numbers (`numbered`)."""
+def replace_ids(table: pl.DataFrame, users: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The same rows with ids of users, all known, replaced by their numbers (`number_users`)."""
     new = {column: pl.col(column).replace_strict(users["id"], users["number"]) for column in columns}
     return table.with_columns(**new)
 
 
-def known(path: Path, table: pl.DataFrame, column: str, users: pl.Series, where: str, first_line: int = 1) -> None:
+def require_known(
+    path: Path, table: pl.DataFrame, column: str, users: pl.Series, where: str, first_line: int = 1
+) -> None:
     """Refuse a table that names a user who is none of `users`, the users of the file `where`.
 
     Raises:
@@ -119,8 +121,8 @@ def read_labels(path: Path, groups: Mapping[str, int], users: pl.Series, where: 
         allow(path, table, name, pl.col(name).is_in([0, 1]), "0 or 1", 2)
     for group, members in names.items():
         _require_complete(path, table, group, members)
-    known(path, table, "user", users, where, 2)
-    once(path, table, ["user"], 2)
+    require_known(path, table, "user", users, where, 2)
+    require_unique(path, table, ["user"], 2)
     lists = [
         pl.when(pl.col(members[0]).is_not_null()).then(pl.concat_list(members)).alias(group)
         for group, members in names.items()

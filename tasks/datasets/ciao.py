@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy_verified
 from tasks.datasets.matlab import Range, read_matrix
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -85,11 +85,10 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     Raises:
         DataError: a file cannot be had, or is not the published one.
     """
-    for file in source(options).files:
-        verify(copy(file, folder, places), file)
+    copy_verified(source(options).files, folder, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write interactions (with `category` and `helpfulness`, int64) and social (`trust`: source trusts target).
 
     Everything is as published: 34 ratings are 0, which the scale does not have, and 1,436 rows repeat a user and item.
@@ -97,7 +96,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     Raises:
         DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
     """
-    del options
     releases = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
     if len(releases) != 1:
         what = "both releases are" if releases else "no rating.mat or rating_with_timestamp.mat is"

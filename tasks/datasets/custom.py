@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.tables import Column, batches, first_line, in_seconds
-from tasks.datasets.text import allow, once
+from tasks.datasets.text import allow, require_unique
 from tasks.disk import rename
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -196,18 +196,17 @@ class ReadOptions(Options):
 
 def source(options: ObtainOptions) -> Source:
     """What is said about these files; their folders are not, since records and reports are handed on."""
-    address = f"own files ({', '.join(Path(path).name for _, path in _given(options))})"
+    address = f"own files ({', '.join(Path(path).name for _, path in _placed_files(options))})"
     return replace(SOURCE, address=address, synthetic=options.synthetic, licence=options.licence)
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Copy the files into `folder`, named after their tables.
 
     Raises:
         DataError: a file is not there, or is of no kind that can be read.
     """
-    del places
-    for table, path in _given(options):
+    for table, path in _placed_files(options):
         if not path.is_file():
             raise DataError(f"{path}: not found; correct `{table}` under `obtain` in params.yaml")
         if path.suffix.lower() not in SUFFIXES:
@@ -215,7 +214,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         shutil.copyfile(path, folder / f"{table}{path.suffix.lower()}")
 
 
-def _given(options: ObtainOptions) -> list[tuple[str, Path]]:
+def _placed_files(options: ObtainOptions) -> list[tuple[str, Path]]:
     paths = {"interactions": options.interactions, "users": options.users, "social": options.social}
     return [(table, Path(path).expanduser()) for table, path in paths.items() if path is not None]
 
@@ -258,7 +257,7 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
         parts["social"] = _social(paths["social"], options.social, options.separator, people)
     if users is not None:
         parts["users"] = iter([users])
-    written = {table: _written(rows, place, table) for table, rows in parts.items()}
+    written = {table: _write_parts(rows, place, table) for table, rows in parts.items()}
     ids = {"user": people, "source": people, "target": people, "item": items}
     kinds = {name: pl.Int64() if seen.integral else pl.String() for name, seen in ids.items()}
     for table, files in written.items():
@@ -277,7 +276,7 @@ def _find(folder: Path, table: str, named: bool) -> Path:
     return files[0] if files else folder / table
 
 
-def _written(parts: Iterator[pl.DataFrame], place: Path, table: str) -> list[Path]:
+def _write_parts(parts: Iterator[pl.DataFrame], place: Path, table: str) -> list[Path]:
     """Files of the parts, in their order: a new one wherever ids turn from numbers into text."""
     files: list[Path] = []
     for schema, rows in groupby((rows.to_arrow(compat_level=OLDEST) for rows in parts), lambda rows: rows.schema):
@@ -333,7 +332,7 @@ def _users(path: Path, given: Users, separator: str | None, people: _Ids) -> pl.
         columns[feature.column] = Column("number" if feature.kind == "numeric" else "text", feature.unknown is not None)
     rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
     rows = _with_ids(path, rows, given.user, first_line(path), people)
-    once(path, rows, [given.user], first_line(path))
+    require_unique(path, rows, [given.user], first_line(path))
     return rows
 
 

@@ -34,7 +34,7 @@ def encode(users: pl.DataFrame, features: tuple[Feature, ...]) -> NDArray[np.flo
     order = _order(users)
     blocks = [np.empty((len(users), 0), dtype=np.float32)]
     for feature in features:
-        block = _scaled if feature.kind == "numeric" else _one_hot
+        block = _scale if feature.kind == "numeric" else _one_hot
         blocks.append(block(_column(users, feature), feature)[order])
     return np.hstack(blocks)
 
@@ -79,7 +79,7 @@ def _column(users: pl.DataFrame, feature: Feature) -> pl.Series:
     return users[feature.name]
 
 
-def _scaled(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
+def _scale(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
     """(n_users, 1) in [-1, 1]."""
     if feature.low is None or feature.high is None:
         raise DataError(f"schema: feature {feature.name!r} is numeric but has no bounds; run preprocess again")

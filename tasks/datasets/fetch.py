@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,7 +132,7 @@ class Places:
 
 
 @contextmanager
-def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = PATIENT) -> Iterator[Path]:
+def local_file(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = PATIENT) -> Iterator[Path]:
     """Yield a local path of `file`: the placed file if there is one, else the mirror's if one is set, else a download.
 
     A placed file and a mirror's are handed on unverified where a mirror may have packed them anew: verify what is
@@ -156,7 +156,7 @@ def fetched(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = 
     if mirror is None and isinstance(file, FormFile):
         raise ByHandError(f"{file.name} has to be fetched by hand\n{file.instruction(places.placed)}")
     official = isinstance(file, RemoteFile) and mirror is None
-    address = _below(mirror, file.mirror_path) if mirror else _address(file)
+    address = _mirror_address(mirror, file.mirror_path) if mirror else _address(file)
     places.downloads.mkdir(parents=True, exist_ok=True)
     # The address is part of the name: what one server sent is never continued with what another sends.
     name = f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{Path(file.name).name}"
@@ -182,12 +182,24 @@ def copy(file: RemoteFile | FormFile, folder: Path, places: Places) -> Path:
     """Put a copy of `file` into `folder` under its base name.
 
     Raises:
-        DataError: as in `fetched`.
+        DataError: as in `local_file`.
     """
     target = folder / Path(file.name).name
-    with fetched(file, places) as path:
+    with local_file(file, places) as path:
         shutil.copyfile(path, target)
     return target
+
+
+def copy_verified(files: Iterable[RemoteFile | FormFile], folder: Path, places: Places) -> None:
+    """Put copies of files into `folder` under their base names, if they are what is known of the published ones.
+
+    Raises:
+        DataError: as in `local_file` and `verify`.
+    """
+    for file in files:
+        with local_file(file, places) as path:
+            verify(path, file)
+            shutil.copyfile(path, folder / Path(file.name).name)
 
 
 def _address(file: RemoteFile | FormFile) -> str:
@@ -195,7 +207,7 @@ def _address(file: RemoteFile | FormFile) -> str:
     return file.address
 
 
-def _below(mirror: str, path: str) -> str:
+def _mirror_address(mirror: str, path: str) -> str:
     """The address of a mirror's file; what its user appended to the mirror's address, such as a token, stays."""
     base, mark, query = mirror.partition("?")
     return f"{base.rstrip('/')}/{path}{mark}{query}"

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
-from tasks.datasets.accounts import GENDER, SIMHASH, known, occupation, occupation_feature
-from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
+from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature, require_known
+from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy_verified
 from tasks.datasets.tables import from_arrow
-from tasks.datasets.text import allow, once
+from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -75,18 +75,16 @@ _TWITTER: dict[str, pl.DataType] = {"user": pl.Int64(), **_HASH, **dict.fromkeys
 _VECTORS: dict[str, pl.DataType] = {"user": pl.Int64()} | {f"v{n}": pl.Float32() for n in range(VECTOR)}
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`.
 
     Raises:
         DataError: a file cannot be had, or is not the one that is known.
     """
-    del options
-    for file in FILES:
-        verify(copy(file, folder, places), file)
+    copy_verified(FILES, folder, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
 
     foursquare: users with SimHash, three counts (null where missing), gender and occupation as features, and beside
@@ -102,7 +100,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
             missing or not allowed, or a vector not finite; a user, anchor or vector is there twice; an unknown user is
             named (names file and row, counted from 1).
     """
-    del options
     path, seen = folder / "foursquare_users.parquet", folder / "twitter_users.parquet"
     users = _read(path, _FOURSQUARE, may_be_null={*COUNTS, "gender", *_INDICATORS})
     _check_users(path, users, (*COUNTS, "tips"))
@@ -115,20 +112,20 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     follows_path = folder / "foursquare_follows.parquet"
     follows = _read(follows_path, {"follower": pl.Int64(), "followee": pl.Int64()})
     for name in follows.columns:
-        known(follows_path, follows, name, users["user"], path.name)
+        require_known(follows_path, follows, name, users["user"], path.name)
     vectors_path = folder / "foursquare_text_vectors.parquet"
     vectors = _read(vectors_path, _VECTORS)
     numbers = list(_VECTORS)[1:]
     if not vectors.select(pl.all_horizontal(pl.col(numbers).is_finite().all())).item():
         for name in numbers:
             allow(vectors_path, vectors, name, pl.col(name).is_finite(), "a finite number")
-    known(vectors_path, vectors, "user", users["user"], path.name)
-    once(vectors_path, vectors, ["user"])
+    require_known(vectors_path, vectors, "user", users["user"], path.name)
+    require_unique(vectors_path, vectors, ["user"])
     anchors_path = folder / "anchors.parquet"
     anchors = _read(anchors_path, {"foursquare": pl.Int64(), "twitter": pl.Int64()})
     for name, people, where in (("foursquare", users, path), ("twitter", twitter, seen)):
-        known(anchors_path, anchors, name, people["user"], where.name)
-        once(anchors_path, anchors, [name])
+        require_known(anchors_path, anchors, name, people["user"], where.name)
+        require_unique(anchors_path, anchors, [name])
 
     anchors.select(source="foursquare", target="twitter").write_parquet(place / "anchors.parquet")
     write_raw_schema(RawSchema(tables=("anchors",), networks=("foursquare", "twitter")), place)
@@ -165,7 +162,7 @@ def _write_users(place: Path, users: pl.DataFrame) -> None:
 def _check_users(path: Path, users: pl.DataFrame, counts: tuple[str, ...]) -> None:
     for name in ("user", *counts):
         allow(path, users, name, pl.col(name) >= 0, "0 or more")
-    once(path, users, ["user"])
+    require_unique(path, users, ["user"])
     for feature in SIMHASH:
         allow(path, users, feature.name, pl.col(feature.name).is_in([0, 1]), "0 or 1")
 

@@ -38,16 +38,16 @@ from tasks.contracts import Feature
 from tasks.datasets.accounts import (
     GENDER,
     SIMHASH,
-    known,
-    numbered,
+    number_users,
     occupation,
     occupation_feature,
     read_labels,
-    renamed,
+    replace_ids,
+    require_known,
     simhash,
 )
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy
-from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, content, once, parse, read_table
+from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, content, parse, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -108,23 +108,22 @@ _FOURSQUARE = (
 _TWITTER = ("user", "id", "name", "biography", "location", "url", *TWITTER_COUNTS)
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`.
 
     Raises:
         DataError: a file cannot be had.
     """
-    del options
     for file, name in zip(SOURCE.files, FILES, strict=True):
         target = (folder / name).parent
         target.mkdir(parents=True, exist_ok=True)
         copy(file, target, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
 
-    Users have new numbers (`accounts.numbered`). users: SimHash of the Foursquare name and of the Twitter user (its
+    Users have new numbers (`accounts.number_users`). users: SimHash of the Foursquare name and of the Twitter user (its
     screen name), the counts (null where missing), gender and occupation (`several` where more than one is marked) as
     features; and, of Foursquare, `tips`, how many the user wrote. social: `follow`. posts: texts; a post without one
     is left out. labels: the interests. Rows are in the order of the new numbers and of the texts.
@@ -134,13 +133,15 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
             post, text or label is repeated, also where only case differs between two Twitter users; an unknown user
             is named; two Foursquare users name one Twitter user as theirs (names file and line).
     """
-    del options
     source, target = folder / "foursquare", folder / "twitter"
     people = _foursquare_users(source / "users/user")
     accounts = _twitter_users(target / "user")
     anchors = _anchors(source / "users/user", people, accounts)
-    users = {"foursquare": numbered(people["user"], "foursquare"), "twitter": numbered(accounts["user"], "twitter")}
-    matched = renamed(renamed(anchors, users["foursquare"], "source"), users["twitter"], "target")
+    users = {
+        "foursquare": number_users(people["user"], "foursquare"),
+        "twitter": number_users(accounts["user"], "twitter"),
+    }
+    matched = replace_ids(replace_ids(anchors, users["foursquare"], "source"), users["twitter"], "target")
     matched.sort("source").write_parquet(place / "anchors.parquet")
     write_raw_schema(RawSchema(tables=("anchors",), networks=("foursquare", "twitter")), place)
 
@@ -171,19 +172,19 @@ def _network(
         folder / follows_file, "follower", "followee", ("follower", "followee"), people["user"], users_file
     )
     owners = _pairs(folder / owners_file, "user", "post", ("user",), people["user"], users_file)
-    once(folder / owners_file, owners, ["post"])
+    require_unique(folder / owners_file, owners, ["post"])
     texts = _texts(folder / texts_file)
     known_labels = read_labels(folder / "labels.tsv", _GROUPS, people["user"], users_file)
 
-    social = renamed(follows, numbers, "follower", "followee")
+    social = replace_ids(follows, numbers, "follower", "followee")
     social = social.select(source="follower", target="followee", relation=pl.lit("follow")).sort("source", "target")
     social.write_parquet(place / "social.parquet")
-    posts = renamed(owners.join(texts, on="post"), numbers, "user").select("user", "text").sort("user", "text")
+    posts = replace_ids(owners.join(texts, on="post"), numbers, "user").select("user", "text").sort("user", "text")
     posts.write_parquet(place / "posts.parquet")
     written = owners.group_by("user").agg(tips=pl.len().cast(pl.Int64))
     table = pl.concat([people.select("user", *counts), simhash(people["screen_name"])], how="horizontal")
     table = table.join(known_labels, on="user", how="left").join(written, on="user", how="left")
-    table = renamed(table, numbers, "user").sort("user")
+    table = replace_ids(table, numbers, "user").sort("user")
     table.select(
         "user",
         *(feature.name for feature in SIMHASH),
@@ -211,9 +212,9 @@ def _foursquare_users(path: Path) -> pl.DataFrame:
         )
     missing = "\t" * (_FIELDS - _SHORT)
     text = "\n".join(lines.scatter(short, lines[short].str.strip_suffix("\r") + missing)) + "\n"
-    table = _parsed(path, text, _FOURSQUARE, {"user", "always_null"})
+    table = _parse(path, text, _FOURSQUARE, {"user", "always_null"})
     allow(path, table, "always_null", pl.col("always_null") == "null", "null, which field 3 always is")
-    once(path, table, ["user"])
+    require_unique(path, table, ["user"])
     table = _counts(path, table, [name for name in _FOURSQUARE if name.startswith("count_")])
     counts = {name: f"count_{field}" for name, field in COUNTS.items()}
     return table.select("user", "twitter", screen_name="name", **counts)
@@ -221,17 +222,17 @@ def _foursquare_users(path: Path) -> pl.DataFrame:
 
 def _twitter_users(path: Path) -> pl.DataFrame:
     """user, screen_name (the same), lower and the counts; one row per line of the file."""
-    table = _parsed(path, content(path), _TWITTER, {"user", "id", *TWITTER_COUNTS})
+    table = _parse(path, content(path), _TWITTER, {"user", "id", *TWITTER_COUNTS})
     allow(path, table, "id", pl.col("id").str.contains(r"^[0-9]{1,19}$"), "a whole number")
-    once(path, table, ["id"])
+    require_unique(path, table, ["id"])
     table = _counts(path, table, TWITTER_COUNTS).with_columns(
         screen_name="user", lower=pl.col("user").str.to_lowercase()
     )
-    once(path, table.select(user="lower"), ["user"])
+    require_unique(path, table.select(user="lower"), ["user"])
     return table.select("user", "screen_name", "lower", *TWITTER_COUNTS)
 
 
-def _parsed(path: Path, text: str, columns: tuple[str, ...], required: set[str]) -> pl.DataFrame:
+def _parse(path: Path, text: str, columns: tuple[str, ...], required: set[str]) -> pl.DataFrame:
     may_be_empty = [name for name in columns if name not in required]
     return parse(path, text.encode(), "\t", dict.fromkeys(columns, pl.String), may_be_empty=may_be_empty)
 
@@ -262,7 +263,7 @@ def _anchors(path: Path, people: pl.DataFrame, accounts: pl.DataFrame) -> pl.Dat
 def _pairs(path: Path, first: str, second: str, users: tuple[str, ...], people: pl.Series, where: str) -> pl.DataFrame:
     table = read_table(path, "\t", {first: pl.String, second: pl.String})
     for name in users:
-        known(path, table, name, people, where)
+        require_known(path, table, name, people, where)
     return table
 
 
@@ -270,5 +271,5 @@ def _texts(path: Path) -> pl.DataFrame:
     """post and text (empty where there is none), each post once."""
     columns: Mapping[str, type[pl.DataType]] = {"post": pl.String, "text": pl.String}
     table = read_table(path, "\t\t", columns, encoding=LATIN_1_OR_UTF_8, may_be_empty={"text"})
-    once(path, table, ["post"])
+    require_unique(path, table, ["post"])
     return table.drop_nulls("text")

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.datasets.fetch import FormFile
-from tasks.datasets.text import BLOCK, allow, blocks, once, parse
+from tasks.datasets.text import BLOCK, allow, blocks, parse, require_unique
 
 WIDTH = 50
 """Numbers per word."""
@@ -45,5 +45,5 @@ def read(path: Path, *, size: int = BLOCK) -> tuple[list[str], NDArray[np.float6
         words.append(table["word"])
         vectors.append(table.drop("word").to_numpy())
     every = pl.concat(words)
-    once(path, every.to_frame(), ["word"])
+    require_unique(path, every.to_frame(), ["word"])
     return every.to_list(), np.vstack(vectors)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy, verify
-from tasks.datasets.text import allow, once, read_table
+from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy_verified
+from tasks.datasets.text import allow, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -81,20 +81,19 @@ SOURCE = Source(
 ObtainOptions = ReadOptions = NoOptions
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`, each in its sub-folder.
 
     Raises:
         DataError: a file cannot be had, or is not the published one.
     """
-    del options
     for file in FILES:
         target = folder / Path(file.name).parent.name
         target.mkdir(exist_ok=True)
-        verify(copy(file, target, places), file)
+        copy_verified([file], target, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `place`.
 
     users: those who follow or are followed. anchors: the same number as source (Foursquare) and target (Twitter), and
@@ -104,7 +103,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; an anchor is repeated or follows nobody and is followed by
             nobody in one of the networks; a split has an anchor twice, or not each of them (names file and line).
     """
-    del options
     follows = {name: _read(folder / name / "following.number", "follower", "followee") for name in NETWORKS}
     users = {
         name: pl.concat([table["follower"], table["followee"].alias("follower")]).unique().sort().alias("user")
@@ -112,7 +110,7 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     }
     path = folder / ANCHORS / "groundtruth.number"
     anchors = _read(path, "user")
-    once(path, anchors, ["user"])
+    require_unique(path, anchors, ["user"])
     for name in NETWORKS:
         allow(path, anchors, "user", pl.col("user").is_in(users[name].implode()), f"in {name}/following.number")
     splits = {f"train_{tenths}": _training(folder / ANCHORS, tenths, anchors["user"]) for tenths in TENTHS}
@@ -135,7 +133,7 @@ def _training(folder: Path, tenths: int, anchors: pl.Series) -> pl.Series:
     for side in ("train", "test"):
         path = folder / f"groundtruth.{tenths}.foldtrain.{side}.number"
         table = _read(path, "user")
-        once(path, table, ["user"])
+        require_unique(path, table, ["user"])
         allow(path, table, "user", pl.col("user").is_in(anchors.implode()), "in groundtruth.number")
         if sides:
             allow(path, table, "user", ~pl.col("user").is_in(sides[0].implode()), "only here: it is for training, too")

@@ -91,7 +91,7 @@ def read_matrix(
         raise DataError(f"{path}: is truncated or corrupt ({error}); {_AGAIN}") from error
     names = list(columns)[: matrix.shape[1]]
     where = f"{path}: variable {variable!r}"
-    _require(where, names, matrix, _integral(matrix), dict.fromkeys(names, "a whole number"))
+    _require(where, names, matrix, _is_integral(matrix), dict.fromkeys(names, "a whole number"))
     numbers = matrix.astype(np.int64)
     allowed, words = np.ones(numbers.shape, dtype=bool), {}
     for place, name in enumerate(names):
@@ -196,7 +196,7 @@ def _matrix(variable: _Variable) -> Array:
     return np.frombuffer(values, stored).reshape(variable.shape, order="F")
 
 
-def _integral(matrix: Array) -> Array:
+def _is_integral(matrix: Array) -> Array:
     """(n_rows, n_columns) bool: which values are whole numbers that int64 has."""
     if matrix.dtype.kind == "f":
         return np.isfinite(matrix) & (np.floor(matrix) == matrix) & (np.abs(matrix) <= _EXACT)

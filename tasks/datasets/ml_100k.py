@@ -9,8 +9,8 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, fetched
-from tasks.datasets.text import allow, content, once, read_table
+from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, local_file
+from tasks.datasets.text import allow, content, read_table, require_unique
 from tasks.raw import RawSchema, write_raw_schema
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
@@ -74,7 +74,7 @@ class Published:
     occupations: tuple[str, ...]
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with the files of `MEMBERS`.
 
     An official archive is verified as a whole, and in every archive u.data, u.user and u.item by what they contain,
@@ -83,8 +83,7 @@ def obtain(folder: Path, places: Places, options: NoOptions) -> None:
     Raises:
         DataError: the archive cannot be had, or is not what was published.
     """
-    del options
-    with fetched(ARCHIVE, places) as archive:
+    with local_file(ARCHIVE, places) as archive:
         unpack(archive, folder, MEMBERS)
 
 
@@ -104,13 +103,13 @@ def read(folder: Path) -> Published:
     allow(folder / "u.user", users, "gender", pl.col("gender").is_in(GENDERS), " or ".join(GENDERS))
     known = pl.col("occupation").is_in(occupations)
     allow(folder / "u.user", users, "occupation", known, f"one of the {len(occupations)} in u.occupation")
-    once(folder / "u.user", users, ["user"])
+    require_unique(folder / "u.user", users, ["user"])
 
     flags = _ITEM | dict.fromkeys(genres, pl.Int8)
     items = read_table(folder / "u.item", "|", flags, encoding="latin-1", may_be_empty=_ITEM.keys() - {"item", "title"})
     for genre in genres:
         allow(folder / "u.item", items, genre, pl.col(genre).is_between(0, 1), "0 or 1")
-    once(folder / "u.item", items, ["item"])
+    require_unique(folder / "u.item", items, ["item"])
 
     ratings = read_table(folder / "u.data", "\t", _DATA, encoding="latin-1")
     allow(folder / "u.data", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5")
@@ -118,17 +117,16 @@ def read(folder: Path) -> Published:
     for column, table in (("user", users), ("item", items)):
         known = pl.col(column).is_in(table[column].implode())
         allow(folder / "u.data", ratings, column, known, f"listed in u.{column}")
-    once(folder / "u.data", ratings, ["user", "item"])
+    require_unique(folder / "u.data", ratings, ["user", "item"])
     return Published(ratings, users, items, genres, occupations)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the raw tables (`tasks.contracts.RAW_COLUMNS`) into `place`; users have `years` and `age`, their group.
 
     Raises:
         DataError: as `read`.
     """
-    del options
     raw = read(folder)
     years = pl.col("age")
     group = pl.when(years < 35).then(pl.lit(AGES[0])).when(years <= 45).then(pl.lit(AGES[1])).otherwise(pl.lit(AGES[2]))

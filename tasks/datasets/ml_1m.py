@@ -10,8 +10,8 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import FormFile, Options, Places, RemoteFile, Source, fetched
-from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, once, read_table
+from tasks.datasets.fetch import FormFile, Options, Places, RemoteFile, Source, local_file
+from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -115,7 +115,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         "ml-1m/ratings.dat": RATINGS_SHA256[options.archive],
         "ml-1m/users.dat": "1dc3a95300cb19f7c10e027daf29b8cdf1d908dab65b5edfb45950aa389a10a3",
     }
-    with fetched(PARTS.get(options.archive, ARCHIVE), places) as archive:
+    with local_file(PARTS.get(options.archive, ARCHIVE), places) as archive:
         unpack(archive, folder, members)
     if note := NOTES.get(options.archive):
         (folder / "NOTE").write_text(f"Not the published archive but {note}.\n", encoding="utf-8")
@@ -136,14 +136,14 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     path = folder / "movies.dat"
     items = read_table(path, _SEPARATOR, _ITEM, encoding=LATIN_1_OR_UTF_8)
     allow(path, items, "item", pl.col("item") >= 1, "1 or more")
-    once(path, items, ["item"])
+    require_unique(path, items, ["item"])
 
     path = folder / "ratings.dat"
     ratings = _ratings(path, options)
     allow(path, ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5")
     for column, table, file in (("user", users, "users.dat"), ("item", items, "movies.dat")):
         allow(path, ratings, column, pl.col(column).is_in(table[column].implode()), f"listed in {file}")
-    once(path, ratings, ["user", "item"])
+    require_unique(path, ratings, ["user", "item"])
 
     ids = pl.col("user", "item").cast(pl.Int64)
     ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).write_parquet(place / "interactions.parquet")
@@ -167,7 +167,7 @@ def _users(path: Path) -> pl.DataFrame:
     allow(path, users, "age", pl.col("age").is_in(list(AGES)), f"one of the codes {', '.join(map(str, AGES))}")
     last = len(OCCUPATIONS) - 1
     allow(path, users, "occupation", pl.col("occupation").is_between(0, last), f"0 to {last}")
-    once(path, users, ["user"])
+    require_unique(path, users, ["user"])
     return users.with_columns(
         pl.col("age").replace_strict(AGES, return_dtype=pl.String),
         pl.col("occupation").replace_strict(dict(enumerate(OCCUPATIONS)), return_dtype=pl.String),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
 from tasks.datasets.archive import unpack
-from tasks.datasets.fetch import NoOptions, Options, Places, RemoteFile, Source, fetched
+from tasks.datasets.fetch import NoOptions, Options, Places, RemoteFile, Source, local_file
 from tasks.datasets.text import (
     BLOCK,
     INTERACTIONS,
@@ -21,9 +21,9 @@ from tasks.datasets.text import (
     blocks,
     interactions_writer,
     line_count,
-    once,
     parse,
     read_table,
+    require_unique,
 )
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -125,7 +125,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         DataError: the archive cannot be had, or is not what was published.
     """
     release = RELEASES[options.archive]
-    with fetched(release.archive, places) as archive:
+    with local_file(release.archive, places) as archive:
         unpack(archive, folder, release.members)
         if (n_ratings := line_count(folder / "ratings.csv") - 1) != release.ratings:
             raise DataError(
@@ -134,7 +134,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
             )
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `title` and `genres`.
 
     ratings.csv is read in blocks: memory does not grow with it but for 8 bytes a rating, which find repeated ones.
@@ -143,11 +143,10 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; a rating or time stamp is not allowed; an id or a (user,
             item) pair is repeated; a rating names an unknown item (names file and line).
     """
-    del options
     path = folder / "movies.csv"
     items = read_table(path, ",", _ITEM, header="movieId,title,genres", quote='"')
     allow(path, items, "item", pl.col("item") >= 1, "1 or more", first_line=2)
-    once(path, items, ["item"], first_line=2)
+    require_unique(path, items, ["item"], first_line=2)
     items.with_columns(pl.col("item").cast(pl.Int64)).write_parquet(place / "items.parquet")
     with interactions_writer(place / "interactions.parquet") as out:
         _ratings(folder / "ratings.csv", items["item"], out)
@@ -170,4 +169,4 @@ def _ratings(path: Path, items: pl.Series, out: pq.ParquetWriter) -> None:
         pairs.add(ratings["user"], ratings["item"])
         ids = pl.col("user", "item").cast(pl.Int64)
         out.write_table(ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).to_arrow().cast(INTERACTIONS))
-    pairs.once(path, ("user", "item"), first_line=2)
+    pairs.require_unique(path, ("user", "item"), first_line=2)

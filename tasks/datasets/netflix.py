@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, verify
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, copy_verified
 from tasks.datasets.text import (
     BLOCK,
     INTERACTIONS,
@@ -25,8 +25,8 @@ from tasks.datasets.text import (
     blocks,
     content,
     interactions_writer,
-    once,
     parse,
+    require_unique,
 )  # fmt: skip
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -130,9 +130,9 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         ByHandError: a file is neither placed nor in the mirror.
         DataError: a file is not what was published, or not all of it.
     """
-    verify(copy(TITLES, folder, places), TITLES)
+    copy_verified([TITLES], folder, places)
     if options.ratings == "first-20-movies":
-        verify(copy(PREFIX, folder, places), PREFIX)
+        copy_verified([PREFIX], folder, places)
         (folder / "NOTE").write_text(NOTE, encoding="utf-8")
         return
     if options.ratings == "combined":
@@ -172,7 +172,7 @@ def counts(files: list[Path]) -> tuple[int, int]:
     return lines - movies, movies
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `year` and `title`.
 
     A rating's time is the day at 00:00 UTC. The ratings are combined_data_*.txt or training_set/mv_*.txt; they are read
@@ -182,7 +182,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; a rating, customer or date is not allowed; a movie is not in
             movie_titles.csv, has no ratings or is there twice; a customer rated a movie twice (names file and line).
     """
-    del options
     items = titles(folder / "movie_titles.csv")
     items.write_parquet(place / "items.parquet")
     with interactions_writer(place / "interactions.parquet") as out:
@@ -211,7 +210,7 @@ def titles(path: Path) -> pl.DataFrame:
     allow(path, table, "line", pl.col("line").str.contains(r"^[0-9]{1,9},([0-9]{4}|NULL),."), "'MovieID,Year,Title'")
     item, year, title = (pl.col("line").str.splitn(",", 3).struct[place] for place in range(3))
     table = table.select(item=item.cast(pl.Int64), year=pl.when(year != "NULL").then(year).cast(pl.Int32), title=title)
-    once(path, table, ["item"])
+    require_unique(path, table, ["item"])
     return table
 
 
@@ -300,11 +299,11 @@ def _table(movies: list[_Movie]) -> pl.DataFrame:
         table = table.with_columns(item=np.repeat(items, [movie.count for movie in movies]))
         pairs = Pairs()
         pairs.add(table["item"], table["user"])
-        pairs.once(movies[0].path, ("item", "user"))
+        pairs.require_unique(movies[0].path, ("item", "user"))
     except DataError:
         # Line numbers are right only movie by movie.
         for movie in movies:
-            once(movie.path, _rows(movie.path, movie.rows, movie.first_line), ["user"], movie.first_line)
+            require_unique(movie.path, _rows(movie.path, movie.rows, movie.first_line), ["user"], movie.first_line)
         raise
     return table.select("user", "item", "rating", "timestamp")
 

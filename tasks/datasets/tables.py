@@ -159,7 +159,7 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Iterator[tuple[int, p
             row = 1
             for batch in file.iter_batches(BATCH, columns=list(columns)):
                 rows = from_arrow(batch)
-                yield row, rows.select(_typed(path, rows[name], column, row) for name, column in columns.items())
+                yield row, rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
                 row += len(rows)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
         why = " ".join(str(error).split())
@@ -176,7 +176,7 @@ def from_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     return pl.DataFrame({name: pl.from_arrow(rows.column(name)) for name in rows.schema.names})
 
 
-def _typed(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
+def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
     kind = values.dtype
     text = kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum)
     moment = kind == pl.Date or isinstance(kind, pl.Datetime)

@@ -51,14 +51,14 @@ def content(path: Path, encoding: str = "utf-8") -> str:
     try:
         raw = path.read_bytes()
         _refuse_nul(path, raw, 1)
-        text = _either(path, raw) if encoding == LATIN_1_OR_UTF_8 else raw.decode(encoding)
+        text = _decode(path, raw) if encoding == LATIN_1_OR_UTF_8 else raw.decode(encoding)
     except FileNotFoundError:
-        raise _missing(path) from None
+        raise _missing_file(path) from None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}:{line}: byte 0x{raw[error.start]:02x} is not {encoding}; is the file whole?") from None
     if not text.strip():
-        raise _empty(path)
+        raise _empty_file(path)
     return text
 
 
@@ -69,15 +69,15 @@ def _refuse_nul(path: Path, lines: bytes, line: int) -> None:
         raise DataError(f"{path}:{number}: holds a NUL byte; is it a text file, in UTF-8 or Latin-1?")
 
 
-def _missing(path: Path) -> DataError:
+def _missing_file(path: Path) -> DataError:
     return DataError(f"{path}: not found; run the download stage again")
 
 
-def _empty(path: Path) -> DataError:
+def _empty_file(path: Path) -> DataError:
     return DataError(f"{path}: is empty; run the download stage again")
 
 
-def _either(path: Path, raw: bytes) -> str:
+def _decode(path: Path, raw: bytes) -> str:
     if _is_utf_8(raw):
         return raw.decode()
     # Latin-1 decodes anything: a file of which some lines are UTF-8 would read without complaint, and wrongly.
@@ -127,13 +127,13 @@ def read_table(
         if not text.strip():
             raise _only_header(path)
     if len(separator) > 1:
-        text = _single(path, text, separator)
+        text = _single_separator(path, text, separator)
         separator = _UNIT
     first_line = 1 if header is None else 2
     return parse(path, text.encode(), separator, columns, first_line=first_line, may_be_empty=may_be_empty, quote=quote)
 
 
-def _single(path: Path, text: str, separator: str) -> str:
+def _single_separator(path: Path, text: str, separator: str) -> str:
     if _UNIT in text:
         line = text.count("\n", 0, text.index(_UNIT)) + 1
         raise DataError(f"{path}:{line}: holds a control character (0x1f); is it the right file?")
@@ -161,13 +161,13 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise _missing(path) from None
+        raise _missing_file(path) from None
     with file:
         line = 1
         if header is not None:
             first_line = file.readline(LONGEST_LINE)
             if not first_line.strip():
-                raise _empty(path)
+                raise _empty_file(path)
             _require_header(path, first_line.removesuffix(b"\n").decode(errors="backslashreplace"), header)
             line = 2
         start = line
@@ -183,7 +183,7 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
             yield line, lines
             line += lines.count(b"\n") + (not lines.endswith(b"\n"))
         if line == start:
-            raise _empty(path) if header is None else _only_header(path)
+            raise _empty_file(path) if header is None else _only_header(path)
 
 
 def line_count(path: Path) -> int:
@@ -308,7 +308,7 @@ def allow_seconds(path: Path, table: pl.DataFrame, column: str, first_line: int 
     allow(path, table, column, pl.col(column).is_between(0, YEAR_2100 - 1), what, first_line, complete=complete)
 
 
-def once(path: Path, table: pl.DataFrame, key: list[str], first_line: int = 1) -> None:
+def require_unique(path: Path, table: pl.DataFrame, key: list[str], first_line: int = 1) -> None:
     """Refuse a table in which two rows have the same `key`.
 
     Raises:
@@ -321,10 +321,10 @@ def once(path: Path, table: pl.DataFrame, key: list[str], first_line: int = 1) -
     first = rows.row(0)[1:]
     same = pl.all_horizontal(pl.col(name) == value for name, value in zip(key, first, strict=True))
     lines = rows.filter(same)["row"] + first_line
-    raise _repeated(path, dict(zip(key, first, strict=True)), lines[0], lines[1])
+    raise _repeat_error(path, dict(zip(key, first, strict=True)), lines[0], lines[1])
 
 
-def _repeated(path: Path, key: Mapping[str, object], first: int, again: int) -> DataError:
+def _repeat_error(path: Path, key: Mapping[str, object], first: int, again: int) -> DataError:
     named = ", ".join(f"{name} {value}" for name, value in key.items())
     return DataError(f"{path}:{again}: {named} is repeated (first on line {first}); keep one of these lines")
 
@@ -339,7 +339,7 @@ class Pairs:
         """Take the next rows of the file; ids are 0 or more."""
         self._keys.append((first.cast(pl.Int64).to_numpy() << 32) | second.to_numpy())
 
-    def once(self, path: Path, names: tuple[str, str], first_line: int = 1) -> None:
+    def require_unique(self, path: Path, names: tuple[str, str], first_line: int = 1) -> None:
         """Refuse a pair that is there twice.
 
         Raises:
@@ -353,7 +353,7 @@ class Pairs:
         if len(twice):
             key = keys[np.isin(keys, twice)][0]
             lines = np.flatnonzero(keys == key) + first_line
-            raise _repeated(path, {names[0]: key >> 32, names[1]: key & 0xFFFFFFFF}, lines[0], lines[1])
+            raise _repeat_error(path, {names[0]: key >> 32, names[1]: key & 0xFFFFFFFF}, lines[0], lines[1])
 
 
 def interactions_writer(path: Path) -> pq.ParquetWriter:

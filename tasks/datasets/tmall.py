@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import calendar
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
-from tasks.datasets.fetch import FormFile, Options, Places, Source, fetched, verify
-from tasks.datasets.text import allow, blocks, once, parse, read_table
+from tasks.datasets.fetch import FormFile, Options, Places, Source, copy_verified
+from tasks.datasets.text import allow, blocks, parse, read_table, require_unique
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
 
@@ -115,10 +114,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     Raises:
         DataError: a file cannot be had, or is not what was published.
     """
-    for file in (LOG, INFO) if options.layout == "official" else (FRAGMENT,):
-        with fetched(file, places) as path:
-            verify(path, file)
-            shutil.copyfile(path, folder / path.name)
+    copy_verified((LOG, INFO) if options.layout == "official" else (FRAGMENT,), folder, places)
 
 
 def convert(folder: Path, place: Path, options: ReadOptions) -> None:
@@ -154,7 +150,7 @@ def _write_users(path: Path, target: Path) -> None:
     allow(path, table, "user_id", pl.col("user_id") >= 0, "0 or more", first_line=2)
     allow(path, table, "age_range", pl.col("age_range").is_in(list(_AGES)), "0 to 8 or blank", first_line=2)
     allow(path, table, "gender", pl.col("gender").is_in(list(_GENDERS)), "0 to 2 or blank", first_line=2)
-    once(path, table, ["user_id"], first_line=2)
+    require_unique(path, table, ["user_id"], first_line=2)
     table.select(
         user="user_id", gender=pl.col("gender").replace_strict(_GENDERS), age=pl.col("age_range").replace_strict(_AGES)
     ).write_parquet(target)

@@ -58,7 +58,7 @@ class _RunningError(DataError):
     """Another process is at the same download."""
 
 
-def shown(address: str) -> str:
+def redact(address: str) -> str:
     """An address as messages have it: without name, password, query and fragment, which may be secret."""
     try:
         url = httpx.URL(address)
@@ -83,7 +83,7 @@ class Transfer:
     @property
     def shown(self) -> str:
         """The address without what must not be shown."""
-        return shown(self.address)
+        return redact(self.address)
 
     def run(self, *, progress: bool, retries: RetryPolicy) -> None:
         """Fill `partial`, going on where it stops; it stays for the next run unless it can be of no use."""
@@ -105,7 +105,7 @@ class Transfer:
                 self._lock(out)
                 task = bar.add_task(self.shown.rpartition("/")[2], total=self.size)
                 for attempt in attempts:
-                    with attempt, _watched(retries) as watch:
+                    with attempt, _watch(retries) as watch:
                         self._go_on(
                             client, out, watch, lambda done, total: bar.update(task, completed=done, total=total)
                         )
@@ -154,14 +154,14 @@ class Transfer:
             if start and response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
                 if content_range == f"bytes */{start}":
                     return
-                _empty(out)
+                _truncate(out)
                 raise _TryAgain(status)
             if response.status_code in _BUSY:
                 raise _TryAgain(status)
             if not response.is_success:
                 raise DataError(f"{self.shown}: {status}; {self.otherwise}")
             if start and not content_range.startswith(f"bytes {start}-"):
-                start = _empty(out)  # the server sends the whole file although asked for the rest
+                start = _truncate(out)  # the server sends the whole file although asked for the rest
             length = response.headers.get("content-length")
             total = self.size if length is None else start + int(length)
             self._require_space((total or self.limit) - start)
@@ -220,7 +220,7 @@ class _Watch(threading.Thread):
 
 
 @contextmanager
-def _watched(retries: RetryPolicy) -> Iterator[_Watch]:
+def _watch(retries: RetryPolicy) -> Iterator[_Watch]:
     """Yield the watch over an attempt.
 
     Raises:
@@ -240,6 +240,6 @@ def _watched(retries: RetryPolicy) -> Iterator[_Watch]:
         raise _TooSlow(watch.complaint)
 
 
-def _empty(out: BufferedWriter) -> int:
+def _truncate(out: BufferedWriter) -> int:
     out.truncate(0)
     return out.seek(0)

@@ -35,12 +35,12 @@ from tasks.contracts import Feature
 from tasks.datasets.accounts import (
     SIMHASH,
     UNKNOWN,
-    known,
-    numbered,
+    number_users,
     occupation,
     occupation_feature,
     read_labels,
-    renamed,
+    replace_ids,
+    require_known,
     simhash,
 )
 from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy
@@ -97,21 +97,20 @@ _ID = "^[0-9]{1,18}$"
 _COUNT = r"^[0-9]{1,15}(\.0*)?$"
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with the files of both networks.
 
     Raises:
         DataError: a file cannot be had.
     """
-    del options
     for file in SOURCE.files:
         copy(file, folder, places)
 
 
-def convert(folder: Path, place: Path, options: NoOptions) -> None:
+def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """Write anchors (source: `weibo1`, target: `weibo2`) and both networks into `place`.
 
-    Users have new numbers, of their own in each network (`accounts.numbered`). users: SimHash of the nickname (null
+    Users have new numbers, of their own in each network (`accounts.number_users`). users: SimHash of the nickname (null
     where there is none), three counts (null where missing), gender and occupation (`several` where more than one is
     marked) as features, and `occupations`, the indicators. social: `follow`. posts: texts; a post without one is left
     out. labels: the interests. Rows are in the order of the new numbers and of the texts.
@@ -120,7 +119,6 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; an id, gender, count or label is not allowed; a user is
             repeated; an unknown user is named (names file and line, of newrel the row from 1).
     """
-    del options
     numbers = {}
     for number, network in enumerate(NETWORKS, start=1):
         (place / network).mkdir()
@@ -141,8 +139,8 @@ def _network(users: Path, follows: Path, posts: Path, labels: Path, place: Path)
         id and number of its users.
     """
     people = _people(users)
-    numbers = numbered(people["user"], place.name)
-    links = _follows(follows, people["user"], users.name)
+    numbers = number_users(people["user"], place.name)
+    links = _read_follows(follows, people["user"], users.name)
     texts = _read_csv(posts, ("user_id", "con"))
     _allow(posts, texts, "user_id", pl.col("user_id").str.contains(_ID).fill_null(False), "a whole number")
     texts = texts.with_columns(pl.col("user_id").cast(pl.Int64))
@@ -150,12 +148,12 @@ def _network(users: Path, follows: Path, posts: Path, labels: Path, place: Path)
     _allow(posts, texts, "user_id", wrote, f"a user of {users.name}")
     labelled = read_labels(labels, _GROUPS, people["user"], users.name)
 
-    social = renamed(links, numbers, "source", "target").with_columns(relation=pl.lit("follow"))
+    social = replace_ids(links, numbers, "source", "target").with_columns(relation=pl.lit("follow"))
     social.sort("source", "target").write_parquet(place / "social.parquet")
-    written = renamed(texts.drop_nulls("con"), numbers, "user_id").select(user="user_id", text="con")
+    written = replace_ids(texts.drop_nulls("con"), numbers, "user_id").select(user="user_id", text="con")
     written.sort("user", "text").write_parquet(place / "posts.parquet")
     table = pl.concat([people, simhash(people["name"])], how="horizontal").join(labelled, on="user", how="left")
-    table = renamed(table, numbers, "user").sort("user")
+    table = replace_ids(table, numbers, "user").sort("user")
     table.select(
         "user",
         *(feature.name for feature in SIMHASH),
@@ -189,7 +187,7 @@ def _people(path: Path) -> pl.DataFrame:
     return people.drop("line")
 
 
-def _follows(path: Path, users: pl.Series, where: str) -> pl.DataFrame:
+def _read_follows(path: Path, users: pl.Series, where: str) -> pl.DataFrame:
     try:
         # Mapped, so that a header that claims more than the file has is found out before memory is taken.
         pairs = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -205,7 +203,7 @@ def _follows(path: Path, users: pl.Series, where: str) -> pl.DataFrame:
         raise DataError(f"{path}: is empty; run the download stage again")
     table = pl.DataFrame({"source": pairs[:, 0].astype(np.int64), "target": pairs[:, 1].astype(np.int64)})
     for name in table.columns:
-        known(path, table, name, users, where)
+        require_known(path, table, name, users, where)
     return table
 
 

@@ -15,7 +15,7 @@ alike. They know nothing of what words mean.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -117,7 +117,7 @@ def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
         known: its keys are words, the most frequent first.
     """
     cuts = [(word[:at], word[at:]) for at in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)]
-    if compounds := [pair for pair in cuts if _all_in(pair, known)]:
+    if compounds := [pair for pair in cuts if all(word in known for word in pair)]:
         return max(compounds, key=lambda pair: min(map(len, pair)))
     shortest = max(SHORTEST_STEM, (len(word) + 1) // 2)
     for length in range(len(word), shortest - 1, -1):
@@ -127,19 +127,15 @@ def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
     return tuple([end for end in ends if end in known][:1])
 
 
-def _all_in(words: Iterable[str], known: Container[str]) -> bool:
-    return all(word in known for word in words)
-
-
 def gaussian(word: str, dimension: int, seed: int) -> NDArray[np.float64]:
     """(dimension,) numbers from a word's spelling, each N(0, 1) over seeds; the same on every machine."""
     marked = f"<{word}>"
     grams = {marked} | {marked[at : at + n] for n in GRAMS for at in range(len(marked) - n + 1)}
-    summed = np.sum([_normal(gram, dimension, seed) for gram in sorted(grams)], axis=0)
+    summed = np.sum([_draw_normal(gram, dimension, seed) for gram in sorted(grams)], axis=0)
     return summed / np.sqrt(len(grams))
 
 
-def _normal(gram: str, dimension: int, seed: int) -> NDArray[np.float64]:
+def _draw_normal(gram: str, dimension: int, seed: int) -> NDArray[np.float64]:
     digest = hashlib.shake_256(f"{seed} {gram}".encode()).digest(4 * dimension)
     uniform = (np.frombuffer(digest, dtype="<u4") + 0.5) / 2**32  # never 0 or 1
     return ndtri(uniform)

@@ -44,7 +44,7 @@ class Attribute:
     codes: NDArray[np.int64]
     """(n_users,) position of each user's value."""
 
-    def affected(self, word: str) -> NDArray[np.bool_]:
+    def users_with(self, word: str) -> NDArray[np.bool_]:
         """(n_users,) whose value is called by `word`, among others."""
         return np.array([word in words for words in self.words])[self.codes]
 

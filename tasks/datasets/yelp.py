@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,8 +16,8 @@ import pyarrow.parquet as pq
 from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, Options, Places, Source, fetched, verify
-from tasks.datasets.text import allow, blocks, once
+from tasks.datasets.fetch import FormFile, Options, Places, Source, copy_verified
+from tasks.datasets.text import allow, blocks, require_unique
 from tasks.disk import rename
 from tasks.errors import DataError
 from tasks.raw import RawSchema, write_raw_schema
@@ -136,10 +135,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     Raises:
         DataError: a file cannot be had, or (sample) is not the known one; Yelp publishes no checksums of the whole.
     """
-    for file in (USER, REVIEW, BUSINESS) if options.part == "whole" else SAMPLE:
-        with fetched(file, places) as path:
-            verify(path, file)
-            shutil.copyfile(path, folder / path.name)
+    copy_verified((USER, REVIEW, BUSINESS) if options.part == "whole" else SAMPLE, folder, places)
 
 
 def convert(folder: Path, place: Path, options: ReadOptions) -> None:
@@ -162,12 +158,12 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     if options.businesses:
         tables.append("items")
         _write_businesses(folder / Path(BUSINESS.name).name, place / "items.parquet")
-        left_out["reviews"] += _known(place, "item", "items", reviews, "business_id", options)
+        left_out["reviews"] += _require_known(place, "item", "items", reviews, "business_id", options)
     if options.users:
         tables.append("users")
         users = folder / Path(USER.name).name
         _write_users(users, place / "users.parquet", friends=options.friends)
-        left_out["reviews"] += _known(place, "user", "users", reviews, "user_id", options)
+        left_out["reviews"] += _require_known(place, "user", "users", reviews, "user_id", options)
         if options.friends:
             tables.append("social")
             left_out["friends"] = _write_friends(users, place, options)
@@ -188,7 +184,7 @@ def _write_reviews(path: Path, target: Path) -> None:
             levels = pl.col("stars").is_in(SCALE.levels)
             allow(path, table, "stars", levels, "1, 2, 3, 4 or 5", first, complete=False)
             out(table.select("timestamp", user="user_id", item="business_id", rating="stars", review="review_id"))
-    once(path, pl.read_parquet(target, columns=["review"]), ["review"])
+    require_unique(path, pl.read_parquet(target, columns=["review"]), ["review"])
 
 
 def _write_users(path: Path, target: Path, *, friends: bool) -> None:
@@ -205,14 +201,14 @@ def _write_users(path: Path, target: Path, *, friends: bool) -> None:
                 allow(path, table, "friends", listed, "None or ids between commas", first, complete=False)
                 table = table.with_columns(pl.col("friends").str.count_matches(_ID).cast(pl.Int64))
             out(table.rename({"user_id": "user"}))
-    once(path, pl.read_parquet(target, columns=["user"]), ["user"])
+    require_unique(path, pl.read_parquet(target, columns=["user"]), ["user"])
 
 
 def _write_businesses(path: Path, target: Path) -> None:
     with _writer(target, {"item": pa.string(), "title": pa.string(), "city": pa.string()}) as out:
         for _, table in _records(path, _BUSINESS):
             out(table.rename({"business_id": "item", "name": "title"}))
-    once(path, pl.read_parquet(target, columns=["item"]), ["item"])
+    require_unique(path, pl.read_parquet(target, columns=["item"]), ["item"])
 
 
 def _write_friends(path: Path, place: Path, options: ReadOptions) -> int:
@@ -232,11 +228,11 @@ def _write_friends(path: Path, place: Path, options: ReadOptions) -> int:
             named = table.select(line=first + pl.int_range(pl.len()), friend=pl.col("friends").str.extract_all(_ID))
             named = named.explode("friend").drop_nulls().filter(~pl.col("friend").is_in(everybody.implode()))
             for line, friend in named.head(1).iter_rows():
-                raise _outsider(path, line, "friend", friend, path.name, left_out, "friends")
+                raise _outsider_error(path, line, "friend", friend, path.name, left_out, "friends")
     return left_out
 
 
-def _known(place: Path, column: str, table: str, path: Path, field: str, options: ReadOptions) -> int:
+def _require_known(place: Path, column: str, table: str, path: Path, field: str, options: ReadOptions) -> int:
     """Refuse or leave out reviews whose user or business has no record; returns how many were left out."""
     file, records = place / "interactions.parquet", pl.scan_parquet(place / f"{table}.parquet")
     strangers = pl.scan_parquet(file).select(column).unique().join(records, on=column, how="anti").collect()[column]
@@ -247,7 +243,7 @@ def _known(place: Path, column: str, table: str, path: Path, field: str, options
     if options.outsiders == "refuse":
         unknown = rows.filter(strange).select("row", column).collect().sort("row")
         known = Path((USER if table == "users" else BUSINESS).name).name
-        raise _outsider(path, unknown["row"][0] + 1, field, unknown[column][0], known, unknown.height, "reviews")
+        raise _outsider_error(path, unknown["row"][0] + 1, field, unknown[column][0], known, unknown.height, "reviews")
     rest = file.with_suffix(".rest")
     pl.scan_parquet(file).filter(~strange).sink_parquet(rest, compression="zstd")
     left_out = rows.select(pl.len()).collect().item() - pl.scan_parquet(rest).select(pl.len()).collect().item()
@@ -255,7 +251,7 @@ def _known(place: Path, column: str, table: str, path: Path, field: str, options
     return int(left_out)
 
 
-def _outsider(path: Path, line: int, field: str, value: str, known: str, count: int, what: str) -> DataError:
+def _outsider_error(path: Path, line: int, field: str, value: str, known: str, count: int, what: str) -> DataError:
     return DataError(
         f"{path}:{line}: {field} {value!r} has no record in {known} ({count:,} such {what}); take both files from one "
         "release, or set read.outsiders to leave-out"
@@ -301,7 +297,7 @@ def _complaint(
             value = record.get(name)
             if value is None:
                 return DataError(f"{path}:{number}: {name} is missing; is it the right file?")
-            if not _is(value, kind):
+            if not _has_kind(value, kind):
                 return DataError(f"{path}:{number}: {name} is {repr(value)[:80]}, not {_WORDS[kind]}")
     return DataError(f"{path}: not readable as JSON lines ({' '.join(otherwise.split())})")
 
@@ -310,7 +306,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _is(value: object, kind: type[pl.DataType]) -> bool:
+def _has_kind(value: object, kind: type[pl.DataType]) -> bool:
     if kind == pl.String:
         return isinstance(value, str | list)
     if isinstance(value, bool) or not isinstance(value, int | float):

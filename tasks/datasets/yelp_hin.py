@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, fetched, verify
-from tasks.datasets.text import allow, once, read_table
+from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy_verified
+from tasks.datasets.text import allow, read_table, require_unique
 from tasks.raw import RawSchema, write_raw_schema
 
 PAGE = "https://github.com/librahu/HIN-Datasets-for-Recommendation-and-Network-Embedding"
@@ -62,17 +61,13 @@ class ReadOptions(Options):
     """`order`: the place in the file counts as time. It is not: rows are sorted by user and business."""
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, places: Places, _: NoOptions) -> None:
     """Fill `folder` with `FILES`.
 
     Raises:
         DataError: a file cannot be had, or is not what was published.
     """
-    del options
-    for file in FILES:
-        with fetched(file, places) as path:
-            verify(path, file)
-            shutil.copyfile(path, folder / path.name)
+    copy_verified(FILES, folder, places)
 
 
 def convert(folder: Path, place: Path, options: ReadOptions) -> None:
@@ -91,7 +86,7 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     path = folder / "user_business.dat"
     ratings = _read(path, "user", "business", "rating")
     allow(path, ratings, "rating", pl.col("rating").is_between(SCALE.low, SCALE.high), "1 to 5")
-    once(path, ratings, ["user", "business"])
+    require_unique(path, ratings, ["user", "business"])
     users, items = (ratings.select(pl.col(name).unique().sort()) for name in ("user", "business"))
 
     friends = _marks(folder / "user_user.dat", "user", "friend", {"user": users["user"], "friend": users["user"]})
@@ -99,11 +94,11 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     compliments = _marks(path, "user", "compliment", {"user": users["user"]})
     known = pl.col("compliment").is_between(1, COMPLIMENTS)
     allow(path, compliments, "compliment", known, f"1 to {COMPLIMENTS}")
-    once(path, compliments, ["user", "compliment"])
+    require_unique(path, compliments, ["user", "compliment"])
     cities = _marks(folder / "business_city.dat", "business", "city", {"business": items["business"]})
-    once(folder / "business_city.dat", cities, ["business"])
+    require_unique(folder / "business_city.dat", cities, ["business"])
     categories = _marks(folder / "business_category.dat", "business", "category", {"business": items["business"]})
-    once(folder / "business_category.dat", categories, ["business", "category"])
+    require_unique(folder / "business_category.dat", categories, ["business", "category"])
 
     position = {"position": pl.int_range(pl.len(), dtype=pl.Int64)} if options.time == "order" else {}
     ratings.select(

@@ -55,7 +55,7 @@ class Anchors:
         """How many are tested or known."""
         return len(self.test) + len(self.known)
 
-    def given(self, share: float) -> Pairs:
+    def known_share(self, share: float) -> Pairs:
         """The known anchors of a way that is given so large a share of all that can be used."""
         return self.known[: round(share * self.n_usable)]
 
@@ -101,7 +101,7 @@ def chance(k: int, n_targets: int) -> float:
     return min(k, n_targets) / n_targets
 
 
-def similar(source: Vectors, target: Vectors, *, cosine: bool = True) -> PairScorer:
+def similarity_scorer(source: Vectors, target: Vectors, *, cosine: bool = True) -> PairScorer:
     """Scorer by cosine, or by dot product, of vectors in one space.
 
     Of bits, as those of SimHash, give them as -1 and 1 and take the dot product: it counts equal bits, without rounding

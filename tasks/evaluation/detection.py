@@ -135,13 +135,13 @@ class Scored:
         rng = np.random.default_rng(seed)
         for _ in range(RESAMPLES // BLOCK):
             if self._groups is None:
-                drawn = [_drawn(rng, len(order))[:, order] for order in self._orders]
+                drawn = [_draw_counts(rng, len(order))[:, order] for order in self._orders]
             else:
                 known, places = np.unique(np.concatenate(self._groups), return_inverse=True)
-                counts = _drawn(rng, len(known))
+                counts = _draw_counts(rng, len(known))
                 drawn = [counts[:, part] for part in np.split(places, [len(self.members)])]
             # a resample without members or without non-members measures nothing: as if it were all of them
-            yield _some(drawn[0]), _some(drawn[1])
+            yield _nonempty(drawn[0]), _nonempty(drawn[1])
 
     def _auc(self, members: Floats, others: Floats) -> Floats:
         below = np.concatenate([np.zeros((len(others), 1)), np.cumsum(others, axis=1)], axis=1)
@@ -212,13 +212,13 @@ def _p(difference: float, resampled: Floats) -> float:
     return float(stats.norm.sf(difference / error)) if error > 0 else 0.0
 
 
-def _drawn(rng: np.random.Generator, n: int) -> Floats:
+def _draw_counts(rng: np.random.Generator, n: int) -> Floats:
     """(BLOCK, n) how often each of n is drawn in n draws."""
     rows = rng.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
     return np.bincount(rows.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(np.float64)
 
 
-def _some(weights: Floats) -> Floats:
+def _nonempty(weights: Floats) -> Floats:
     return np.where(weights.sum(axis=1, keepdims=True) > 0, weights, 1.0)
 
 

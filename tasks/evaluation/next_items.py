@@ -70,7 +70,7 @@ def _part(
     seen = Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), len(ends))
     counted = np.ones(len(ends), bool)
     if before is not None:
-        seen = _had(sequences, ends, users, before)
+        seen = _seen_before(sequences, ends, users, before)
         counted = ~seen.contains(np.arange(len(ends)), targets)
     scored = score(sequences)[torch.from_numpy(ends)]
     items, scores = top_k(
@@ -79,7 +79,7 @@ def _part(
     return users, sequences.positions[ends].astype(np.int32), items, scores, targets, counted
 
 
-def _had(sequences: Sequences, ends: NDArray[np.int64], users: NDArray[np.int32], before: Seen) -> Seen:
+def _seen_before(sequences: Sequences, ends: NDArray[np.int64], users: NDArray[np.int32], before: Seen) -> Seen:
     """The items that each example's user had: before these sequences, and in the prefix."""
     old_example, old_items = before.pairs(users)
     lengths = sequences.positions[ends] + 1

@@ -151,7 +151,7 @@ def top_k(
         table[:, :n_items] = scored
         row, item = seen.pairs(part)
         table.view(-1)[torch.from_numpy(row * (n_items + 1) + item).to(table.device)] = -torch.inf
-        best, value = _best(table, k, order)
+        best, value = _top_k(table, k, order)
         if not torch.isfinite(value).all():
             worst = int(part[int((~torch.isfinite(value)).any(1).nonzero()[0])])
             raise DataError(
@@ -162,7 +162,7 @@ def top_k(
     return items, scores
 
 
-def _best(table: torch.Tensor, k: int, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _top_k(table: torch.Tensor, k: int, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Columns and values of the k largest of each row of (n, n_items + 1) scores, equal ones by `order`.
 
     `torch.topk` takes any of several equal items and leaves them in any order. Both show in equal neighbours among
@@ -282,7 +282,7 @@ def sampled_ranks(
     return ranks
 
 
-def ranked(items: NDArray[np.int32], scores: NDArray[np.float32], **of: NDArray[np.int32]) -> pl.DataFrame:
+def ranking_table(items: NDArray[np.int32], scores: NDArray[np.float32], **of: NDArray[np.int32]) -> pl.DataFrame:
     """Rankings as a table: what each is of, rank from 1, item and score.
 
     Args:

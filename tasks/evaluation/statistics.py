@@ -38,7 +38,7 @@ def summary(values: ArrayLike, *, seed: int = 0) -> Summary:
     Raises:
         ValueError: no values, or one that is not finite.
     """
-    array = _finite(values)
+    array = _require_finite(values)
     low, high = bootstrap_interval(array, seed=seed)
     std = float(array.std(ddof=1)) if len(array) > 1 else float("nan")
     return Summary(len(array), float(array.mean()), std, low, high)
@@ -56,21 +56,21 @@ def bootstrap_interval(
     Raises:
         ValueError: no values, one that is not finite, or a level outside (0, 1).
     """
-    array = _finite(values)
+    array = _require_finite(values)
     if not 0 < level < 1:
         raise ValueError(f"the level must lie in (0, 1), not {level}")
     if np.ptp(array) == 0:
         return float(array[0]), float(array[0])
     # Resampling with replacement only needs how often each distinct value is drawn: 0/1 values cost two counts.
     distinct, counts = np.unique(array, return_counts=True)
-    drawn = _drawn(tuple(counts.tolist()), resamples, seed)
+    drawn = _draw_counts(tuple(counts.tolist()), resamples, seed)
     tail = (1 - level) / 2
     low, high = np.quantile(drawn @ distinct / len(array), [tail, 1 - tail])
     return float(low), float(high)
 
 
 @lru_cache(maxsize=32)
-def _drawn(counts: tuple[int, ...], resamples: int, seed: int) -> NDArray[np.int64]:
+def _draw_counts(counts: tuple[int, ...], resamples: int, seed: int) -> NDArray[np.int64]:
     """(resamples, n_distinct) how often each distinct value is drawn; the same for all five seeds of any metric."""
     n = sum(counts)
     return np.random.default_rng(seed).multinomial(n, np.array(counts) / n, size=resamples)
@@ -156,20 +156,20 @@ def paired_tests(
         raise ValueError(f"the overlap is tested over training ratings, a number from 0, not {overlap}")
     differences = {}
     for name, (a, b) in claims.items():
-        first, second = _finite(a), _finite(b)
+        first, second = _require_finite(a), _require_finite(b)
         if len(first) != len(second) or len(first) < 2:
             raise ValueError(
                 f"{name}: a paired test needs the same two or more seeds, not {len(first)} and {len(second)}"
             )
         differences[name] = first - second
-    tests = [_paired(difference, overlap or 0.0) for difference in differences.values()]
+    tests = [_paired_test(difference, overlap or 0.0) for difference in differences.values()]
     corrected = holm([test.p for test in tests])
     return {
         name: replace(test, p_holm=p_holm) for name, test, p_holm in zip(differences, tests, corrected, strict=True)
     }
 
 
-def _paired(difference: NDArray[np.float64], overlap: float) -> PairedTest:
+def _paired_test(difference: NDArray[np.float64], overlap: float) -> PairedTest:
     """The test of one claim alone."""
     mean, n = float(difference.mean()), len(difference)
     if np.ptp(difference) <= 1e-12 * np.abs(difference).max():
@@ -213,7 +213,7 @@ def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> flo
     Raises:
         ValueError: the lengths differ, or a value is not finite.
     """
-    reference, own = _finite(published), _finite(ours)
+    reference, own = _require_finite(published), _require_finite(ours)
     if len(reference) != len(own):
         raise ValueError(f"{len(reference)} published values beside {len(own)} of ours")
     first, second = np.triu_indices(len(reference), 1)
@@ -224,7 +224,7 @@ def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> flo
     return float((0.5 * (1 + printed * measured))[ordered].mean())
 
 
-def _finite(values: ArrayLike) -> NDArray[np.float64]:
+def _require_finite(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, np.float64)
     if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
         raise ValueError(f"expected one or more finite values, not {values!r}")

@@ -34,7 +34,9 @@ def exposure(lists: NDArray[np.integer], popularity: NDArray[np.float64]) -> NDA
     return np.asarray(popularity[lists].mean(axis=1), np.float64)
 
 
-def binned(values: NDArray[np.float64], edges: Sequence[float], least: int = LEAST) -> list[tuple[float, float, int]]:
+def bin_users(
+    values: NDArray[np.float64], edges: Sequence[float], least: int = LEAST
+) -> list[tuple[float, float, int]]:
     """(low, high, users) of bins between neighbouring edges; small ones are joined with the next, so none is smaller.
 
     Where nobody is between two bins there is none.

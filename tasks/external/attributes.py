@@ -19,7 +19,7 @@ from scipy import stats
 from scipy.sparse import csr_array
 
 from tasks.attacks import ATTACKERS
-from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffled
+from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffle_labels
 from tasks.attacks.targets import FEWEST_LABELLED, split_users
 from tasks.evaluation.gains import gain
 from tasks.evaluation.statistics import clopper_pearson
@@ -134,7 +134,7 @@ def _guesses(
     jobs: int,
     say: Callable[[str], None],
 ) -> dict[_Work, Right]:
-    permuted = shuffled(labels, seed)
+    permuted = shuffle_labels(labels, seed)
     works = [_Work(name, by, kind) for by in ATTACKERS for name in labels for kind in ("both", "ratings", "random")]
 
     rank = np.random.default_rng([seed, *b"fewer"]).permutation(len(is_target))

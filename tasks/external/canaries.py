@@ -59,7 +59,7 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
         raise DataError(f"{train}:{wrong or 2}: the row has not the {len(header)} fields of the header")
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     place = {name: header.index(name) for name in (user, item)}
-    rare = _rare([row[place[item]] for row in rows], least, count * (n_items + 1), rng)
+    rare = _rare_items([row[place[item]] for row in rows], least, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
         raise DataError(f"{train}: {len(rare)} items have {least} interactions or more; {n_items + 1} are needed")
     hands = len(rare) // (n_items + 1)  # of one deal; once more where there are too few items
@@ -184,7 +184,7 @@ def standing(canaries: pl.DataFrame, inputs: Inputs) -> Floats:
     witnesses = np.array([users[name] for name in canaries["witness"]])
     rare = np.array([items.get(name, -2) for name in canaries["item"]])
     if inputs.scores is not None:
-        scores = inputs.scores.of(witnesses * inputs.n_items + rare)
+        scores = inputs.scores.lookup(witnesses * inputs.n_items + rare)
         if not np.isnan(scores).any():
             return scores
     lists = inputs.lists[witnesses]
@@ -195,7 +195,7 @@ def standing(canaries: pl.DataFrame, inputs: Inputs) -> Floats:
     return np.asarray(own - np.where(rare >= 0, counts[rare], 0.0) / len(lists), np.float64)
 
 
-def _rare(items: Sequence[str], least: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:
+def _rare_items(items: Sequence[str], least: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:
     names, counts = np.unique(np.array(items, dtype=object).astype(str), return_counts=True)
     names, counts = names[counts >= least], counts[counts >= least]
     return np.asarray(names[np.lexsort((rng.random(len(names)), counts))[:wanted]])

@@ -41,7 +41,7 @@ class Scores:
     keys: Ints
     values: NDArray[np.float64]
 
-    def of(self, keys: Ints) -> NDArray[np.float64]:
+    def lookup(self, keys: Ints) -> NDArray[np.float64]:
         """The scores of these pairs; NaN where none is released."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
@@ -174,20 +174,20 @@ class _Ids:
         self._users = pl.DataFrame({"user": users, "u": np.arange(len(users))})
         self._items = pl.DataFrame({"item": items, "i": np.arange(len(items))})
 
-    def dense(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def to_dense(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows whose ids are known, with `u` and `i`, in their order."""
         joined = rows.join(self._users, on="user", how="inner", maintain_order="left")
         return joined.join(self._items, on="item", how="inner", maintain_order="left")
 
     def pairs(self, rows: pl.DataFrame) -> Pairs:
-        dense = self.dense(rows)
+        dense = self.to_dense(rows)
         ratings = dense["rating"].to_numpy() if "rating" in dense.columns else None
         return Pairs(dense["u"].to_numpy(), dense["i"].to_numpy(), ratings)
 
     def lists(self, rows: pl.DataFrame) -> tuple[Ints, int]:
         """(n_users, K) items, and how many lists are of users that nobody knows."""
         strangers = rows.join(self._users, on="user", how="anti")["user"].n_unique()
-        dense = self.dense(rows).sort("u", "rank")
+        dense = self.to_dense(rows).sort("u", "rank")
         users, items = dense["u"].to_numpy(), dense["i"].to_numpy()
         counts = np.bincount(users, minlength=len(self._users))
         places = np.arange(len(users)) - (np.cumsum(counts) - counts)[users]
@@ -196,7 +196,7 @@ class _Ids:
         return result, strangers
 
     def scores(self, rows: pl.DataFrame) -> Scores:
-        dense = self.dense(rows)
+        dense = self.to_dense(rows)
         keys = dense["u"].to_numpy() * len(self._items) + dense["i"].to_numpy()
         order = np.argsort(keys)
         return Scores(keys[order], dense["score"].to_numpy()[order])

@@ -45,9 +45,9 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     )
     if min(len(members), len(others)) < FEWEST:
         why = "give --public with users who were not trained on, and lists for them, made as those of trained users are"
-        return _undecided("users", f"{why} ({len(others)} such users now, at least {FEWEST} needed)")
+        return _undecided_answer("users", f"{why} ({len(others)} such users now, at least {FEWEST} needed)")
     if trap := served_otherwise(inputs, members, others):
-        return _undecided("users", trap)
+        return _undecided_answer("users", trap)
     targets, is_member = np.concatenate([members, others]), np.arange(len(members) + len(others)) < len(members)
     # of a member what was trained on, without what was held back
     histories = inputs.trained + inputs.public.matrix(inputs.n_users, inputs.n_items).multiply(
@@ -86,7 +86,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     n_users = len(np.unique(pairs.users))
     if n_users < FEWEST:
         why = "give --public with interactions of trained users that were held back from training"
-        answer = _undecided("interactions", f"{why} ({n_users} users with some now, at least {FEWEST} needed)")
+        answer = _undecided_answer("interactions", f"{why} ({n_users} users with some now, at least {FEWEST} needed)")
         return answer, pairs, is_member, np.empty(0)
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
@@ -119,12 +119,12 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
     values = _values(inputs, of_lists, included, is_member)
     if inputs.scores is not None:
-        values |= _of_scores(inputs.scores.of(keys))
+        values |= _of_scores(inputs.scores.lookup(keys))
     answer = _measured("interactions", notes, values, controls, is_member, pairs.users, seed)
     return answer, pairs, is_member, values["loss threshold on similarity to the list"]
 
 
-def measured(
+def measure(
     values: Mapping[str, Floats],
     controls: Mapping[str, Floats],
     is_member: NDArray[np.bool_],
@@ -147,11 +147,11 @@ def measured(
         labels = is_member[usable]
         if min(labels.sum(), (~labels).sum()) < FEWEST:
             continue
-        scored = _scored(scores[usable], labels, chosen)
+        scored = _score(scores[usable], labels, chosen)
         if scored.n_groups < FEWEST:
             continue
-        without = {control: _scored(other[usable], labels, chosen) for control, other in controls.items()}
-        shuffled = _scored(scores[usable], _shuffled(labels, chosen, seed), chosen)
+        without = {control: _score(other[usable], labels, chosen) for control, other in controls.items()}
+        shuffled = _score(scores[usable], _shuffle(labels, chosen, seed), chosen)
         shown = {**without, "random membership": shuffled}
         attacks.append(
             Attack(
@@ -174,7 +174,7 @@ def _measured(
     groups: Ints | None,
     seed: int,
 ) -> Answer:
-    attacks = measured(values, controls, is_member, groups, seed)
+    attacks = measure(values, controls, is_member, groups, seed)
     if attacks:
         unlike = [
             f"{control.name.removeprefix('AUC, ')} (AUC {control.value:.2f})"
@@ -265,7 +265,7 @@ def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Float
     result = np.full(len(targets), np.nan)
     for place, user in enumerate(targets):
         own = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
-        values = released.of(user * histories.shape[1] + own.astype(np.int64))
+        values = released.lookup(user * histories.shape[1] + own.astype(np.int64))
         if not np.isnan(values).all():
             result[place] = np.nanmean(values)
     return result
@@ -291,12 +291,12 @@ def _p(
     return min(1.0, 2 * min(by_auc, at_low))
 
 
-def _scored(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) -> Scored:
+def _score(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) -> Scored:
     parts = None if groups is None else (groups[is_member], groups[~is_member])
     return Scored(scores[is_member], scores[~is_member], parts)
 
 
-def _shuffled(is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> NDArray[np.bool_]:
+def _shuffle(is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> NDArray[np.bool_]:
     """Memberships shuffled, within each user where there are groups."""
     rng = np.random.default_rng([seed, *b"shuffled"])
     if groups is None:
@@ -321,5 +321,5 @@ def _sample(users: Ints, most: int, rng: np.random.Generator) -> Ints:
     return users if len(users) <= most else np.sort(rng.choice(users, most, replace=False))
 
 
-def _undecided(kind: Literal["users", "interactions"], why: str) -> Answer:
+def _undecided_answer(kind: Literal["users", "interactions"], why: str) -> Answer:
     return Answer(question=kind, subject=kind, state="cannot be decided", sentence=why)

@@ -16,11 +16,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.datasets.tables import PARQUET, Column, batches, first_line
-from tasks.datasets.text import LONGEST_LINE, allow, once
+from tasks.datasets.tables import PARQUET as PARQUET
+from tasks.datasets.tables import Column, batches, first_line
+from tasks.datasets.text import LONGEST_LINE, allow, require_unique
 from tasks.errors import ConfigurationError, DataError
 
-Role = Literal["user", "item", "rating", "score", "rank"]
+Role = Literal["user", "item", "rating", "score", "rank", "time"]
 USUAL: Mapping[Role, str] = {
     "user": "user userid uid customer customerid visitor visitorid member memberid reader readerid",
     "item": "item itemid iid movie movieid product productid asin track trackid song songid artist artistid book "
@@ -28,6 +29,7 @@ USUAL: Mapping[Role, str] = {
     "rating": "rating ratings stars",
     "score": "score scores prediction predicted relevance",
     "rank": "rank ranking position",
+    "time": "time timestamp datetime date when ts createdat",
 }
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
 SEPARATORS = (",", "\t", ";")
@@ -82,7 +84,7 @@ def interactions(path: Path, role: str, names: Names) -> Given:
     rows = given.rows.unique(["user", "item"], keep="last", maintain_order=True)
     if (repeated := len(given.rows) - len(rows)) == 0:
         return given
-    return Given(rows, _noted(given.taken, f"{repeated:,} repeated pairs, the last of each is used"))
+    return Given(rows, _add_note(given.taken, f"{repeated:,} repeated pairs, the last of each is used"))
 
 
 def lists(path: Path, role: str, names: Names) -> Given:
@@ -95,7 +97,7 @@ def lists(path: Path, role: str, names: Names) -> Given:
     """
     given = _read(path, role, names, ("user", "item"), ("rank", "score"))
     rows = given.rows
-    once(path, rows, ["user", "item"], first_line(path))
+    require_unique(path, rows, ["user", "item"], first_line(path))
     if "rank" in rows.columns:
         key, note = pl.col("rank").rank("ordinal"), ""
     elif "score" in rows.columns:
@@ -103,7 +105,7 @@ def lists(path: Path, role: str, names: Names) -> Given:
     else:
         key, note = pl.int_range(1, pl.len() + 1), "no rank and no score: lists are in the order of their rows"
     rows = rows.with_columns(rank=key.over("user").cast(pl.Int64))
-    return Given(rows, _noted(given.taken, note) if note else given.taken)
+    return Given(rows, _add_note(given.taken, note) if note else given.taken)
 
 
 def scores(path: Path, names: Names) -> Given:
@@ -113,7 +115,7 @@ def scores(path: Path, names: Names) -> Given:
         DataError: see `lists`.
     """
     given = _read(path, "scores", names, ("user", "item", "score"), ())
-    once(path, given.rows, ["user", "item"], first_line(path))
+    require_unique(path, given.rows, ["user", "item"], first_line(path))
     return given
 
 
@@ -133,11 +135,11 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
     user = _of_role(path, "user", header, names, required=True)
     for name in wanted:
         if name not in header:
-            raise ConfigurationError(f"{path}: no column {name!r} (has {_shown(header)}); correct --attributes")
+            raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
     chosen = wanted or tuple(name for name in header if name != user)
     columns = {str(user): Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen}
     rows = _rows(path, header, columns)
-    once(path, rows, [str(user)], first_line(path))
+    require_unique(path, rows, [str(user)], first_line(path))
     classes, notes = {"user": rows[str(user)]}, []
     for name in chosen:
         grouped, note = _classes(rows[name].cast(pl.String))
@@ -163,10 +165,10 @@ def canaries(path: Path) -> Given:
     columns = {name: Column("id") for name in ("canary", "witness", "item")} | {"included": Column("whole")}
     for name in columns:
         if name not in header:
-            raise DataError(f"{path}: no column {name!r} (has {_shown(header)}); is it from `dprec audit canaries`?")
+            raise DataError(f"{path}: no column {name!r} (has {_quote(header)}); is it from `dprec audit canaries`?")
     rows = _rows(path, header, columns)
     allow(path, rows, "included", pl.col("included").is_in([0, 1]), "0 or 1", first_line(path))
-    once(path, rows, ["canary"], first_line(path))
+    require_unique(path, rows, ["canary"], first_line(path))
     return Given(rows, Taken("canaries", path, {name: name for name in columns}, len(rows)))
 
 
@@ -179,10 +181,10 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]], str]:
     if path.suffix == PARQUET:
         raise DataError(f"{path}: canaries are added to CSV; save the table as CSV")
     header = _header(path)
-    separator = _separator(path)
+    between = separator(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter=separator))[1:]
-    return header, [row for row in rows if row], separator
+        rows = list(csv.reader(file, delimiter=between))[1:]
+    return header, [row for row in rows if row], between
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
@@ -202,7 +204,7 @@ def _read(path: Path, what: str, names: Names, required: tuple[Role, ...], optio
         if column is not None:
             recognised[role] = column
     if len(set(recognised.values())) < len(recognised):
-        raise DataError(f"{path}: one column is taken for two things ({_shown(list(recognised.values()))}); name them")
+        raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
     ids = ("user", "item")
     rows = _rows(path, header, {name: Column("id" if role in ids else "number") for role, name in recognised.items()})
     for known_role, name in recognised.items():
@@ -222,8 +224,8 @@ def _rows(path: Path, header: list[str], columns: Mapping[str, Column]) -> pl.Da
             if not column.may_be_empty and (empty := rows[name].is_null().arg_true()).len():
                 raise DataError(f"{path}:{empty[0] + 1}: {name} is empty")
         return rows.with_columns(pl.all().cast(pl.String)).select(list(columns))
-    separator = None if path.suffix == PARQUET else _separator(path)
-    return pl.concat([rows for _, rows in batches(path, separator, columns)])
+    between = None if path.suffix == PARQUET else separator(path)
+    return pl.concat([rows for _, rows in batches(path, between, columns)])
 
 
 def _header(path: Path) -> list[str]:
@@ -234,7 +236,7 @@ def _header(path: Path) -> list[str]:
             return list(pq.read_schema(path).names)
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())})") from None
-    return next(csv.reader([_first_line(path)], delimiter=_separator(path)), [])
+    return next(csv.reader([_first_line(path)], delimiter=separator(path)), [])
 
 
 def _first_line(path: Path) -> str:
@@ -248,8 +250,8 @@ def _first_line(path: Path) -> str:
         raise DataError(f"{path}:1: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
-def _separator(path: Path) -> str:
-    """The one of `SEPARATORS` that the header has most of; a comma where it has none."""
+def separator(path: Path) -> str:
+    """What stands between the fields of a text table: what its header has most of; a comma where it has none."""
     line = _first_line(path)
     return max(SEPARATORS, key=line.count)
 
@@ -264,16 +266,16 @@ def _of_role(path: Path, role: Role, header: list[str], names: Names, *, require
     if not usual and required:
         which = f"no column {named!r} and none" if named is not None else "no column"
         raise DataError(
-            f"{path}:1: {which} is recognised as the {role} (has {_shown(header)}); say --{role}-column NAME"
+            f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME"
         )
     return usual[0] if usual else None
 
 
-def _shown(names: list[str]) -> str:
+def _quote(names: list[str]) -> str:
     return ", ".join(repr(name[:40]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
 
 
-def _noted(taken: Taken, note: str) -> Taken:
+def _add_note(taken: Taken, note: str) -> Taken:
     return Taken(taken.role, taken.path, taken.columns, taken.rows, (*taken.notes, note))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.attacks.reconstruction import Published, Targets, public
+from tasks.attacks.reconstruction import Published, Targets, expected_ratings
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure
@@ -29,7 +29,7 @@ FEWEST = 50
 def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     """How much closer the attack comes to held-back ratings than its controls do."""
     if inputs.train.ratings is None or inputs.public.ratings is None:
-        return _undecided("ratings are needed in --train and, held back from training, in --public")
+        return _undecided_answer("ratings are needed in --train and, held back from training, in --public")
     rng = np.random.default_rng([seed, *b"held back"])
     usable = (inputs.is_member & inputs.has_list)[inputs.public.users]
     chosen = np.flatnonzero(usable)
@@ -38,7 +38,7 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     pairs = Pairs(inputs.public.users[chosen], inputs.public.items[chosen], inputs.public.ratings[chosen])
     owners = np.unique(pairs.users)
     if len(owners) < FEWEST:
-        return _undecided(
+        return _undecided_answer(
             f"give --public with ratings of trained users that were held back ({len(owners)} users with some now, at "
             f"least {FEWEST} needed)"
         )
@@ -53,11 +53,11 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     )
     swapped = np.arange(inputs.n_users)
     swapped[owners] = np.roll(rng.permutation(owners), 1)
-    released = _released(inputs, similarity, pairs, pairs.users)
-    foreign = _released(inputs, similarity, pairs, swapped[pairs.users])
+    released = _release_features(inputs, similarity, pairs, pairs.users)
+    foreign = _release_features(inputs, similarity, pairs, swapped[pairs.users])
     learns = rng.permutation(np.arange(inputs.n_users) % 2 == 0)[pairs.users]
     errors = {
-        name: (_predicted(features, ratings, learns) - ratings[~learns]) ** 2
+        name: (_predict(features, ratings, learns) - ratings[~learns]) ** 2
         for name, features in {
             "ratings and lists": np.column_stack([ratings_alone, released]),
             "ratings alone": ratings_alone,
@@ -107,10 +107,10 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
         float(ratings.min()),
         float(ratings.max()),
     )
-    return public(everything, Targets(pairs.users.astype(np.int32), pairs.items.astype(np.int32)), DAMPING)
+    return expected_ratings(everything, Targets(pairs.users.astype(np.int32), pairs.items.astype(np.int32)), DAMPING)
 
 
-def _released(inputs: Inputs, similarity: Weights, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
+def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
     """(n, 2 or 3) what the released lists and scores of `owners` say about the items of the pairs."""
     asked = Pairs(owners, pairs.items)
     columns = [
@@ -118,12 +118,12 @@ def _released(inputs: Inputs, similarity: Weights, pairs: Pairs, owners: NDArray
         signals.list_similarity(similarity, inputs.lists, asked, asked.items),
     ]
     if inputs.scores is not None:
-        values = inputs.scores.of(owners * inputs.n_items + pairs.items)
+        values = inputs.scores.lookup(owners * inputs.n_items + pairs.items)
         columns.append(np.where(np.isnan(values), np.nanmean(inputs.scores.values), values))
     return np.nan_to_num(np.column_stack(columns))
 
 
-def _predicted(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Floats:
+def _predict(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Floats:
     """Ridge regression on standardised features, learnt where `learns`, for the others."""
     mean, deviation = features[learns].mean(axis=0), features[learns].std(axis=0)
     standard = (features - mean) / np.where(deviation > 0, deviation, 1.0)
@@ -151,5 +151,5 @@ def _rmse(name: str, squares: Floats, seed: int) -> Measure:
     return Measure(name=name, value=float(np.sqrt(squares.mean())), low=low**0.5, high=high**0.5)
 
 
-def _undecided(why: str) -> Answer:
+def _undecided_answer(why: str) -> Answer:
     return Answer(question="held-back ratings", subject="held-back ratings", state="cannot be decided", sentence=why)

@@ -26,7 +26,7 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None) -> tuple[list[A
             else attack.model_copy(update={"p_corrected": (p := next(corrected)), "shown": p <= ALPHA})
             for attack in answer.attacks
         ]
-        decided.append(_decided(answer.model_copy(update={"attacks": attacks})))
+        decided.append(_decide(answer.model_copy(update={"attacks": attacks})))
     sentences = [answer.sentence for answer in decided]
     leak = any(answer.state == "shown" for answer in decided)
     if canaries is not None:
@@ -35,7 +35,7 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None) -> tuple[list[A
     return decided, Verdict(exit_code=3 if leak else 0, sentences=sentences)
 
 
-def _decided(answer: Answer) -> Answer:
+def _decide(answer: Answer) -> Answer:
     if answer.state == "cannot be decided":
         return answer.model_copy(update={"sentence": f"{_SUBJECT[answer.question](answer)}: {answer.sentence}."})
     if not answer.attacks:
@@ -56,12 +56,12 @@ _SUBJECT = {
 }
 _SHOWN = {
     "attributes": lambda answer, best: (
-        f"The lists reveal {answer.subject} beyond the ratings: {best.name} is right about {_of(best, 0)} of users; "
+        f"The lists reveal {answer.subject} beyond the ratings: {best.name} is right about {_rate(best, 0)} of users; "
         f"it gains {_points(best.measures[1])} over the ratings alone."
     ),
     "own items": lambda _, best: (
-        f"The lists show what their users were trained on: {_of(best, 0)} of listed items are in their user's training "
-        f"data; of those in lists of other users, {_share(best.controls[0])}."
+        f"The lists show what their users were trained on: {_rate(best, 0)} of listed items are in their user's "
+        f"training data; of those in lists of other users, {_share(best.controls[0])}."
     ),
     "users": lambda _, best: f"Membership of users is revealed: {_rates(best)}.",
     "interactions": lambda _, best: f"Membership of interactions is revealed: {_rates(best)}.",
@@ -110,7 +110,7 @@ def _share(measure: Measure) -> str:
     return _percent(measure.value)
 
 
-def _of(attack: Attack, place: int) -> str:
+def _rate(attack: Attack, place: int) -> str:
     measure = attack.measures[place]
     return f"{_percent(measure.value)} ({_interval(measure)})"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.external.findings import Answer, Audit, Canaries, Measure
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number, words
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number, words
 from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
 from tasks.reporting.templating import environment, script
 
@@ -93,8 +93,8 @@ def _table(answer: Answer) -> Table:
         Row(
             attack.name,
             [
-                *(_cell(_named(attack.measures, name)) for name in names),
-                *(_cell(_named(attack.controls, name)) for name in controls),
+                *(_cell(_find_measure(attack.measures, name)) for name in names),
+                *(_cell(_find_measure(attack.controls, name)) for name in controls),
                 Cell("–" if attack.p_corrected is None else _p(attack.p_corrected)),
                 Cell("shown" if attack.shown else "not shown", kind="found" if attack.shown else "quiet"),
             ],
@@ -110,13 +110,13 @@ def _table(answer: Answer) -> Table:
     )
 
 
-def _named(measures: list[Measure], name: str) -> Measure | None:
+def _find_measure(measures: list[Measure], name: str) -> Measure | None:
     return next((measure for measure in measures if measure.name == name), None)
 
 
 def _cell(measure: Measure | None) -> Cell:
     if measure is None:
-        return missing()
+        return missing_cell()
     if measure.low is None or measure.high is None:
         return Cell(number(measure.value))
     return Cell(number(measure.value), (f"{number(measure.low)} to {number(measure.high)}",))

@@ -71,7 +71,7 @@ def prefix_graphs(sequences: Sequences, n_steps: int, *, share: bool = True) -> 
         share: with False, every prefix has a version of each of its nodes, changed or not: for models whose states
             depend on all nodes of the prefix.
     """
-    visits = _Visits.of(sequences)
+    visits = _Visits.from_sequences(sequences)
     start = sequences.indptr[sequences.owners]
     member_prefix, member_node = visits.members(start)
     versions: _Versions | None = None
@@ -80,17 +80,17 @@ def prefix_graphs(sequences: Sequences, n_steps: int, *, share: bool = True) -> 
         if not share:
             changed = (member_node, member_prefix)
         elif not number:
-            changed = visits.touched(start)
+            changed = visits.touched_nodes(start)
         else:
             assert versions is not None
             changed = visits.with_neighbours(versions.nodes, versions.since, start)
-        current = _Versions.of(*changed, visits.n_events)
+        current = _Versions.from_nodes(*changed, visits.n_events)
         steps.append(_step(current, versions, visits, start))
         versions = current
     last, member_version = visits.node, member_node
     if versions is not None:
-        last = versions.at(visits.node, np.arange(visits.n_events))
-        member_version = versions.at(member_node, member_prefix)
+        last = versions.find(visits.node, np.arange(visits.n_events))
+        member_version = versions.find(member_node, member_prefix)
     n_final = visits.n_nodes if versions is None else len(versions.nodes)
     return PrefixGraphs(
         node_items=torch.from_numpy(visits.node_items.astype(np.int64)),
@@ -117,7 +117,7 @@ class _Visits:
     indptr: Ids
 
     @classmethod
-    def of(cls, sequences: Sequences) -> _Visits:
+    def from_sequences(cls, sequences: Sequences) -> _Visits:
         items, owners = sequences.items, sequences.owners
         n_events = sequences.n_events
         by_item = np.lexsort((np.arange(n_events), items, owners))
@@ -152,7 +152,7 @@ class _Visits:
         prefix = np.repeat(np.arange(self.n_events), counts)
         return prefix, np.arange(len(prefix)) - np.repeat(np.cumsum(counts) - counts - first_node, counts)
 
-    def touched(self, start: Ids) -> tuple[Ids, Ids]:
+    def touched_nodes(self, start: Ids) -> tuple[Ids, Ids]:
         """(node, event): the nodes whose edges change when the event arrives: its own, and that of the one before."""
         events = np.arange(self.n_events)
         after = events[events > start]
@@ -187,18 +187,18 @@ class _Versions:
     n_events: int
 
     @classmethod
-    def of(cls, nodes: Ids, since: Ids, n_events: int) -> _Versions:
+    def from_nodes(cls, nodes: Ids, since: Ids, n_events: int) -> _Versions:
         keys = np.unique(nodes * n_events + since)
         return cls(keys // n_events, keys % n_events, keys, n_events)
 
-    def at(self, nodes: Ids, events: Ids) -> Ids:
+    def find(self, nodes: Ids, events: Ids) -> Ids:
         """The version of each node that is valid in the prefix that an event ends."""
         return np.searchsorted(self.keys, nodes * self.n_events + events, side="right") - 1
 
 
 def _step(current: _Versions, before: _Versions | None, visits: _Visits, start: Ids) -> Step:
     def source(nodes: Ids, events: Ids) -> Ids:
-        return nodes if before is None else before.at(nodes, events)
+        return nodes if before is None else before.find(nodes, events)
 
     n_sources = visits.n_nodes if before is None else len(before.nodes)
     row, event = visits.so_far(current.nodes, current.since)

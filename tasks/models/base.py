@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from tasks.errors import ConfigurationError, DataError
@@ -103,6 +103,9 @@ class Model(ABC):
     """Whether `fit` reads `TrainingData.ratings`."""
     uses_links: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.links`."""
+    own_tensors: ClassVar[tuple[str, ...]] = ()
+    """Of `released`, what is computed from each user's own record and is for that user's eyes: no guarantee covers it
+    towards anybody else. `save` writes it to a file of its own."""
 
     named: tuple[str, ...] = ()
     """What else tells the noise of this fit from that of others, beside its data, configuration and seed: data set,
@@ -140,7 +143,7 @@ class Model(ABC):
 
     @abstractmethod
     def released(self) -> dict[str, Tensor]:
-        """The tensors that scoring needs, by name."""
+        """The tensors that scoring needs, by name, `own_tensors` among them."""
 
     @abstractmethod
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
@@ -163,26 +166,44 @@ class Model(ABC):
         return None
 
     def save(self, path: Path) -> None:
-        """Write the fitted model as safetensors (`path` is a file), the configuration as JSON in the header."""
+        """Write the fitted model as safetensors, the configuration as JSON in the header.
+
+        `path` (a file) is what a guarantee is of. `own_tensors` are in `own_file(path)`, which is not to be released.
+        """
         tensors = {name: tensor.detach().contiguous() for name, tensor in self.released().items()}
-        save_file(tensors, path, metadata={"config": self.config.model_dump_json()})
+        own = {name: tensors.pop(name) for name in self.own_tensors if name in tensors}
+        about = {"config": self.config.model_dump_json()}
+        save_file(tensors, path, metadata=about | ({"own": ", ".join(own)} if own else {}))
+        if own:
+            save_file(own, own_file(path))
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote, of which nothing is unpickled; the loaded model scores exactly as the saved one.
 
         Raises:
-            DataError: the file is missing, damaged, or of another kind of model.
+            DataError: the file is missing, damaged, or of another kind of model, or that of `own_tensors` is.
         """
+        own = own_file(path)
         try:
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
-                config = cls.Config.model_validate_json(file.metadata()["config"])
+                about = file.metadata()
+                config = cls.Config.model_validate_json(about["config"])
+                if "own" in about and not own.exists():
+                    raise DataError(f"{path}: {own.name} is not beside it, without which no user can be scored")
+            if "own" in about:
+                tensors |= load_file(own)
         except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
             raise DataError(f"{path}: not a saved model ({' '.join(str(error).split())}); train it again") from error
         model = cls(config)
         model.restore_released(tensors)
         return model
+
+
+def own_file(path: Path) -> Path:
+    """Where `Model.save` puts what is for each user's own eyes: `model.own.safetensors` beside `model.safetensors`."""
+    return path.with_suffix(".own.safetensors")
 
 
 class Recommender(Model):

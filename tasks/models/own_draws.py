@@ -29,16 +29,16 @@ class OwnDraws:
 
     def random(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Uniform in [0, 1): `shape`, of which the first number is that of all rows."""
-        return self._drawn(shape, [rng.random((n, *shape[1:])) for rng, n in self._each()])
+        return self._draw(shape, [rng.random((n, *shape[1:])) for rng, n in self._each()])
 
     def standard_normal(self, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
         """N(0, 1): `shape`, of which the first number is that of all rows."""
-        return self._drawn(shape, [rng.standard_normal((n, *shape[1:]), dtype) for rng, n in self._each()])
+        return self._draw(shape, [rng.standard_normal((n, *shape[1:]), dtype) for rng, n in self._each()])
 
     def _each(self) -> zip[tuple[np.random.Generator, int]]:
         return zip(self._generators, self._rows, strict=True)
 
-    def _drawn(self, shape: tuple[int, ...], parts: list[NDArray[Any]]) -> NDArray[Any]:
+    def _draw(self, shape: tuple[int, ...], parts: list[NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate(parts) if parts else np.empty(shape)
 
 

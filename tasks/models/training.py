@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender
 from tasks.models.sampling import NegativeSampler
@@ -141,19 +142,19 @@ class DerivedModel(EpochModel):
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs, see `Model.released`; called without gradients."""
 
+    @override
     def weights_changed(self) -> None:
-        """See `EpochModel.weights_changed`."""
         self._derived = None
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         if self._derived is None:
             with torch.no_grad():
                 self._derived = self.derived()
         return self._derived
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self._derived = tensors
 
 

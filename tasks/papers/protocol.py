@@ -64,7 +64,7 @@ class Prepared:
     networks: dict[str, Prepared] = field(default_factory=dict)
 
 
-def kept(interactions: pl.LazyFrame, ranges: dict[str, Range]) -> pl.LazyFrame:
+def select(interactions: pl.LazyFrame, ranges: dict[str, Range]) -> pl.LazyFrame:
     """The rows whose columns lie in `ranges`, both ends included; a missing value lies in no range.
 
     Raises:
@@ -120,7 +120,7 @@ class Coded:
     published: Count
 
 
-def coded(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
+def encode(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
     """The interactions in the ranges `keep`: user, item and `columns`, a few million rows at a time.
 
     Raises:
@@ -128,9 +128,9 @@ def coded(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
     """
     published = raw.scan("interactions")
     user_ids, item_ids = (
-        dense(published.select(name).unique().collect(engine="streaming").to_series()) for name in ("user", "item")
+        dense_ids(published.select(name).unique().collect(engine="streaming").to_series()) for name in ("user", "item")
     )
-    rows = kept(published, keep)
+    rows = select(published, keep)
     for name, ids in (("user", user_ids), ("item", item_ids)):
         rows = rows.join(ids.lazy().rename({"original": name, "id": f"_{name}"}), on=name)
     coded_rows = rows.select(*columns, user="_user", item="_item").collect(engine="streaming")
@@ -149,7 +149,7 @@ def require_some(rows: pl.DataFrame, what: str) -> None:
         raise DataError(f"interactions: none are left ({what}); correct the options of this data set in params.yaml")
 
 
-def surviving(codes: NDArray[np.int32], ids: pl.DataFrame) -> tuple[NDArray[np.int32], pl.DataFrame]:
+def renumber_survivors(codes: NDArray[np.int32], ids: pl.DataFrame) -> tuple[NDArray[np.int32], pl.DataFrame]:
     """Dense ids without gaps again after rows were left out, in the same order, and the map of those that are left."""
     present = np.zeros(len(ids), dtype=bool)
     present[codes] = True
@@ -163,13 +163,13 @@ def split_names(codes: NDArray[np.integer]) -> pl.Series:
     return pl.Series("split", codes.astype(np.uint8)).cat.to(pl.Enum(SPLITS))
 
 
-def latest(interactions: pl.DataFrame) -> pl.DataFrame:
+def keep_latest(interactions: pl.DataFrame) -> pl.DataFrame:
     """One row per user and item, the most recent one; of rows of the same time, the one with the highest rating."""
     order = ["user", "item", "timestamp", *(["position"] if "position" in interactions.columns else []), "rating"]
     return interactions.sort(order, nulls_last=False).unique(["user", "item"], keep="last", maintain_order=True)
 
 
-def averaged(interactions: pl.DataFrame) -> pl.DataFrame:
+def average(interactions: pl.DataFrame) -> pl.DataFrame:
     """One row per user and item with the mean of the ratings: what is left to do where nothing says which was last."""
     rows = interactions.sort("user", "item", "rating")  # so that the sum does not depend on the order of the rows
     return rows.group_by("user", "item", maintain_order=True).agg(
@@ -177,18 +177,18 @@ def averaged(interactions: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def counted(step: str, interactions: pl.DataFrame) -> Count:
+def count(step: str, interactions: pl.DataFrame) -> Count:
     """How many users, items and rows there are."""
     return Count(step, interactions["user"].n_unique(), interactions["item"].n_unique(), interactions.height)
 
 
-def dense(originals: pl.Series) -> pl.DataFrame:
+def dense_ids(originals: pl.Series) -> pl.DataFrame:
     """Ids 0..n-1 (`id`, int32) of the n values that occur (`original`), in their own order."""
     unique = originals.unique().sort().alias("original")
     return pl.DataFrame([pl.Series("id", np.arange(len(unique), dtype=np.int32)), unique])
 
 
-def renumbered(frame: pl.DataFrame, columns: dict[str, pl.DataFrame]) -> pl.DataFrame:
+def renumber(frame: pl.DataFrame, columns: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """The same rows with dense ids: column -> its map (`id`, `original`). Rows of unknown ids are dropped."""
     for column, ids in columns.items():
         frame = frame.join(
@@ -205,7 +205,7 @@ def links(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, list[tu
         source, target, relation, in this order; and how many links each step left.
     """
     published = raw.scan("social").select("source", "target", "relation").collect()
-    inside = renumbered(published, {"source": user_ids, "target": user_ids})
+    inside = renumber(published, {"source": user_ids, "target": user_ids})
     others = inside.filter(pl.col("source") != pl.col("target"))
     once = others.unique().sort("source", "target", "relation")
     steps = {"published": published, "between users kept": inside, "not to oneself": others, "each once": once}

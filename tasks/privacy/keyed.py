@@ -29,8 +29,8 @@ def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArr
         ids: (n,) from 0, what within the release.
     """
     pairs = (width + 1) // 2
-    start = _hashed(_state(key) + _GOLDEN * (ids.astype(np.uint64) + np.uint64(1)))
-    hashes = _hashed(start[:, None] + _GOLDEN * np.arange(1, 2 * pairs + 1, dtype=np.uint64))
+    start = _hash(_state(key) + _GOLDEN * (ids.astype(np.uint64) + np.uint64(1)))
+    hashes = _hash(start[:, None] + _GOLDEN * np.arange(1, 2 * pairs + 1, dtype=np.uint64))
     uniform = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
     radius, angle = np.sqrt(-2 * np.log1p(-uniform[:, ::2])), 2 * np.pi * uniform[:, 1::2]
     table = np.empty((len(ids), 2 * pairs), np.float32)
@@ -52,11 +52,11 @@ def streams(key: tuple[int, ...], ids: Ids, counts: NDArray[np.integer], width: 
     return np.concatenate(drawn) if drawn else np.empty((0, width), np.float32)
 
 
-def mixed(*parts: NDArray[np.integer]) -> Ids:
+def mix(*parts: NDArray[np.integer]) -> Ids:
     """An id of several numbers from 0, in their order; the arrays broadcast."""
     state = np.zeros(1, np.uint64)
     for part in parts:
-        state = _hashed(state + _GOLDEN * (part.astype(np.uint64) + np.uint64(1)))
+        state = _hash(state + _GOLDEN * (part.astype(np.uint64) + np.uint64(1)))
     return state
 
 
@@ -71,7 +71,7 @@ def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]
     for place in range(lengths.max(initial=0)):
         rows = np.flatnonzero(lengths > place)
         events = indptr[rows] + place
-        ids[events] = state[rows] = mixed(state[rows], items[events])
+        ids[events] = state[rows] = mix(state[rows], items[events])
     return ids
 
 
@@ -86,11 +86,11 @@ def digest(*parts: bytes) -> int:
 def _state(key: tuple[int, ...]) -> Ids:
     state = np.zeros(1, np.uint64)
     for part in key:
-        state = _hashed(state + _GOLDEN + np.uint64(part))
+        state = _hash(state + _GOLDEN + np.uint64(part))
     return state
 
 
-def _hashed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -142,7 +142,7 @@ def gaussian(
     """
     _refuse(rng, "Gaussian noise without what it is added to")
     drawn: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
-    return np.asarray(std * _recorded(release, "gaussian", std, drawn))
+    return np.asarray(std * _record(release, "gaussian", std, drawn))
 
 
 def add_gaussian(
@@ -157,7 +157,7 @@ def add_gaussian(
         if not std:
             return value
         total, drawn = secure.add(rng, "gaussian", value, std, sensitivity)
-        _recorded(release, "gaussian", std, drawn / std)
+        _record(release, "gaussian", std, drawn / std)
         return total.astype(value.dtype)
     return np.asarray(value + gaussian(rng, release, std, value.shape).astype(value.dtype, copy=False))
 
@@ -168,7 +168,7 @@ def add_laplace(
     """`value` + Laplace(`scale`); sensitivity: in L1, see `tasks.privacy.secure.add`."""
     if isinstance(rng, SecureGenerator):
         total, drawn = secure.add(rng, "laplace", value, scale, sensitivity)
-        _recorded(release, "laplace", scale, drawn)
+        _record(release, "laplace", scale, drawn)
         return total
     return value + laplace(rng, release, scale, value.shape)
 
@@ -200,16 +200,16 @@ def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.keyed`."""
-    drawn = keyed.normals((_named(release), *key), ids, width)
-    return torch.from_numpy(_recorded(release, "gaussian", std, drawn)) * std
+    drawn = keyed.normals((_release_key(release), *key), ids, width)
+    return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
 
 
 def gaussian_streams(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.uint64], counts: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(Σ counts, width) float32: counts[i] rows for each of (n,) ids, a function of release, key and id alone."""
-    drawn = keyed.streams((_named(release), *key), ids, counts, width)
-    return torch.from_numpy(_recorded(release, "gaussian", std, drawn)) * std
+    drawn = keyed.streams((_release_key(release), *key), ids, counts, width)
+    return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
 
 
 def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
@@ -219,7 +219,7 @@ def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[i
         ValueError: the generator is secure, and the noise would be added in floating point; see `add_laplace`.
     """
     _refuse(rng, "Laplace noise without what it is added to")
-    return _recorded(release, "laplace", scale, rng.laplace(0.0, scale, shape))
+    return _record(release, "laplace", scale, rng.laplace(0.0, scale, shape))
 
 
 def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -227,9 +227,9 @@ def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape:
     success = -math.expm1(-rate)
     if isinstance(rng, SecureGenerator):
         first, second = secure.geometric(rng, rate, 2 * math.prod(shape)).reshape(2, *shape)
-        return _recorded(release, "discrete laplace", 1 / success, first - second)
+        return _record(release, "discrete laplace", 1 / success, first - second)
     drawn = rng.geometric(success, shape) - rng.geometric(success, shape)
-    return _recorded(release, "discrete laplace", 1 / success, drawn)
+    return _record(release, "discrete laplace", 1 / success, drawn)
 
 
 def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -239,32 +239,32 @@ def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) 
         ValueError: the generator is secure; what is made of this number is floating-point noise.
     """
     _refuse(rng, "an exponential variable")
-    return _recorded(release, "exponential", 1.0, rng.standard_exponential(shape))
+    return _record(release, "exponential", 1.0, rng.standard_exponential(shape))
 
 
 def binomial(rng: np.random.Generator, release: str, n: int, probability: float) -> int:
     """How many of n coins fall on their face."""
-    return int(_recorded(release, "binomial", float(n), np.array(rng.binomial(n, probability))))
+    return int(_record(release, "binomial", float(n), np.array(rng.binomial(n, probability))))
 
 
 def uniform(rng: np.random.Generator, release: str, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
     """Uniform in [0, 1): what randomised response, sampling and permutation are made of."""
-    return _recorded(release, "uniform", 1.0, np.asarray(rng.random(shape)))
+    return _record(release, "uniform", 1.0, np.asarray(rng.random(shape)))
 
 
 def integers(rng: np.random.Generator, release: str, below: int, size: int) -> NDArray[np.int64]:
     """Uniform in 0..below-1."""
-    return _recorded(release, "uniform", float(below), rng.integers(0, below, size))
+    return _record(release, "uniform", float(below), rng.integers(0, below, size))
 
 
 def subset(rng: np.random.Generator, release: str, of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """`count` of the given ones, every set equally likely."""
-    return _recorded(release, "uniform", float(len(of)), rng.choice(of, count, replace=False, shuffle=False))
+    return _record(release, "uniform", float(len(of)), rng.choice(of, count, replace=False, shuffle=False))
 
 
 def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
     """0..n-1 in random order."""
-    return _recorded(release, "uniform", float(n), rng.permutation(n))
+    return _record(release, "uniform", float(n), rng.permutation(n))
 
 
 def _refuse(rng: np.random.Generator, what: str) -> None:
@@ -272,12 +272,12 @@ def _refuse(rng: np.random.Generator, what: str) -> None:
         raise ValueError(f"{what} has no secure form; a model that draws it says so in `insecure`")
 
 
-def _named(release: str) -> int:
+def _release_key(release: str) -> int:
     """A release's name as part of a key: no two releases share noise."""
     return keyed.digest(release.encode())
 
 
-def _recorded(
+def _record(
     release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], drawn: NDArray[_Number]
 ) -> NDArray[_Number]:
     """What was drawn, of which the recorder keeps a copy."""

@@ -99,7 +99,7 @@ def add(
     if not np.isfinite(exact).all():
         raise ValueError("values that noise is added to must be finite")
     multiples = np.clip(np.rint(exact / step), -_LARGEST, _LARGEST).astype(np.int64)
-    noise = rounded(rng, law, scale * (1 + GROWTH) / step, value.size).reshape(value.shape)
+    noise = draw_rounded(rng, law, scale * (1 + GROWTH) / step, value.size).reshape(value.shape)
     return np.float64(step) * (multiples + noise), np.float64(step) * noise
 
 
@@ -108,7 +108,7 @@ def grid(scale: float) -> float:
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - GRID_BITS)
 
 
-def rounded(rng: SecureGenerator, law: Law, scale: float, n: int) -> NDArray[np.int64]:
+def draw_rounded(rng: SecureGenerator, law: Law, scale: float, n: int) -> NDArray[np.int64]:
     """(n,) numbers of N(0, scale²) or Laplace(scale), each rounded to the nearest integer."""
     words = rng.bit_generator.random_raw(n)
     sizes = _floors(rng, law, words >> np.uint64(1), scale, 0.5)
@@ -137,11 +137,11 @@ def _floors(
     for place in np.flatnonzero((low != high) | (digits < _FEWEST)):
         deep = digits[place] < _FEWEST
         bounds = (0, None) if deep else (int(low[place]), int(high[place]) + 1)
-        low[place] = _settled(rng, law, int(digits[place]), scale, offset, *bounds)
+        low[place] = _floor_by_comparison(rng, law, int(digits[place]), scale, offset, *bounds)
     return low
 
 
-def _settled(
+def _floor_by_comparison(
     rng: SecureGenerator, law: Law, digits: int, scale: float, offset: float, low: int, high: int | None
 ) -> int:
     """The floor of one number by comparison: the largest k whose tail probability is not below V.

@@ -15,7 +15,7 @@ RATES = ("chance", "precision", "share")
 KINDS = (*RATES, "found", "criterion")
 
 
-def aligned(
+def alignment_tables(
     anchors: Mapping[tuple[str, int], pl.DataFrame],
     metrics: pl.DataFrame,
     sizes: tuple[int, int],

@@ -34,7 +34,7 @@ def count(table: Table) -> Counts:
     frame = table.frame.lazy()
     types = frame.collect_schema()
     sums = {
-        str(number): rule.broken(types).sum()
+        str(number): rule.violations(types).sum()
         for number, rule in enumerate(table.rules)
         if rule.kind not in ("unique", "row_count")
     }
@@ -44,9 +44,9 @@ def count(table: Table) -> Counts:
     def broken(number: int, rule: Rule) -> int:
         match rule.kind:
             case "row_count":
-                return misfit(rule, rows)
+                return count_misfits(rule, rows)
             case "unique":
-                return int(repeated(frame, rule.columns, rows)["rows"].sum())
+                return int(repeated_values(frame, rule.columns, rows)["rows"].sum())
         return totals[str(number)]
 
     return Counts(rows, tuple(broken(number, rule) for number, rule in enumerate(table.rules)))
@@ -57,13 +57,13 @@ def height(frame: pl.LazyFrame | pl.DataFrame) -> int:
     return frame.lazy().select(pl.len()).collect(engine="streaming").item()
 
 
-def misfit(rule: Rule, rows: int) -> int:
+def count_misfits(rule: Rule, rows: int) -> int:
     """How many rows are too few or too many for a rule about their number."""
     assert rule.low is not None
     return max(0, int(rule.low) - rows) + (0 if rule.high is None else max(0, rows - int(rule.high)))
 
 
-def repeated(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> pl.DataFrame:
+def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> pl.DataFrame:
     """The values of `columns` that several rows have, and how many rows have them (`rows`).
 
     Rows that have none of them are left out. Grouping a long table takes a hash table of all its rows; sorting one
@@ -88,7 +88,7 @@ def repeated(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> pl.DataF
     return groups.filter(pl.col("rows") > 1).collect(engine="streaming")
 
 
-def counted(table: Table, counts: Counts) -> Table:
+def count_failures(table: Table, counts: Counts) -> Table:
     """A table of one row that holds, for each rule of `table` in order, how many rows break it: all must be 0.
 
     This is what is judged instead of a table so long that handing it over whole would cost more than it tells.
@@ -112,17 +112,17 @@ def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
     numbered = frame if "row" in types else frame.with_row_index("row")
     numbered = numbered.with_row_index("_place")
     if rule.kind == "unique":
-        keys = repeated(frame, rule.columns, height(frame)).lazy()
+        keys = repeated_values(frame, rule.columns, height(frame)).lazy()
         failing = numbered.join(keys, on=rule.columns, how="semi", nulls_equal=True)
     else:
-        failing = numbered.filter(rule.broken(types))
+        failing = numbered.filter(rule.violations(types))
     shown = [column for column in rule.columns if column not in table.ids]
     failing = failing.select("_place", "row", *table.ids, *shown)
     rows = failing.bottom_k(FIRST_ROWS, by="_place").sort("_place").collect(engine="streaming")
     texts = []
     for row in rows.iter_rows(named=True):
         which = ", ".join(f"{column}={row[column]}" for column in table.ids)
-        cells = ", ".join(f"{column} is {_short(row[column])}" for column in shown)
+        cells = ", ".join(f"{column} is {_shorten(row[column])}" for column in shown)
         texts.append(f"row {row['row']}" + (f" ({which})" if which else "") + (f": {cells}" if cells else ""))
     return rows["row"].to_list(), texts
 
@@ -139,6 +139,6 @@ def all_users(n_users: int) -> pl.DataFrame:
     return pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

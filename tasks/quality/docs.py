@@ -45,7 +45,7 @@ def write_docs(
     pages = []
     for table, rows, outcome in outcomes:
         sections = ValidationResultsPageRenderer().render(outcome).to_json_dict()["sections"]
-        sections = [_escaped(section) for section in sections if section["section_name"] not in OWN_SECTIONS]
+        sections = [_escape(section) for section in sections if section["section_name"] not in OWN_SECTIONS]
         results = [result for result in verdict["results"] if result["table"] == table]
         file = re.sub(r"[^A-Za-z0-9=.]+", "-", table) + ".html"
         page = {
@@ -63,13 +63,13 @@ def write_docs(
     (folder / "index.html").write_text(text, encoding="utf-8")
 
 
-def _escaped(value: Any, within: str = "") -> Any:
+def _escape(value: Any, within: str = "") -> Any:
     """The content of a page with its text escaped, but for what the view escapes itself and for styling."""
     if isinstance(value, str):
         return html.escape(value, quote=False)
     if isinstance(value, list):
-        return [_escaped(item) for item in value]
+        return [_escape(item) for item in value]
     if isinstance(value, dict):
         left = ("params", "styling") if within == "string_template" else ("styling",)
-        return {key: item if key in left else _escaped(item, key) for key, item in value.items()}
+        return {key: item if key in left else _escape(item, key) for key, item in value.items()}
     return value

@@ -1,4 +1,4 @@
-"""What the released embeddings of a network's users must hold (DP-CroSUE, docs/methods.md §6)."""
+"""What the released embeddings of a network's users, and word vectors, must hold (DP-CroSUE, docs/methods.md §6)."""
 
 from __future__ import annotations
 
@@ -82,3 +82,30 @@ def _summed_up(table: pl.LazyFrame, which: tuple[str, int]) -> pl.LazyFrame:
         width=pl.lit(kind.size, dtype=pl.Int64),
         infinite=infinite,
     )
+
+
+def words(frame: pl.DataFrame, schema: Schema) -> list[Table]:
+    """Attributes as word vectors (docs/methods.md §4): every number is finite and within [0, 1].
+
+    A second table has one row per user, and finds users that are absent or repeated.
+
+    Args:
+        frame: user and columns (`contracts.features_schema`).
+        schema: of the processed data.
+    """
+    numbers = [column for column in frame.columns if column != "user"]
+    per_user = all_users(schema.n_users)
+    per_user = per_user.with_columns(rows=rows_of(per_user, frame, ["user"]))
+    return [
+        Table(
+            "features",
+            frame,
+            (
+                *not_null("user", *numbers),
+                between("user", 0, schema.n_users - 1),
+                *(between(column, 0, 1) for column in numbers),
+            ),
+            ids=("user",),
+        ),
+        Table("features per user", per_user, (between("rows", 1, 1),), ids=("user",)),
+    ]

@@ -46,14 +46,14 @@ def perturbed_network(
             raise DataError(f"{tables.folder}/schema.json: not of the users and tables of others; run perturb again")
     checked = _features(releases, features_epsilon, first, prefix) if first.features else []
     if "social" in first.tables:
-        checked.append(_social(_scanned(releases, "social"), first, f"{prefix}social"))
+        checked.append(_social(_scan(releases, "social"), first, f"{prefix}social"))
     if "posts" in first.tables:
-        checked.append(_vocabulary(_scanned(releases, "vocabulary"), first, len(releases), f"{prefix}vocabulary"))
-        posts = _scanned(releases, "posts")
+        checked.append(_vocabulary(_scan(releases, "vocabulary"), first, len(releases), f"{prefix}vocabulary"))
+        posts = _scan(releases, "posts")
         if words_per_user is None:
-            checked.append(_replaced(posts, first, before, len(releases), f"{prefix}posts"))
+            checked.append(_replaced_posts(posts, first, before, len(releases), f"{prefix}posts"))
         else:
-            checked += _shortened(posts, first, before, words_per_user, f"{prefix}posts")
+            checked += _shortened_posts(posts, first, before, words_per_user, f"{prefix}posts")
     return checked
 
 
@@ -65,7 +65,7 @@ def _features(
         chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
         contract = contracts.features_schema(schema.columns)
         frame = pl.concat(
-            _named(contracts.read(tables.folder / "features.parquet", contract).lazy(), which)
+            _with_release(contracts.read(tables.folder / "features.parquet", contract).lazy(), which)
             for which, tables in chosen.items()
         )
         keys = pl.DataFrame(list(chosen), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
@@ -114,7 +114,7 @@ def _words(schema: Schema) -> tuple[Rule, ...]:
     )
 
 
-def _replaced(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, n_releases: int, name: str) -> Table:
+def _replaced_posts(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, n_releases: int, name: str) -> Table:
     """Row by row the posts there were, each with as many words."""
     processed = before.scan("posts").with_row_index("row")
     known = processed.select("row", user_before="user", words_before=pl.col("tokens").list.len())
@@ -131,7 +131,7 @@ def _replaced(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, n_re
     return Table(name, frame, rules, ids=(*KEYS, "user"))
 
 
-def _shortened(
+def _shortened_posts(
     frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, words_per_user: int, name: str
 ) -> list[Table]:
     """Posts of which words, or all, were dropped."""
@@ -153,12 +153,12 @@ def _shortened(
     ]
 
 
-def _scanned(releases: Mapping[Release, ProcessedTables], table: str) -> pl.LazyFrame:
+def _scan(releases: Mapping[Release, ProcessedTables], table: str) -> pl.LazyFrame:
     """A table of all releases below one another."""
-    return pl.concat(_named(tables.scan(table), which) for which, tables in releases.items())
+    return pl.concat(_with_release(tables.scan(table), which) for which, tables in releases.items())
 
 
-def _named(table: pl.LazyFrame, release: Release) -> pl.LazyFrame:
+def _with_release(table: pl.LazyFrame, release: Release) -> pl.LazyFrame:
     """A table with its row numbers, and the setting and seed that it is of."""
     setting, seed = release
     return table.with_row_index("row").with_columns(setting=pl.lit(setting), seed=pl.lit(seed, dtype=pl.Int64))

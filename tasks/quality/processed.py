@@ -23,13 +23,13 @@ from tasks.quality.rules import (
     row_count,
     unique,
 )
-from tasks.quality.values import FLOAT32_SLACK, LABELS, finite_vectors, seconds, two
+from tasks.quality.values import FLOAT32_SLACK, LABELS, finite_vectors, network_pair, seconds
 
 LEARNT = ("train", "valid")
 """Splits that a model learns from. DIPSGNN validates on the whole first part of some users' sequences."""
 
 
-def processed(tables: ProcessedTables, prefix: str = "") -> list[Table]:
+def processed_tables(tables: ProcessedTables, prefix: str = "") -> list[Table]:
     """The tables of `schema.tables`; a pair of networks is judged network by network, then its anchors.
 
     Args:
@@ -41,7 +41,7 @@ def processed(tables: ProcessedTables, prefix: str = "") -> list[Table]:
         if name != "anchors":
             checked += TABLES[name](tables, prefix + name)
     for network in tables.schema.networks:
-        checked += processed(tables.network(network), f"{prefix}{network}/")
+        checked += processed_tables(tables.network(network), f"{prefix}{network}/")
     if "anchors" in tables.schema.tables:
         checked.append(_anchors(tables, prefix))
     return checked
@@ -87,7 +87,7 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
         unique("user"),
     ]
     for feature in schema.features:
-        low, high = _declared(feature)
+        low, high = _declared_bounds(feature)
         if feature.kind == "categorical":
             rules.append(in_set(feature.name, feature.categories))
         elif low is None or high is None:
@@ -97,7 +97,7 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
     return [Table(name, tables.scan("users"), tuple(rules), ids=("user",))]
 
 
-def _dense(table: str, column: str, size: Callable[[Schema], int]) -> Callable[[ProcessedTables, str], list[Table]]:
+def _dense_ids(table: str, column: str, size: Callable[[Schema], int]) -> Callable[[ProcessedTables, str], list[Table]]:
     """Ids 0..n-1, each with its own value of `column`."""
 
     def checked(tables: ProcessedTables, name: str) -> list[Table]:
@@ -187,7 +187,7 @@ def _folds(tables: ProcessedTables, name: str) -> list[Table]:
 
 
 def _anchors(tables: ProcessedTables, prefix: str) -> Table:
-    first, second = (tables.network(network).schema.n_users for network in two(tables.schema.networks))
+    first, second = (tables.network(network).schema.n_users for network in network_pair(tables.schema.networks))
     rules = (
         row_count(1),
         *not_null("source", "target"),
@@ -202,18 +202,18 @@ def _anchors(tables: ProcessedTables, prefix: str) -> Table:
 TABLES: dict[str, Callable[[ProcessedTables, str], list[Table]]] = {
     "interactions": _interactions,
     "users": _users,
-    "user_ids": _dense("user_ids", "original", lambda schema: schema.n_users),
-    "item_ids": _dense("item_ids", "original", lambda schema: schema.n_items),
+    "user_ids": _dense_ids("user_ids", "original", lambda schema: schema.n_users),
+    "item_ids": _dense_ids("item_ids", "original", lambda schema: schema.n_items),
     "social": _social,
     "posts": _posts,
-    "vocabulary": _dense("vocabulary", "word", lambda schema: schema.n_words),
+    "vocabulary": _dense_ids("vocabulary", "word", lambda schema: schema.n_words),
     "labels": _labels,
     "vectors": _vectors,
     "folds": _folds,
 }
 
 
-def _declared(feature: Feature) -> tuple[float | None, float | None]:
+def _declared_bounds(feature: Feature) -> tuple[float | None, float | None]:
     """Declared bounds, rounded as float32 columns round what lies within them."""
     low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
     return low, high

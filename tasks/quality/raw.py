@@ -22,7 +22,7 @@ from tasks.quality.rules import (
     row_count,
     unique,
 )
-from tasks.quality.values import LABELS, finite_vectors, seconds, two
+from tasks.quality.values import LABELS, finite_vectors, network_pair, seconds
 from tasks.raw import RAW_COLUMNS, RawSchema, RawTables
 
 Types = Mapping[str, pl.DataType]
@@ -52,7 +52,7 @@ IDS = {
 }
 
 
-def raw(tables: RawTables, prefix: str = "") -> list[Table]:
+def raw_tables(tables: RawTables, prefix: str = "") -> list[Table]:
     """Raw tables, ids as published; a pair of networks is judged network by network, then its anchors.
 
     Args:
@@ -77,7 +77,7 @@ def raw(tables: RawTables, prefix: str = "") -> list[Table]:
         if name in IDS
     ]
     for network in schema.networks:
-        checked += raw(tables.network(network), f"{prefix}{network}/")
+        checked += raw_tables(tables.network(network), f"{prefix}{network}/")
     if "anchors" in frames:
         checked.append(_anchors(tables, frames["anchors"], types["anchors"], prefix))
     return checked
@@ -167,7 +167,7 @@ def _features(schema: RawSchema, types: Types) -> list[Rule]:
 
 def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str) -> Table:
     rules = [row_count(1), *_ids("anchors", types), unique("source"), unique("target")]
-    for side, network in zip(("source", "target"), two(tables.schema.networks), strict=True):
+    for side, network in zip(("source", "target"), network_pair(tables.schema.networks), strict=True):
         of_network = tables.network(network)
         if "users" in of_network.schema.tables:
             users = of_network.scan("users").select("user").collect().to_series()

@@ -20,7 +20,7 @@ from tasks.quality.values import FLOAT32_SLACK
 BITS = (0.0, 1.0)
 
 
-def perturbed(tables: Mapping[tuple[float, int], pl.DataFrame], schema: Schema) -> list[Table]:
+def perturbed_tables(tables: Mapping[tuple[float, int], pl.DataFrame], schema: Schema) -> list[Table]:
     """Features under the multidimensional mechanism (docs/methods.md §1): one table per epsilon, all seeds in it.
 
     Numeric columns lie within ±C·d'/ζ with C of ε/ζ, categorical bits are 0 or 1, and at most ζ features of a user
@@ -41,7 +41,7 @@ def perturbed(tables: Mapping[tuple[float, int], pl.DataFrame], schema: Schema) 
 def perturbed_features(
     name: str, epsilon: float, frame: pl.DataFrame, releases: pl.DataFrame, schema: Schema
 ) -> list[Table]:
-    """The rules of `perturbed` for the releases of one budget.
+    """The rules of `perturbed_tables` for the releases of one budget.
 
     Args:
         frame: user and encoded columns, and the columns of `releases`.

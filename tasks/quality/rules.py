@@ -72,7 +72,7 @@ class Rule:
                 return columns | {"regex": VISIBLE}
         return columns
 
-    def broken(self, types: Mapping[str, pl.DataType]) -> pl.Expr:
+    def violations(self, types: Mapping[str, pl.DataType]) -> pl.Expr:
         """Which rows break the rule, never null; not for `unique` and `row_count`, which no row breaks by itself.
 
         Args:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tasks.quality.counting import Counts, count, counted, first_rows, height, label, misfit
+from tasks.quality.counting import Counts, count, count_failures, count_misfits, first_rows, height, label
 from tasks.quality.rules import Rule, Table, in_set
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
 
     results: list[dict[str, Any]] = []
     outcomes: list[tuple[str, int, ExpectationSuiteValidationResult]] = []
-    with _quiet():
+    with _silence():
         context = _context()
         for table in tables:
             rows = height(table.frame)
             counts = count(table) if rows > LONG_TABLE else None
-            handed = plain(table) if counts is None else counted(table, counts)
+            handed = plain_table(table) if counts is None else count_failures(table, counts)
             outcome = _validate(context, f"{contract}/{name}", handed)
             outcomes.append((table.name, rows, outcome))
             results += _results(table, rows, counts, outcome)
@@ -69,7 +69,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """Great Expectations logs and warns about itself; what matters is in the verdict."""
     logger = logging.getLogger("great_expectations")
     level = logger.level
@@ -98,7 +98,7 @@ def _context() -> EphemeralDataContext:
     return gx.get_context(project_config=config, mode="ephemeral")
 
 
-def plain(table: Table) -> Table:
+def plain_table(table: Table) -> Table:
     """The columns that rules are about, in memory; for a rule with a test of its own, a column that holds the test."""
     columns: dict[str, pl.Expr] = {}
     rules: list[Rule] = []
@@ -150,7 +150,7 @@ def _results(
             if counts is not None:
                 broken = counts.broken[number]
             else:
-                broken = misfit(rule, height) if rule.kind == "row_count" else result.result["unexpected_count"]
+                broken = count_misfits(rule, height) if rule.kind == "row_count" else result.result["unexpected_count"]
             rows, texts = first_rows(table, rule)
             where = f"{broken} of {height} rows: {'; '.join(texts)}" if rows else f"has {height}"
             detail = f"{rule.words}; {where}"

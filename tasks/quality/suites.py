@@ -1,7 +1,7 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
-from tasks.quality.alignments import aligned, alignment_metrics
-from tasks.quality.embedding_releases import embedding_releases
+from tasks.quality.alignments import alignment_metrics, alignment_tables
+from tasks.quality.embedding_releases import embedding_releases, words
 from tasks.quality.metrics import (
     attack_metrics,
     embedding_attack_metrics,
@@ -14,15 +14,14 @@ from tasks.quality.metrics import (
     reconstruction_metrics,
 )
 from tasks.quality.perturbed_networks import perturbed_network
-from tasks.quality.processed import processed
-from tasks.quality.raw import raw
-from tasks.quality.releases import next_items, perturbed, predictions, recommendations
+from tasks.quality.processed import processed_tables
+from tasks.quality.raw import raw_tables
+from tasks.quality.releases import next_items, perturbed_tables, predictions, recommendations
 from tasks.quality.rules import files
-from tasks.quality.words import words
 
 __all__ = [
-    "aligned",
     "alignment_metrics",
+    "alignment_tables",
     "attack_metrics",
     "embedding_attack_metrics",
     "embedding_metrics",
@@ -32,13 +31,13 @@ __all__ = [
     "metrics",
     "next_item_metrics",
     "next_items",
-    "perturbed",
     "perturbed_network",
+    "perturbed_tables",
     "predictions",
-    "processed",
+    "processed_tables",
     "ranking_metrics",
     "rating_metrics",
-    "raw",
+    "raw_tables",
     "recommendations",
     "reconstruction_metrics",
     "words",

@@ -31,7 +31,7 @@ def finite_vectors(column: str) -> list[Rule]:
     ]
 
 
-def two(networks: tuple[str, ...]) -> tuple[str, str]:
+def network_pair(networks: tuple[str, ...]) -> tuple[str, str]:
     """The networks that anchors join.
 
     Raises:

@@ -43,14 +43,14 @@ def _row(suite: str, what: str, before: str, now: str) -> Row:
 
 
 def _values(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    old, new = _flat(before), _flat(now)
+    old, new = _flatten(before), _flatten(now)
     for name in {**old, **new}:
-        texts = _shown(old.get(name)), _shown(new.get(name))
+        texts = _format_value(old.get(name)), _format_value(new.get(name))
         if texts[0] != texts[1]:
             yield name, *texts
 
 
-def _flat(summary: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {
         f"{group}: {name.replace('_', ' ')}": value
         for group, values in summary.items()
@@ -58,7 +58,7 @@ def _flat(summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return ""
     return number(value) if isinstance(value, float) else str(value)

@@ -70,7 +70,7 @@ def write(results: Results, folder: Path, attacks: pl.DataFrame) -> None:
     _write_parquet(attacks, folder / "attacks.parquet")
     _write_parquet(_history(results.systems), folder / "history.parquet")
     (folder / "ledger.json").write_text(_lines(_ledger(results.systems)), encoding="utf-8")
-    (folder / "results.json").write_text(_lines(_rest(results)), encoding="utf-8")
+    (folder / "results.json").write_text(_lines(_other_fields(results)), encoding="utf-8")
 
 
 def read(folder: Path, reference: Path, describe: Describe) -> Results:
@@ -91,7 +91,7 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
         entries = _entries(spent)
         for system in rest["systems"]:
             system["name"] = system.pop("model")
-            system["spent"] = _spent(entries, spent["spent"], system)
+            system["spent"] = _read_spent(entries, spent["spent"], system)
             if system["history"] is not None:
                 system["history"] = history.get(system["experiment"], {})
         given = {name: TypeAdapter(hints[name]).validate_python(value) for name, value in rest.items()}
@@ -101,7 +101,7 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
             metrics=_parquet(folder / "metrics.parquet"),
             gains=attacks if "gain" in attacks.columns else no_gains(),
             edges=attacks if "world" in attacks.columns else None,
-            published=published(reference),
+            published=read_published(reference),
             runs=read_runs(runs) if runs.exists() else None,
         )
     except (IndexError, KeyError, TypeError, ValueError) as error:
@@ -135,7 +135,7 @@ def means(metrics: pl.DataFrame) -> str:
     return pl.DataFrame(rows, schema=schema).write_csv()
 
 
-def published(path: Path) -> pl.DataFrame:
+def read_published(path: Path) -> pl.DataFrame:
     """The published figures (`PUBLISHED`).
 
     Raises:
@@ -174,7 +174,7 @@ def read_runs(path: Path) -> tuple[Run, ...]:
         raise DataError(f"{path}: not a record of runs ({error!r}); delete it") from error
 
 
-def _rest(results: Results) -> dict[str, Any]:
+def _other_fields(results: Results) -> dict[str, Any]:
     rest = {field.name: getattr(results, field.name) for field in fields(results) if field.name not in ELSEWHERE}
     systems = [asdict(system) | {"history": None if system.history is None else {}} for system in results.systems]
     for system in systems:
@@ -227,7 +227,7 @@ def _entries(content: dict[str, list[Any]]) -> list[LedgerEntry]:
     ]
 
 
-def _spent(entries: list[LedgerEntry], spent: list[dict[str, Any]], system: dict[str, Any]) -> list[Spent]:
+def _read_spent(entries: list[LedgerEntry], spent: list[dict[str, Any]], system: dict[str, Any]) -> list[Spent]:
     """What a system spent, by setting in order of appearance and by seed as the system has them."""
     lines = [line for line in spent if line["experiment"] == system["experiment"]]
     settings = unique([line["setting"] for line in lines])
@@ -240,7 +240,7 @@ def _spent(entries: list[LedgerEntry], spent: list[dict[str, Any]], system: dict
     return sorted(releases, key=lambda release: (settings.index(release.setting), system["seeds"].index(release.seed)))
 
 
-def shown(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def shown_history(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Of `System.history` what a page shows: setting `base`, `HISTORY` alone, as float32; empty without epochs."""
     by_seed = {
         seed: [
@@ -268,7 +268,7 @@ def _history(systems: Iterable[System]) -> pl.DataFrame:
 
 
 def _histories(table: pl.DataFrame) -> dict[str, dict[str, dict[str, list[dict[str, Any]]]]]:
-    """Experiment -> what `shown` gives."""
+    """Experiment -> what `shown_history` gives."""
     histories: dict[str, dict[str, dict[str, list[dict[str, Any]]]]] = {}
     for row in table.iter_rows(named=True):
         experiment, seed = row.pop("experiment"), str(row.pop("seed"))

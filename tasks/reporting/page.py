@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.reporting.core import figures
-from tasks.reporting.core.chart import sampled
+from tasks.reporting.core.chart import sample_size
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
@@ -80,7 +80,7 @@ def render(
         results=results,
         home=home,
         **script(templates),
-        sample=sampled(
+        sample=sample_size(
             len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run
         ),
         frontier=figures.frontier(results, k),

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from tasks.reporting.core import comparison, figures, headline, ledger
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Section, heading, paragraph
@@ -113,7 +113,7 @@ class Suite:
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
     """Everything that is shown of one suite."""
     k = headline_cutoff(results)
-    numbers = headline.reproduced(comparison.frame(results))
+    numbers = headline.reproduction_counts(comparison.frame(results))
     frontier = figures.frontier(results, k)
     return Suite(
         render(results, report, claims, docs="", home="../../index.html"),
@@ -140,7 +140,7 @@ def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
                 utility=standing.utility,
                 protects=unique([f"{line.protects} ({line.entry.neighbouring})" for line in lines]),
                 claimed=unique(
-                    [ledger.claimed(line.entry) for line in lines if line.entry.claimed_epsilon is not None]
+                    [ledger.claimed_budget(line.entry) for line in lines if line.entry.claimed_epsilon is not None]
                 ),
                 accounted_epsilon=standing.accounted,
                 given=standing.given,
@@ -175,8 +175,9 @@ def pages(
     """
     chosen = [text for name, text in documents.items() if name.startswith("choices")]
     articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
+    changed = [] if changes is None else [Section("changes", "What changed", [changes])]
     content: dict[str, list[Section]] = {
-        "index.html": [*_changed(changes), Section("suites", "All suites", [_index(suites)])],
+        "index.html": [*changed, Section("suites", "All suites", [_index(suites)])],
         "leaderboards.html": _leaderboards(suites),
         "cards.html": [Section(f"cards-{s.report.suite}", s.report.title, s.cards) for s in suites if s.cards],
         "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
@@ -217,8 +218,8 @@ def _index(suites: Sequence[Suite]) -> Table:
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
                     Cell("synthetic" if report.synthetic else "real", (report.dataset,), ""),
                     Cell(str(len(report.systems))),
-                    Cell(f"{entry.near} of {entry.known}") if entry.known else missing(),
-                    Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing(),
+                    Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
+                    Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),
                     Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
                 ],
             )
@@ -255,9 +256,9 @@ def _board(entry: Suite) -> Table:
                 f"{system.name} ✗" if system.refuted else system.name,
                 [
                     Cell(_band(epsilon)[1], kind=""),
-                    missing("not run") if system.utility is None else Cell(number(system.utility)),
-                    Cell(ledger.shown(epsilon), tuple(filter(None, [system.given]))),
-                    Cell(joined(system.claimed) or ledger.UNCLAIMED),
+                    missing_cell("not run") if system.utility is None else Cell(number(system.utility)),
+                    Cell(ledger.format_budget(epsilon), tuple(filter(None, [system.given]))),
+                    Cell(join_words(system.claimed) or ledger.UNCLAIMED),
                     Cell("", tuple(system.protects), "reasons"),
                 ],
             )
@@ -294,10 +295,10 @@ def _card(results: Results, system: System, k: int) -> list[Blocks]:
                 [
                     Cell(entry.observer or "anyone who sees the release", kind=""),
                     Cell(entry.neighbouring, kind="wide"),
-                    Cell(ledger.claimed(entry)),
-                    Cell(ledger.accounted(entry)),
+                    Cell(ledger.claimed_budget(entry)),
+                    Cell(ledger.accounted_budget(entry)),
                     Cell(audited),
-                    Cell("", ledger.gaps(entry), "reasons") if entry.gaps else missing("none known"),
+                    Cell("", ledger.gaps(entry), "reasons") if entry.gaps else missing_cell("none known"),
                 ],
             )
         )
@@ -325,16 +326,12 @@ def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
         totals = [total + more for total, more in zip(totals, (n, known, near), strict=True)]
         reference = unique([entry.reference for entry in mine])
         cells = [Cell(f"{value:,}") for value in (n, known, near)]
-        rows.append(Row(paper, [Cell(joined(reference), kind="reasons"), *cells]))
+        rows.append(Row(paper, [Cell(join_words(reference), kind="reasons"), *cells]))
     rows.append(Row("all papers", [Cell(""), *(Cell(f"{total:,}") for total in totals)], "foot"))
     headings = ["Paper", "reference", "printed numbers", "measured here", "within 10 %"]
     return Table(
         "Coverage of the papers", [Heading(text, "number" if n > 1 else "") for n, text in enumerate(headings)], rows
     )
-
-
-def _changed(changes: Table | None) -> list[Section]:
-    return [] if changes is None else [Section("changes", "What changed", [changes])]
 
 
 def schema() -> dict[str, Any]:

@@ -9,10 +9,6 @@ start, are kept under data/checkpoints/aligned/.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 import time
 from collections.abc import Callable
@@ -26,13 +22,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
-from tasks.attacks.embeddings.anchors import evaluate, guessed
+from tasks.attacks.embeddings.anchors import chance_records, evaluate
 from tasks.config.networks import Alignment
 from tasks.config.params import Params, entry, load, options, own_file
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.models.alignment.ways import by_attributes, finite, from_anchors, from_attributes, from_start
+from tasks.models.alignment.ways import by_attributes, finite_or_none, from_anchors, from_attributes, from_start
 from tasks.stages import runs
 from tasks.stages.align_inputs import Inputs, locate
 from tasks.stages.code import fingerprint
@@ -102,7 +98,7 @@ def complete(unit: Unit, pair: Alignment, config: AlignmentConfig, place: Path, 
     alignments = attempts(unit, pair, config, anchors, screen)
     pairs = anchors.known if pair.anchors == "truth" else alignments[pair.anchors].pairs
     sizes = unit.inputs.sizes
-    rows = guessed(pair.k, sizes[1])
+    rows = chance_records(pair.k, sizes[1])
     for way, alignment in alignments.items():
         rows += evaluate(way, alignment, anchors, sizes, pair.k, unit.seed)
     table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
@@ -137,7 +133,7 @@ def attempts(
     if "attribute-start" in pair.ways:
         alignments["attribute-start"] = from_attributes(aligner, source, target, by)
     for way, share in pair.shares.items():
-        alignments[way] = from_anchors(aligner, source, target, anchors.given(share))
+        alignments[way] = from_anchors(aligner, source, target, anchors.known_share(share))
     return alignments
 
 
@@ -164,7 +160,7 @@ def after_epoch(progress: Progress, screen: Screen) -> Callable[[AdversarialStar
     def keep(start: AdversarialStart) -> bool:
         nonlocal before
         tensors, rest = start.state()
-        rest |= {name: finite(rest[name]) for name in ("criteria", "losses")}
+        rest |= {name: finite_or_none(rest[name]) for name in ("criteria", "losses")}
         with progress.write() as place:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
             write_json(place / "state.json", rest)
@@ -203,11 +199,11 @@ def assemble(name: str, pair: Alignment, params: Params, units: list[Unit], chec
         contracts.write(table, place / "metrics.parquet", contracts.METRICS)
         write_json(place / "history.json", history)
         synthetic = data.network(data.schema.networks[0]).schema.synthetic
-        anchors = about(units[0].inputs.anchors(pair))
+        anchors = anchor_counts(units[0].inputs.anchors(pair))
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic, "anchors": anchors})
 
 
-def about(anchors: Anchors) -> dict[str, int]:
+def anchor_counts(anchors: Anchors) -> dict[str, int]:
     """How many anchors there are, judge, may be given to ways, or are left out because a user is in several."""
     return {
         "true": len(anchors.true),

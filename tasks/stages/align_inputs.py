@@ -126,7 +126,7 @@ def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
                 "its attributes alone"
             )
     networks = params.networks_of(options)
-    source = Source.of(options.data, networks)
+    source = Source.read(options.data, networks)
     inputs = {}
     for setting in params.networks_settings(networks):
         for seed in options.seeds:

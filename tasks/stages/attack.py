@@ -9,10 +9,6 @@ releases (or the ratings alone) are not attacked again.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import json
 import re
 from dataclasses import dataclass, replace
@@ -72,7 +68,7 @@ class Known:
     is_target: NDArray[np.bool_]
     digest: str
 
-    def shown(self, profiles: NDArray[np.int32]) -> Known:
+    def with_profiles(self, profiles: NDArray[np.int32]) -> Known:
         """The same with other rated items: (n, 2) users and items."""
         return replace(self, users=profiles[:, 0], items=profiles[:, 1])
 
@@ -126,13 +122,13 @@ def assemble(
         for (kind, setting, seed), unit in units.items()
     ]
     for setting in experiment.settings():
-        attackers = attack.at(setting).attackers
+        attackers = attack.attackers_at(setting).attackers
         shared = as_metrics(TRUE, alone.scores.filter(pl.col("attacker").is_in(attackers)), known)
         shared = pl.concat([shared, majority_metrics(known)])
         tables += [
             shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
         ]
-    tables += [detection(units, setting, seed, known, attack) for setting, seed in _blurred(units)]
+    tables += [detection(units, setting, seed, known, attack) for kind, setting, seed in units if kind == BLURRED]
     metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
@@ -168,21 +164,21 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
     alone = unit("ratings alone", known, nothing, (0,), attack.attackers)
     units: Units = {}
     for setting in experiment.settings():
-        attacker = attack.at(setting)
+        attacker = attack.attackers_at(setting)
         for seed in experiment.seeds:
             title = f"{setting} seed {seed}"
             lists = released_lists(name, experiment, setting, seed, known, max(attack.k))
             units[TRUE, setting, seed] = unit(title, known, lists, attacker.k, attacker.attackers)
             if setting != BASE:
                 continue
-            chance = replace(known, labels=attribute.shuffled(known.labels, seed))
+            chance = replace(known, labels=attribute.shuffle_labels(known.labels, seed))
             title += ", random attributes"
             units[RANDOM, setting, seed] = unit(title, chance, lists, attack.control_k, attack.attackers, seed)
             blurred = released_profiles(name, experiment, setting, seed, known)
             if blurred is not None:
                 title = f"{setting} seed {seed}, blurred profiles"
                 ks = (0, *attack.control_k)
-                units[BLURRED, setting, seed] = unit(title, known.shown(blurred), lists, ks, attack.attackers)
+                units[BLURRED, setting, seed] = unit(title, known.with_profiles(blurred), lists, ks, attack.attackers)
     return alone, units
 
 
@@ -264,10 +260,6 @@ def majority_metrics(known: Known) -> pl.DataFrame:
         for name, labels in known.labels.items()
     ]
     return pl.DataFrame(rows, {"metric": pl.String, "k": pl.Int32, "value": pl.Float64}, orient="row")
-
-
-def _blurred(units: Units) -> list[tuple[str, int]]:
-    return [(setting, seed) for kind, setting, seed in units if kind == BLURRED]
 
 
 def detection(units: Units, setting: str, seed: int, known: Known, attack: AttributeAttack) -> pl.DataFrame:

@@ -10,10 +10,6 @@ inputs.json.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,7 +104,7 @@ def complete(
     rows = [
         {"system": unit.system, "setting": BASE, "epsilon": model.config.epsilon} | row
         for row in edge_worlds.attack(
-            released(model, attack, order), targets, edge_worlds.Trials(attack.trials, attack.seed)
+            released_model(model, attack, order), targets, edge_worlds.Trials(attack.trials, attack.seed)
         )
     ]
     write_json(place / RESULT, rows)
@@ -178,13 +174,13 @@ def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[edge_worl
     return targets
 
 
-def released(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64]) -> edge_worlds.Released:
+def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64]) -> edge_worlds.Released:
     """What an attacker sees of a model. order: of items with equal scores."""
     return edge_worlds.Released(
         states=lambda user: model.aggregated_states(user).double().numpy(),
         sigma=model.sigma,
         releases=model.releases,
-        lists=lambda user, items, first: recommended(model, user, items, attack, order, first),
+        lists=lambda user, items, first: recommended_lists(model, user, items, attack, order, first),
         n_items=len(order),
     )
 
@@ -201,7 +197,7 @@ def control_rows(targets: list[edge_worlds.Target], attack: EdgeAttack, params: 
     ]
 
 
-def recommended(
+def recommended_lists(
     model: DIPSGNN, user: int, items: NDArray[np.int32], attack: EdgeAttack, order: NDArray[np.int64], first: int
 ) -> NDArray[np.int32]:
     """The lists after every event of a sequence, in independent inferences: (trials, n_events, k).

@@ -15,10 +15,6 @@ kept under data/checkpoints/, named by everything that decides it, so that a rer
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +32,7 @@ from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
 from tasks.errors import DataError
-from tasks.evaluation.alignment import similar
+from tasks.evaluation.alignment import similarity_scorer
 from tasks.evaluation.classification import (
     Classifier,
     Vectors,
@@ -63,7 +59,7 @@ from tasks.stages.common import (
     require_passed,
     write_json,
 )
-from tasks.stages.network_files import embedded, embedding_file, read_vectors
+from tasks.stages.network_files import embedded_networks, embedding_file, read_vectors
 from tasks.stages.screen import Screen
 
 KEPT, RESULT = CHECKPOINTS / "attack-embeddings", "found.json"
@@ -122,7 +118,7 @@ class Released:
     @cached_property
     def known(self) -> dict[str, Known]:
         """Of each network whose users are embedded."""
-        return {name: Known(network) for name, network in embedded(self.pair).items()}
+        return {name: Known(network) for name, network in embedded_networks(self.pair).items()}
 
     @property
     def parts(self) -> list[str]:
@@ -234,13 +230,13 @@ def complete(unit: Unit, attack: EmbeddingAttack, released: Released, place: Pat
     """
     screen.begin(f"{unit.setting} seed {unit.seed}, {unit.part}", 1)
     try:
-        write_json(place / RESULT, attacked(unit, attack, released))
+        write_json(place / RESULT, attack_release(unit, attack, released))
     except DataError as error:
         raise DataError(f"{unit.setting} seed {unit.seed}, {unit.part}: {error}") from error
     screen.step(1)
 
 
-def attacked(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Record]:
+def attack_release(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Record]:
     """Every attack that a part gives something to."""
     seed = split_seed(attack.seed, unit.seed)
     vectors = {
@@ -249,9 +245,9 @@ def attacked(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Re
     }
     if unit.part == BOTH:
         first, second = vectors.values()
-        return matched(first, second, released.anchors, attack, seed)
+        return match_accounts(first, second, released.anchors, attack, seed)
     known, rows = released.known[unit.part], vectors[unit.part]
-    metrics = stolen(unit.part, rows, known.friends, attack, seed)
+    metrics = attack_links(unit.part, rows, known.friends, attack, seed)
     for feature in known.network.schema.sensitive:
         metrics += guesses(unit.part, rows, feature, known.classes[feature.name], seed)
     return metrics
@@ -272,7 +268,7 @@ def classifier(feature: Feature) -> Classifier:
     return logistic_regression if n_classes <= 2 else decision_tree
 
 
-def stolen(
+def attack_links(
     network: str, vectors: Vectors, friends: NDArray[np.int32], attack: EmbeddingAttack, seed: int
 ) -> list[Record]:
     """How well friends are told from others: metrics NET/links/ATTACKER/{auc, tpr}."""
@@ -284,7 +280,7 @@ def stolen(
     ]
 
 
-def matched(
+def match_accounts(
     first: Vectors, second: Vectors, anchors: NDArray[np.int32], attack: EmbeddingAttack, seed: int
 ) -> list[Record]:
     """How well accounts of one person are matched by the cosine of their vectors: metrics anchors/...
@@ -292,7 +288,7 @@ def matched(
     anchors/confident/precision is absent where the confident attacker names nobody.
     """
     matches = reidentify(
-        similar(first, second), anchors, len(first), seed=seed, ks=attack.k, wanted=attack.wanted_precision
+        similarity_scorer(first, second), anchors, len(first), seed=seed, ks=attack.k, wanted=attack.wanted_precision
     )
     metrics = [record("anchors/precision", of.value, k) for k, of in matches.at.items()]
     metrics.append(record("anchors/confident/share", matches.confident.share.value))

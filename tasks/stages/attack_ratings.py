@@ -9,10 +9,6 @@ published nothing to begin with: neither has metrics. Writes data/runs/<suite>/<
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +79,7 @@ class Release:
             raise DataError(f"{self.path(kind)}: does not hold the {n_items} items' vectors once each; run train again")
         return table["vector"].to_numpy().astype(np.float64)
 
-    def received(self, kind: str) -> pl.DataFrame:
+    def averages(self, kind: str) -> pl.DataFrame:
         """Averaged messages, sorted by sender and subject."""
         return contracts.read(self.path(kind), contracts.received_schema(self.size())).sort("sender", "subject")
 
@@ -140,10 +136,10 @@ def complete(
 ) -> None:
     """Attack one setting and seed, and write what was found below `place`."""
     screen.begin(f"{unit.setting} seed {unit.seed}", 1)
-    inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).at(unit.seed)
+    inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).for_seed(unit.seed)
     learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
     release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
-    write_json(place / RESULT, attacked(learnt, inputs.schema, release, attack).model_dump())
+    write_json(place / RESULT, attack_release(learnt, inputs.schema, release, attack).model_dump())
     screen.step(1)
 
 
@@ -151,7 +147,7 @@ def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[
     """Put what was found at all settings and seeds together as the stage's output."""
     results = {unit: AttackErrors.model_validate(read_json(unit.done / RESULT)) for unit in units}
     rows = [
-        (experiment.suite, name, experiment.data, experiment.system, *at, metric_name(attacker), None, value)
+        (experiment.suite, name, experiment.data, experiment.system, *at, f"reconstruction/{attacker}/mae", None, value)
         for at, result in (((unit.setting, unit.seed), result) for unit, result in results.items())
         for attacker, value in result.errors.items()
     ]
@@ -166,12 +162,9 @@ def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[
         write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
 
-def metric_name(attacker: str) -> str:
-    """Of an attacker's mean absolute error on sensitive ratings; lower is worse for the users."""
-    return f"reconstruction/{attacker}/mae"
-
-
-def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack) -> AttackErrors:
+def attack_release(
+    learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack
+) -> AttackErrors:
     """Every attacker that has something to look at.
 
     Args:
@@ -189,7 +182,7 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
     of = schema.n_users, schema.n_items, low, high
     published = Published(shown["user"].to_numpy(), shown["item"].to_numpy(), ratings, *of)
     targets = Targets(hidden["user"].to_numpy(), hidden["item"].to_numpy())
-    guesses = {"public": reconstruction.public(published, targets, attack.damping)}
+    guesses = {"public": reconstruction.expected_ratings(published, targets, attack.damping)}
     friends = 0
     if release.has("items"):
         items = release.vectors("items", schema.n_items)
@@ -198,7 +191,7 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
         tuned = reconstruction.tune(published, targets, items, attack.damping)
         guesses["tuned"] = tuned.guess(tuned.profiles.vectors)
         if release.has("submissions"):
-            submitted = release.received("submissions")
+            submitted = release.averages("submissions")
             if not submitted.select(user="sender", item="subject").equals(hidden.select("user", "item")):
                 raise DataError(
                     f"{release.path('submissions')}: is not about the {len(hidden)} sensitive training ratings, each "
@@ -208,7 +201,7 @@ def attacked(learnt: pl.DataFrame, schema: Schema, release: Release, attack: Rec
             for attacker, messages in averages(submitted).items():
                 guesses[attacker] = reconstruction.from_submissions(tuned, mean_items, *messages)
         if release.has("friends"):
-            received = release.received("friends")
+            received = release.averages("friends")
             senders = received["sender"].to_numpy()
             guesses["friend"], friends = reconstruction.from_friends(tuned, senders, *averages(received)["weighted"])
     truth = hidden["rating"].to_numpy()

@@ -8,19 +8,22 @@ cases of their own, so that the stage needs the parameters and the processed dat
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread counts
-
-from typing import Any
-
-from tasks.audits import auditor
-from tasks.audits.judging import corrected, record
-from tasks.config.params import entry, load
+from tasks import contracts
+from tasks.audits import auditor, of_model
+from tasks.audits.judging import corrected_confidence, record
+from tasks.config.fields import PerturbedFeatures
+from tasks.config.params import Experiment, Params, Suite, entry, load
+from tasks.config.tasks import TASKS
+from tasks.contracts import Feature
 from tasks.errors import PrivacyError
-from tasks.stages.audit_plan import plan
+from tasks.privacy.mechanisms import edges
+from tasks.privacy.mechanisms.multidimensional import sampled_features
 from tasks.stages.command import run_stage
-from tasks.stages.common import RUNS, atomic_write, write_json
+from tasks.stages.common import PROCESSED, RUNS, atomic_write, write_json
+from tasks.stages.table_audits import releases, releases_behind
 
 SEED = 0
 """Of every audit's samples: they say something about the code alone, and need only be the same in every run."""
@@ -37,7 +40,7 @@ def main(name: str) -> None:
     params = load()
     entry("suites", name, params.suites)
     planned = plan(name, params)
-    confidence, size = corrected(len(planned)), {} if MOST is None else {"n_samples": MOST}
+    confidence, size = corrected_confidence(len(planned)), {} if MOST is None else {"n_samples": MOST}
     records: list[dict[str, Any]] = []
     for job, covers in planned.items():
         samples = auditor(job.audit)(SEED, **(dict(job.arguments) | size))
@@ -51,6 +54,99 @@ def main(name: str) -> None:
                 f"epsilon {audited['epsilon_accounted']:g}, but what is released proves at least "
                 f"{audited['audited_epsilon']:.3g}; mend it before anything is released"
             )
+
+
+class Job(NamedTuple):
+    """One audit to be run."""
+
+    audit: str
+    """Its name in `tasks.audits.AUDITS`."""
+    network: str
+    """Whose users' data it is of, of a pair of networks; empty where there is one alone."""
+    arguments: tuple[tuple[str, Any], ...]
+    """Keyword arguments of the auditor."""
+
+
+Plan = dict[Job, dict[str, list[str]]]
+"""Every audit -> the experiments and their settings that it is an audit of."""
+
+
+def plan(name: str, params: Params) -> Plan:
+    """All audits of a suite; reads the schemas of processed data that perturbed data were made of."""
+    suite, planned = params.suites[name], Plan()
+    for key, experiment in suite.experiments.items():
+        for setting, config in experiment.settings().items():
+            for audit, arguments in of_model(experiment.model, config).items():
+                _add(planned, audit, arguments, key, [setting])
+    if TASKS[suite.task].networks:
+        for release in releases(name, params):
+            _networks(planned, release, suite, params)
+    else:
+        for key, experiment in suite.experiments.items():
+            _features(planned, key, experiment, params)
+    return planned
+
+
+def _features(planned: Plan, key: str, experiment: Experiment, params: Params) -> None:
+    """The local mechanisms, at every budget at which an experiment reads features."""
+    for setting, config in experiment.settings().items():
+        epsilon = params.features_epsilon(experiment, config)
+        if epsilon is None:
+            continue
+        features = contracts.read_schema(PROCESSED / experiment.data / "schema.json").features
+        each = epsilon / sampled_features(epsilon, len(features))
+        widths = [len(feature.columns) for feature in features if feature.kind == "categorical"]
+        if len(widths) < len(features):
+            _add(planned, "features/numbers", {"epsilon": each}, key, [setting])
+        if widths:
+            _add(planned, "features/categories", {"epsilon": each, "n_categories": max(widths)}, key, [setting])
+        _add(planned, "features", {"epsilon": epsilon, "of": features}, key, [setting])
+
+
+def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
+    release = params.perturbed[name]
+    assert not isinstance(release, PerturbedFeatures), "params.load lets nothing else pass"
+    source, public = PROCESSED / release.data, release.accounting == "rigorous"
+    networks = contracts.read_schema(source / "schema.json").networks
+    schemas = {network: contracts.read_schema(source / network / "schema.json") for network in networks}
+    readers = {
+        key: experiment
+        for key, experiment in suite.experiments.items()
+        if name in releases_behind(experiment.features, params)
+    }
+
+    def add(audit: str, epsilon: float, network: str = "", **more: Any) -> None:
+        arguments = {"epsilon": epsilon, **more}
+        _add(planned, audit, arguments, network=network)
+        for key, experiment in readers.items():
+            _add(planned, audit, arguments, key, experiment.settings(), network)
+
+    for budgets in release.settings().values():
+        for network, schema in schemas.items():
+            features: tuple[Feature, ...] = tuple(
+                feature for feature in schema.features if not public or feature.bounds == "public"
+            )
+            if features:
+                add("features", budgets.features_epsilon, network, of=features)
+        cells, count = edges.budgets(budgets.edges_epsilon, release.count_share, release.accounting)
+        add("edges/number", count)
+        if not public:
+            add("edges/filled", budgets.edges_epsilon, count_share=release.count_share)
+        if public:
+            add("edges", budgets.edges_epsilon, count_share=release.count_share)
+            add("edges/cells", cells)
+        if public and budgets.text_epsilon is not None:
+            add("texts", budgets.text_epsilon)
+
+
+def _add(
+    planned: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
+) -> None:
+    """Plan an audit, for the settings of an experiment beside those that it is of already."""
+    covers = planned.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
+    if key:
+        of = covers.setdefault(key, [])
+        of += [setting for setting in settings if setting not in of]
 
 
 if __name__ == "__main__":

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core for each audit
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from typing import Any
 
 from tasks.audits import AUDITS, CLAIMS, auditor
-from tasks.audits.judging import corrected, record
+from tasks.audits.judging import corrected_confidence, record
 from tasks.errors import ConfigurationError
 from tasks.stages.parent import workers
 
 SEED = 0
 
 
-def known(names: Sequence[str]) -> list[str]:
+def require_known(names: Sequence[str]) -> list[str]:
     """The audits of these names, all if none is given.
 
     Raises:
@@ -36,7 +32,7 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
     Args:
         jobs: processes side by side.
     """
-    confidence = corrected(len(names))
+    confidence = corrected_confidence(len(names))
     with workers(jobs) as pool:
         for done in as_completed([pool.submit(_record, name, confidence) for name in names]):
             yield done.result()

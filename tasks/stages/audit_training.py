@@ -81,7 +81,7 @@ def complete(unit: Unit, name: str, audit: TrainingAudit, params: Params, place:
     settings = audit.experiments[unit.experiment].settings
     screen.begin(unit.experiment, len(settings))
     records = []
-    for record in audited(name, unit.experiment, audit, params):
+    for record in audit_records(name, unit.experiment, audit, params):
         records.append(record)
         screen.step(len({made["setting"] for made in records}))
     write_json(place / RECORDS, records)
@@ -109,7 +109,7 @@ def _file(suite: str) -> Path:
     return own_file(suite, key="training_audit")
 
 
-def audited(suite: str, name: str, audit: TrainingAudit, params: Params) -> Iterator[dict[str, Any]]:
+def audit_records(suite: str, name: str, audit: TrainingAudit, params: Params) -> Iterator[dict[str, Any]]:
     """The records of an experiment: two for each setting, one per auditor."""
     settings, control_config = audit.experiments[name].settings, audit.experiments[name].control
     experiment = params.suites[suite].experiments[name]

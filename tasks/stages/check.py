@@ -77,7 +77,7 @@ def main(name: str) -> None:
         try:
             verdict = run(layer, key, [suites.files(problems), *tables], checked, place)
         except UNREADABLE as error:
-            problems |= unreadable(subject.files, error)
+            problems |= unreadable_files(subject.files, error)
             verdict = run(layer, key, [suites.files(problems)], checked, place)
         write_json(verdict_file, verdict)
     passed = passed_file(layer, key, params)
@@ -111,10 +111,10 @@ def read(subject: Subject, name: str) -> tuple[dict[str, str | None], list[Table
     except DataError as error:
         return problems | {name: str(error)}, []
     except UNREADABLE as error:
-        return problems | unreadable(subject.files, error), []
+        return problems | unreadable_files(subject.files, error), []
 
 
-def unreadable(files: list[Path], error: BaseException) -> dict[str, str | None]:
+def unreadable_files(files: list[Path], error: BaseException) -> dict[str, str | None]:
     """What is wrong with the Parquet files that cannot be read to their end, after an error that looks like it.
 
     Raises:
@@ -146,15 +146,15 @@ def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> s
     return f"table {first['table']}{column} {first['detail']}{others}"
 
 
-def raw(key: str, params: Params) -> Subject:
+def raw_subject(key: str, params: Params) -> Subject:
     """Raw tables of a data set."""
     entry("datasets", key, params.datasets)
     folder = INTERIM / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
-    return Subject(files, lambda: suites.raw(read_raw(folder)))
+    return Subject(files, lambda: suites.raw_tables(read_raw(folder)))
 
 
-def processed(key: str, params: Params) -> Subject:
+def processed_subject(key: str, params: Params) -> Subject:
     """Tables of a data set under a protocol."""
     entry("processed", key, params.processed)
     folder = PROCESSED / key
@@ -163,12 +163,12 @@ def processed(key: str, params: Params) -> Subject:
     def tables() -> list[Table]:
         contents = contracts.read_processed(folder)
         require_types(contents)
-        return suites.processed(contents)
+        return suites.processed_tables(contents)
 
     return Subject(files, tables)
 
 
-def perturbed(key: str, params: Params) -> Subject:
+def perturbed_subject(key: str, params: Params) -> Subject:
     """Perturbed features, every budget and seed, or networks, every setting and seed."""
     release = entry("perturbed", key, params.perturbed)
     if not isinstance(release, PerturbedFeatures):
@@ -183,7 +183,7 @@ def perturbed(key: str, params: Params) -> Subject:
     def tables() -> list[Table]:
         schema = contracts.read_schema(folder / "schema.json")
         columns = contracts.features_schema(schema.columns)
-        return suites.perturbed({which: contracts.read(file, columns) for which, file in files.items()}, schema)
+        return suites.perturbed_tables({which: contracts.read(file, columns) for which, file in files.items()}, schema)
 
     return Subject([folder / "schema.json", *files.values()], tables)
 
@@ -259,12 +259,12 @@ def metrics(key: str, params: Params) -> Subject:
 
 
 LAYERS: dict[str, Callable[[str, Params], Subject]] = {
-    "raw": raw,
-    "processed": processed,
-    "perturbed": perturbed,
+    "raw": raw_subject,
+    "processed": processed_subject,
+    "perturbed": perturbed_subject,
     "words": words,
     "embeddings": embedding.embeddings,
-    "aligned": embedding.aligned,
+    "aligned": embedding.aligned_subject,
     "recommendations": recommendations,
     "metrics": metrics,
 }

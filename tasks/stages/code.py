@@ -32,7 +32,7 @@ def main() -> None:
     """
     params = load()
     references.check(params)
-    for path in dvc_files.behind(params):
+    for path in dvc_files.outdated_files(params):
         raise ConfigurationError(f"{path}: behind the parameters or the table of stages; run `dprec pipeline`")
     for path, own in contents(params).items():
         with atomic_write(path) as place:
@@ -80,7 +80,7 @@ def fingerprint(stage: str, key: str, params: Params) -> str:
     Raises:
         ConfigurationError: the parameters name no such stage.
     """
-    node = table.named(stage, key, params)
+    node = table.find_stage(stage, key, params)
     return tree().digest(f"{STAGES}.{node.module}", node.plugins(key))
 
 

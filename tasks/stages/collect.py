@@ -67,7 +67,7 @@ def main(name: str) -> None:
     results = read_results(name, params)
     attack = params.suites[name].attack
     attacks = files.gains(results) if attack is None else resolve(ATTACKS[attack.kind].table)(results)
-    for line in audits.unexplained(results):
+    for line in audits.unexplained_lines(results):
         raise PrivacyError(
             f"{RUNS / name / 'audit.json'}: {line}: neither audited nor a reason why not; add an audit to tasks/audits "
             "or a reason to tasks/privacy/audits/unaudited.py"
@@ -77,7 +77,7 @@ def main(name: str) -> None:
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
         new = Path(place)
         files.write(results, new, attacks)
-        changed = [file for file in files.WRITTEN if not _same(new / file, folder / file)]
+        changed = [file for file in files.WRITTEN if not _equal(new / file, folder / file)]
         recorded = folder / files.PROVENANCE
         if changed or not recorded.exists():
             known = {(run.stage, run.name): run for run in (files.read_runs(recorded) if recorded.exists() else ())}
@@ -89,7 +89,7 @@ def main(name: str) -> None:
             rename(new / file, folder / file)
 
 
-def _same(new: Path, old: Path) -> bool:
+def _equal(new: Path, old: Path) -> bool:
     return old.is_file() and old.read_bytes() == new.read_bytes()
 
 
@@ -155,7 +155,7 @@ def read_results(suite: str, params: Params) -> Results:
         suite=suite,
         title=own.title,
         dataset=data,
-        synthetic=_synthetic(suite, inputs, source),
+        synthetic=_is_synthetic(suite, inputs, source),
         licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
         systems=systems,
         metrics=pl.concat([*tables, *more.pop("metrics", [])]),
@@ -166,7 +166,7 @@ def read_results(suite: str, params: Params) -> Results:
         n_targets=max(targets, default=0),
         paper=own.paper,
         attack=None if own.attack is None else own.attack.model_dump(mode="json"),
-        processed=_processed(data, params),
+        processed=_read_processed(data, params),
         one_run=tuple(_records(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
@@ -215,7 +215,7 @@ def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
     return records
 
 
-def _processed(data: str, params: Params) -> Processed:
+def _read_processed(data: str, params: Params) -> Processed:
     """What the protocol left of the suite's data, under the name of its publication, or that of its replica."""
     schema = read_json(PROCESSED / data / "schema.json")
     published = params.datasets[params.processed[data].dataset].source.replace("_", "-")
@@ -231,13 +231,13 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
         label=label(name, experiment.suite),
         dataset=experiment.data,
         seeds=tuple(experiment.seeds),
-        parameters=decided(experiment, params),
-        history=files.shown(read_json(folder / "history.json")),
-        spent=tuple(_spent(folder / "ledger.json")),
+        parameters=deciding_parameters(experiment, params),
+        history=files.shown_history(read_json(folder / "history.json")),
+        spent=tuple(_read_spent(folder / "ledger.json")),
     )
 
 
-def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
+def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any]:
     """The parameters that decided an experiment; with those of the embeddings that it takes over.
 
     Its system stands under `model`, as everywhere in results.
@@ -259,7 +259,7 @@ def decided(experiment: Experiment, params: Params) -> dict[str, Any]:
     return parameters
 
 
-def _spent(path: Path) -> list[Spent]:
+def _read_spent(path: Path) -> list[Spent]:
     entries = []
     for index, record in enumerate(read_json(path)):
         fields: dict[str, Any] = dict(record)
@@ -272,7 +272,7 @@ def _spent(path: Path) -> list[Spent]:
     return entries
 
 
-def _synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], source: dict[str, Any]) -> bool:
+def _is_synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], source: dict[str, Any]) -> bool:
     """Whether the suite's data were generated; its runs must agree with the source."""
     for (name, stage), read in inputs.items():
         if read["synthetic"] != source["synthetic"]:

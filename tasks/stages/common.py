@@ -93,7 +93,7 @@ def _sweep(path: Path) -> None:
     own = f".{path.name}.{_HOST}."
     for left in path.parent.glob(f"{own}*.partial"):
         pid = left.name.removeprefix(own).split(".")[0]
-        if pid.isdecimal() and int(pid) != os.getpid() and _alive(int(pid)):
+        if pid.isdecimal() and int(pid) != os.getpid() and _is_alive(int(pid)):
             continue
         with suppress(OSError):  # another process may clear it away at the same time
             if left.name.endswith(".old.partial") and not path.exists():
@@ -102,7 +102,7 @@ def _sweep(path: Path) -> None:
                 remove(left)
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     """Whether a process with this id exists."""
     try:
         os.kill(pid, 0)

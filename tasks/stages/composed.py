@@ -8,7 +8,7 @@ from dataclasses import replace
 from tasks.config.params import load
 from tasks.reporting.core import ledger
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections.composition import applies, together
+from tasks.reporting.sections.composition import applies, compose_releases
 from tasks.stages.common import RESULTS
 from tasks.stages.report import read
 
@@ -34,9 +34,9 @@ def rows() -> Iterator[tuple[str, ...]]:
         DataError: a file of results is not what was written.
     """
     for source, suites in sorted(_by_source().items()):
-        for group in together(*suites.values()):
+        for group in compose_releases(*suites.values()):
             towards = f", towards {group.observer}" if group.observer else ""
-            budgets = ledger.shown(group.largest), group.total
+            budgets = ledger.format_budget(group.largest), group.total
             what = f"{group.protects}{towards}", group.neighbouring, group.counted
             yield source, ", ".join(suites), *what, *budgets
 

@@ -25,7 +25,7 @@ from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW, remove
-from tasks.stages.download import about, places
+from tasks.stages.download import describe, places
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def listing() -> list[Known]:
         sources[module.SOURCE.name] = (module.SOURCE, [])
         for name, dataset in datasets.items():
             if dataset.source == key:  # the same data set, or another one that the module can obtain
-                source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+                source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
                 sources.setdefault(source.name, (source, []))[1].append(name)
     listed = []
     for source, names in sources.values():
@@ -62,12 +62,12 @@ def listing() -> list[Known]:
     return sorted(listed, key=lambda known: known.source.synthetic)
 
 
-def obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
+def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
     """Whether all these data sets are got without anybody's help: generated, or given out without a form."""
     for name in names:
         dataset = datasets[name]
         module = import_module(SOURCES[dataset.source])
-        source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+        source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
         if not source.synthetic and not (source.files and all(isinstance(file, RemoteFile) for file in source.files)):
             return False
     return True
@@ -128,7 +128,7 @@ def verified(name: str) -> Iterator[Finding]:
         DataError: the files cannot be read (one line).
     """
     dataset, module = _dataset(name)
-    source = about(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+    source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
     for file in source.files:
         if finding := _file(file, places()):
             yield finding
@@ -144,7 +144,7 @@ def verified(name: str) -> Iterator[Finding]:
         format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
         loaded = read_raw(tables)
         yield from _rows(loaded, "")
-        yield from _checked(suites.raw(loaded))
+        yield from _check_tables(suites.raw_tables(loaded))
     if name not in load().datasets:
         yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
 
@@ -157,7 +157,7 @@ def _rows(raw: RawTables, prefix: str) -> Iterator[Finding]:
         yield from _rows(raw.network(network), f"{network}/")
 
 
-def _checked(tables: list[Table]) -> Iterator[Finding]:
+def _check_tables(tables: list[Table]) -> Iterator[Finding]:
     from tasks.quality.runner import run
 
     with _scratch("docs") as docs:

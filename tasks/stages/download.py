@@ -30,7 +30,7 @@ def main(name: str) -> None:
         place.mkdir()
         module.obtain(place, places(), chosen)
         # Which way the files came is not recorded: they are verified to be the same, and so should the record be.
-        described = about(module, chosen)
+        described = describe(module, chosen)
         source = {
             "dataset": name,
             "address": described.address,
@@ -46,7 +46,7 @@ def main(name: str) -> None:
     print(f"{name}: {described.licence}")
 
 
-def about(module: ModuleType, chosen: BaseModel) -> Source:
+def describe(module: ModuleType, chosen: BaseModel) -> Source:
     """What is said about a source; where that depends on its options, the module has a function `source`."""
     described: Source = module.source(chosen) if hasattr(module, "source") else module.SOURCE
     return described

@@ -23,11 +23,11 @@ def texts(params: Params) -> dict[Path, str]:
     }
     files[Path(table.ROOT)].insert(0, _code(params))
     written = {path: f"{HEADER}stages:\n" + "\n".join(stages) for path, stages in files.items()}
-    written[Path(table.ROOT)] += "\n" + _yaml(_shown(params))
+    written[Path(table.ROOT)] += "\n" + _yaml(_shown_by_dvc(params))
     return written
 
 
-def behind(params: Params) -> list[Path]:
+def outdated_files(params: Params) -> list[Path]:
     """The files that are not what the table and the parameters say; those of suites that are gone among them.
 
     None where the root's file was not written from the table: such a pipeline is its author's own.
@@ -42,7 +42,7 @@ def behind(params: Params) -> list[Path]:
 
 def write(params: Params) -> list[Path]:
     """Bring every dvc.yaml up to date; the ones that changed."""
-    changed = behind(params)
+    changed = outdated_files(params)
     wanted = texts(params) if changed else {}
     for path in changed:
         if path in wanted:
@@ -65,7 +65,7 @@ def _code(params: Params) -> str:
     return f"  code:\n{indent(_yaml(body), '    ')}"
 
 
-def _shown(params: Params) -> dict[str, Any]:
+def _shown_by_dvc(params: Params) -> dict[str, Any]:
     """What `dvc metrics` and `dvc plots` read: in the root's file, since below it a wrong path is no error."""
     folders = {name: f"data/results/{name}" for name in params.suites}
     axes = {"utility": ("epsilon", "utility"), "attacks": ("k", "f1"), "curves": ("step", "valid")}

@@ -10,10 +10,6 @@ GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: aft
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread counts
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +19,7 @@ import polars as pl
 from tasks import contracts
 from tasks.config.params import Words, entry, load
 from tasks.datasets import glove, word_vectors
-from tasks.datasets.fetch import fetched
+from tasks.datasets.fetch import local_file
 from tasks.datasets.word_vectors import Vocabulary, WordVector
 from tasks.datasets.words import Attribute, attribute
 from tasks.errors import ByHandError, DataError
@@ -77,7 +73,7 @@ def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, An
         ByHandError, DataError: as `main`.
     """
     try:
-        with fetched(glove.FILE, places()) as path:
+        with local_file(glove.FILE, places()) as path:
             words, vectors = glove.read(path)
             vocabulary = word_vectors.vocabulary(words, vectors, options.dimension)
             origin = {
@@ -99,7 +95,7 @@ def report(attributes: Sequence[Attribute], vectors: Mapping[str, WordVector]) -
     `users` counts those with a word of that origin in some attribute.
     """
     n_users = len(attributes[0].codes)
-    affected = {word: np.any([attribute.affected(word) for attribute in attributes], axis=0) for word in vectors}
+    affected = {word: np.any([attribute.users_with(word) for attribute in attributes], axis=0) for word in vectors}
     origins = {}
     for how in ("vocabulary", "sub-words", "hashed"):
         members = [affected[word] for word, vector in vectors.items() if vector.how == how]

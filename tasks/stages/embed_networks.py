@@ -10,10 +10,6 @@ so that a rerun goes on where it stopped.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +28,8 @@ from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, atomic_write, digest, read_json, require_passed, write_json
-from tasks.stages.network_files import EMBEDDINGS, Source, embeddable, embedding_file, write_vectors
-from tasks.stages.network_training import fit
-from tasks.stages.networks import read, spent
+from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
+from tasks.stages.networks import fit, read, spent_entries
 from tasks.stages.screen import Screen
 
 
@@ -62,7 +57,7 @@ def work(name: str) -> runs.Work[Unit]:
     checks = [require_passed("processed", options.data)]
     if options.networks.startswith("perturbed/"):
         checks.append(require_passed(*options.networks.split("/")))
-    units, source = plan(name, params), Source.of(options.data, options.networks)
+    units, source = plan(name, params), Source.read(options.data, options.networks)
     return runs.Work(
         title=f"embed-networks {name}",
         units=units,
@@ -75,12 +70,12 @@ def work(name: str) -> runs.Work[Unit]:
 def plan(name: str, params: Params) -> list[Unit]:
     """Every setting, seed and network."""
     options = params.embeddings[name]
-    source, code = Source.of(options.data, options.networks), fingerprint("embed-networks", name, params)
+    source, code = Source.read(options.data, options.networks), fingerprint("embed-networks", name, params)
     decided = options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
     units = []
     for setting in params.networks_settings(options.networks):
         for seed in options.seeds:
-            for number, network in enumerate(embeddable(options.data)):
+            for number, network in enumerate(embeddable_users(options.data)):
                 tables = digest(source.folder(network, setting, seed))
                 label, kept = f"{setting}-{network}-seed-{seed}", CHECKPOINTS / "embeddings" / name
                 folder = runs.folder_of(kept, label, decided, seed, number, tables, code)
@@ -111,7 +106,7 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
 
     What the perturbation spent is what it says now: its entries also tell of releases beside the one that was read.
     """
-    cls, source = model_class(options.model), Source.of(options.data, options.networks)
+    cls, source = model_class(options.model), Source.read(options.data, options.networks)
     assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
     kinds = cls.reads & frozenset(options.reads)
     entries, histories = [], []
@@ -123,7 +118,8 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
             shutil.copy(unit.done / "users.parquet", file)
             about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
             before = [
-                known.model_dump(mode="json") for known in spent(source, unit.network, unit.setting, unit.seed, kinds)
+                known.model_dump(mode="json")
+                for known in spent_entries(source, unit.network, unit.setting, unit.seed, kinds)
             ]
             entries += [about | entry for entry in [*before, *read_json(unit.done / "ledger.json")]]
             histories.append(about | {"epochs": read_json(unit.done / "history.json")})

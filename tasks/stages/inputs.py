@@ -46,7 +46,7 @@ class Inputs:
         spent = [self.features_layer.parent / "ledger.json"] if PERTURBED in self.features_layer.parents else []
         return digest(*(self.processed / table for table in tables), self.features_layer, *spent)
 
-    def at(self, seed: int) -> Inputs:
+    def for_seed(self, seed: int) -> Inputs:
         """What the run of `seed` learns from and is judged on.
 
         Where ratings are cross-validated, the fold of that number is its test and `interactions` has a column
@@ -72,7 +72,7 @@ class Inputs:
         rows = self.interactions.filter(pl.col("split").is_in(splits)).sort("user", "item")
         return rows["user"].to_numpy(), rows["item"].to_numpy()
 
-    def seen(self, *splits: str) -> Seen:
+    def seen_items(self, *splits: str) -> Seen:
         """The items of each user in `splits`."""
         return Seen.from_pairs(*self.pairs(*splits), self.schema.n_users)
 

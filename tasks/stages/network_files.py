@@ -35,7 +35,7 @@ class Source:
     """Its release that is read; None: the processed data themselves."""
 
     @classmethod
-    def of(cls, data: str, networks: str) -> Source:
+    def read(cls, data: str, networks: str) -> Source:
         """networks: `processed/<name>` or `perturbed/<name>`."""
         layer, _, name = networks.partition("/")
         return cls(data, name if layer == "perturbed" else None)
@@ -47,7 +47,7 @@ class Source:
         return PERTURBED / self.perturbed / setting / f"seed-{seed}" / network
 
 
-def embedded(pair: ProcessedTables) -> dict[str, ProcessedTables]:
+def embedded_networks(pair: ProcessedTables) -> dict[str, ProcessedTables]:
     """Of a pair of networks those whose users are embedded, by name: those with friendships.
 
     Raises:
@@ -60,13 +60,13 @@ def embedded(pair: ProcessedTables) -> dict[str, ProcessedTables]:
     return with_friends
 
 
-def embeddable(data: str) -> dict[str, int]:
+def embeddable_users(data: str) -> dict[str, int]:
     """Name -> users of the networks of a processed pair whose users are embedded.
 
     Raises:
-        DataError: as `embedded`.
+        DataError: as `embedded_networks`.
     """
-    tables = embedded(contracts.read_processed(PROCESSED / data))
+    tables = embedded_networks(contracts.read_processed(PROCESSED / data))
     return {name: network.schema.n_users for name, network in tables.items()}
 
 

@@ -1,8 +1,10 @@
-"""Networks of users as models read them, processed or perturbed, and what the perturbation cost."""
+"""Networks of users as models read them, processed or perturbed, what the perturbation cost, and a fit to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +13,14 @@ from tasks import contracts
 from tasks.config.networks import Alignment
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
-from tasks.models.user_networks.base import NEIGHBOURING, NetworkData, Posts, undirected
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected
+from tasks.models.base import SILENT
+from tasks.models.training import EpochModel
+from tasks.models.user_networks.base import NEIGHBOURING, Embedder, NetworkData, Posts, undirected_pairs
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
 from tasks.stages.common import PERTURBED, read_json
+from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import Source
+from tasks.stages.screen import Screen
 
 ALL: frozenset[Protected] = frozenset(NEIGHBOURING)
 """The kinds of data of a network."""
@@ -30,7 +36,9 @@ def read(source: Source, network: str, setting: str, seed: int, kinds: frozenset
     return _network(tables, kinds, perturbed=source.perturbed is not None)
 
 
-def spent(source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]) -> Iterator[LedgerEntry]:
+def spent_entries(
+    source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]
+) -> Iterator[LedgerEntry]:
     """What the perturbation of the kinds of data that a model reads cost."""
     if source.perturbed is None:
         return
@@ -48,7 +56,7 @@ def anchors_entry(options: Alignment) -> LedgerEntry | None:
     """
     if options.anchors != "truth":
         return None
-    return unprotected("anchor", "The model learns from true anchors without noise.")
+    return unprotected_entry("anchor", "The model learns from true anchors without noise.")
 
 
 def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed: bool) -> NetworkData:
@@ -80,7 +88,7 @@ def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed:
 def _links(tables: ProcessedTables) -> NDArray[np.int32]:
     if "social" not in tables.schema.tables:
         return np.empty((0, 2), np.int32)
-    return undirected(tables.scan("social").select("source", "target").collect().to_numpy())
+    return undirected_pairs(tables.scan("social").select("source", "target").collect().to_numpy())
 
 
 def _posts(tables: ProcessedTables) -> Posts | None:
@@ -90,3 +98,24 @@ def _posts(tables: ProcessedTables) -> Posts | None:
     bounds = np.append(0, posts["tokens"].list.len().to_numpy().cumsum()).astype(np.int64)
     tokens = posts["tokens"].explode().drop_nulls().to_numpy().astype(np.int32)
     return Posts(posts["user"].to_numpy(), bounds, tokens, tables.schema.n_words)
+
+
+def fit(
+    model: Embedder, data: Any, rng: np.random.Generator, progress: Path, screen: Screen, label: str
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """Fit `model` to its data; one record per epoch and what each took in seconds, none of a model without any.
+
+    Nothing validates: what is learnt from is the data alone, and labels are for judging. So every epoch is run.
+
+    Args:
+        progress: where the epochs are kept, so that an interrupted run goes on.
+        label: what the screen calls this run.
+    """
+    if not isinstance(model, EpochModel):
+        screen.skip()
+        model.fit(data, rng=rng, progress=SILENT)
+        return [], []
+    screen.begin(label, model.config.epochs)
+    monitor = Monitor(progress, None, screen, model.config.epochs, "")
+    model.fit(data, rng=rng, progress=monitor)
+    return monitor.history, monitor.seconds

@@ -5,10 +5,6 @@ Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums must not depend on thread counts
-
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.fields import PerturbedFeatures
 from tasks.datasets.encoding import encode
-from tasks.privacy.accounting.gaps import secured
+from tasks.privacy.accounting.gaps import secure_entry
 from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
 from tasks.stages.common import write_json
@@ -35,7 +35,7 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
         folder.mkdir(parents=True)
         entries = multidimensional.entries(schema.features, epsilon, n_releases)
         if secure:
-            entries = [secured(entry) for entry in entries]
+            entries = [secure_entry(entry) for entry in entries]
         for seed in options.seeds:
             noisy = multidimensional.perturb(
                 matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, content, secure=secure)

@@ -34,11 +34,11 @@ from tasks.config.fields import Budgets, PublishedNetworks, RigorousNetworks
 from tasks.contracts import Feature, Schema
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
-from tasks.datasets.fetch import fetched
+from tasks.datasets.fetch import local_file
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
-from tasks.privacy.accounting.gaps import secured
+from tasks.privacy.accounting.gaps import secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, left_out
 from tasks.privacy.mechanisms import edges, multidimensional, posts
 from tasks.privacy.mechanisms.posts import Vocabulary
@@ -77,7 +77,7 @@ class Network:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that is perturbed: hexadecimal digits."""
-        texts = () if self.posts is None else (self.posts["user"].to_numpy(), *posts.ragged(self.posts))
+        texts = () if self.posts is None else (self.posts["user"].to_numpy(), *posts.to_ragged(self.posts))
         return perturb_features.content_digest(self.matrix, self.links, *texts)
 
 
@@ -170,10 +170,10 @@ def friendships(social: pl.LazyFrame) -> NDArray[np.int32]:
 def fitted_words(texts: pl.DataFrame, names: list[str], options: PublishedNetworks) -> Vocabulary:
     """The network's own vocabulary, with vectors of what is written near what."""
     how = options.word_vectors
-    lengths, tokens = posts.ragged(texts)
+    lengths, tokens = posts.to_ragged(texts)
     counts = cooccurrences(tokens, np.repeat(np.arange(len(lengths)), lengths), len(names), how.window)
     vectors = skipgram_vectors(counts, how.dimension, how.negatives, np.random.default_rng(how.seed))
-    return Vocabulary.of(names, vectors)
+    return Vocabulary.from_vectors(names, vectors)
 
 
 def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]:
@@ -184,14 +184,14 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
         DataError: the file is not what it should be.
     """
     try:
-        with fetched(glove.FILE, places()) as path:
+        with local_file(glove.FILE, places()) as path:
             names, vectors = glove.read(path)
             sha256 = file_digest(path)
     except ByHandError as error:
         raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
     names, vectors = names[: options.public_words], vectors[: options.public_words]
     about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
-    vocabulary = Vocabulary.of(names, vectors)
+    vocabulary = Vocabulary.from_vectors(names, vectors)
     return vocabulary, about | {"words": len(names), "diameter": vocabulary.diameter}
 
 
@@ -263,7 +263,7 @@ def with_remarks(entries: list[LedgerEntry], network: Network, options: Options)
     if network.name:
         for kind in gaps.values():
             kind.append("Whoever has an account on both networks spends what both cost.")
-    for entry in map(secured, entries) if options.noise == "secure" else entries:
+    for entry in map(secure_entry, entries) if options.noise == "secure" else entries:
         reason = " ".join(filter(None, (entry.reason, network.unreleased.get(entry.protects))))
         yield entry.model_copy(update={"gaps": (*gaps[entry.protects], *entry.gaps), "reason": reason})
     if "text" in network.unreleased:

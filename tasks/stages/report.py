@@ -50,7 +50,7 @@ def standings(name: str) -> tuple[str, list[headline.Standing]]:
     """What the utility of suite `name` is called, and its systems as a terminal shows them."""
     results = _results(name)
     k = headline_cutoff(results)
-    return results.layout.utility.at(k), headline.shown(headline.standings(results, k))
+    return results.layout.utility.at(k), headline.select_lines(headline.standings(results, k))
 
 
 def draw(name: str) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 
 from tasks.errors import DataError
-from tasks.reporting import site
-from tasks.stages import changes
+from tasks.reporting import changes, site
+from tasks.reporting.core.layout import Table
 from tasks.stages.common import REFERENCE, RESULTS, atomic_write
 from tasks.stages.parent import workers
 from tasks.stages.report import read
 
 DOCS = Path("docs")
+FILES = ("summary.json", "claims.csv")
+"""Of a suite's results, what the index compares with a revision."""
 
 
 def write(out: Path, jobs: int, since: str | None = None) -> int:
@@ -28,7 +34,7 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     names = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
-    changed = changes.since(since) if since else None
+    changed = changes_since(since) if since else None
     with workers(jobs) as pool:
         suites = list(pool.map(_suite, names))
     printed = pl.read_csv(REFERENCE / "paper_tables.csv", infer_schema=False)
@@ -48,3 +54,40 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
 
 def _suite(name: str) -> site.Suite:
     return site.suite(*read(name))
+
+
+def changes_since(revision: str) -> Table:
+    """What changed since a revision.
+
+    Raises:
+        DataError: git does not know it, or a file is not what was written.
+    """
+    commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
+    if not commit:
+        raise DataError(f"{revision}: git knows no such revision")
+    listed = _git("ls-tree", "-r", "--name-only", "--end-of-options", commit, f"./{RESULTS.as_posix()}/").splitlines()
+    known = {path.removeprefix(f"{RESULTS.as_posix()}/") for path in listed}
+    before = _states(known, lambda name: _git("show", "--end-of-options", f"{commit}:./{RESULTS.as_posix()}/{name}"))
+    here = {path.relative_to(RESULTS).as_posix() for file in FILES for path in RESULTS.glob(f"*/{file}")}
+    now = _states(here, lambda name: (RESULTS / name).read_text(encoding="utf-8"))
+    return changes.table(before, now, revision)
+
+
+def _states(names: set[str], text: Callable[[str], str]) -> dict[str, changes.State]:
+    """Suite -> its headline, of those that have any; text: gives a file of `names`, such as demo/summary.json."""
+    states = {}
+    for suite in sorted({name.partition("/")[0] for name in names if name.partition("/")[2] in FILES}):
+        summary, claims = (text(f"{suite}/{file}") if f"{suite}/{file}" in names else "" for file in FILES)
+        try:
+            judged = {(row["artefact"], row["claim"]): row["verdict"] for row in csv.DictReader(io.StringIO(claims))}
+            states[suite] = changes.State(json.loads(summary or "{}"), judged)
+        except (KeyError, ValueError) as error:
+            raise DataError(f"{RESULTS / suite}: not the headline of a suite ({error!r})") from error
+    return states
+
+
+def _git(*arguments: str) -> str:
+    try:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        raise DataError("git is not installed: what changed since a revision is not known") from None

@@ -12,7 +12,7 @@ from tasks.fingerprints import Plugin
 Items = dict[str, dict[str, str]]
 
 
-def nothing(_: str) -> Iterable[Plugin]:
+def no_plugins(_: str) -> Iterable[Plugin]:
     """No plug-ins."""
     return ()
 
@@ -38,7 +38,7 @@ class Stage:
     argument: str = "${key}"
     committed: tuple[str, ...] = ()
     """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
-    plugins: Callable[[str], Iterable[Plugin]] = nothing
+    plugins: Callable[[str], Iterable[Plugin]] = no_plugins
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
     decides: Callable[[str], list[Any]] = nothing_else
     """Instance -> what decides its outputs and DVC does not see: names that outputs have, in their order (DVC compares
@@ -55,6 +55,6 @@ def names(experiment: Experiment) -> list[Any]:
     return [list(experiment.settings()), experiment.seeds]
 
 
-def inherited(suite: Suite, table: str) -> tuple[str, ...]:
+def inherited_keys(suite: Suite, table: str) -> tuple[str, ...]:
     """What all entries of a table have in common, where a suite's file says so."""
     return (f"defaults.{table}",) if getattr(suite.defaults, table) else ()

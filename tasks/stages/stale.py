@@ -82,7 +82,7 @@ def _step(file: str, stage: Stage, key: str) -> Step:
     )
 
 
-def behind(params: Params) -> dict[str, str]:
+def stale_stages(params: Params) -> dict[str, str]:
     """Stage -> what of it is not as its lock says.
 
     Raises:
@@ -149,7 +149,7 @@ def leading_to(name: str, known: dict[str, Step]) -> set[str]:
     return reached
 
 
-def allowed(path: Path = ALLOWED) -> dict[str, Reason]:
+def read_allowed(path: Path = ALLOWED) -> dict[str, Reason]:
     """What may be stale.
 
     Raises:
@@ -165,7 +165,7 @@ def allowed(path: Path = ALLOWED) -> dict[str, Reason]:
 def problems(params: Params, excused: dict[str, Reason]) -> list[str]:
     """A line for every suite with stages that may not be stale and are, and for every excuse that is not needed."""
     known = {step.name: step for step in steps(params)}
-    stale = behind(params)
+    stale = stale_stages(params)
     unused, lines = {*excused}, []
     for suite in params.suites:
         own = sorted(leading_to(f"report@{suite}", known) & stale.keys())
@@ -182,7 +182,7 @@ def main() -> None:
     for path, wanted in code.contents(params).items():
         if _read(path) != wanted:
             raise ConfigurationError(f"{path}: is behind the code; run `dvc repro code`, and commit it")
-    if lines := problems(params, allowed()):
+    if lines := problems(params, read_allowed()):
         raise DataError("; ".join(lines) + "; run these suites and commit what they give")
 
 

@@ -8,7 +8,6 @@ says of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
@@ -19,7 +18,7 @@ from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
 from tasks.stages import table_audits
 from tasks.stages.common import file_digest
-from tasks.stages.stage import Items, Stage, inherited, model, names, nothing, nothing_else
+from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_plugins, nothing_else
 
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -56,19 +55,19 @@ def find(module: str, argument: str, params: Params) -> tuple[str, Stage, str] |
     return None
 
 
-def named(stage: str, key: str, params: Params) -> Stage:
+def find_stage(stage: str, key: str, params: Params) -> Stage:
     """The stage called `stage@key`.
 
     Raises:
         ConfigurationError: there is none.
     """
-    for candidate in _all(params):
+    for candidate in _all_stages(params):
         if candidate.name == stage and key in candidate.items:
             return candidate
     raise ConfigurationError(f"{stage}@{key}: the parameters name no such stage; `dprec check` shows what there is")
 
 
-def _all(params: Params) -> Iterator[Stage]:
+def _all_stages(params: Params) -> Iterator[Stage]:
     for stages in dvc_files(params).values():
         yield from stages
 
@@ -96,7 +95,10 @@ def _data(params: Params) -> Iterator[Stage]:
         outs=("data/raw/${key}",),
         params={root: ("datasets.${key}.obtain", "datasets.${key}.source")},
         plugins=lambda key: [Plugin("tasks.datasets", "SOURCES", params.datasets[key].source)],
-        decides=lambda key: [_content(path) for path in params.datasets[key].own_files().values()],
+        # what a user's own files hold; one that is not there is the stage's to name
+        decides=lambda key: [
+            file_digest(own) if own.is_file() else "" for own in params.datasets[key].own_files().values()
+        ],
     )
     yield Stage(
         "convert",
@@ -138,18 +140,13 @@ def _data(params: Params) -> Iterator[Stage]:
         yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
 
 
-def _content(own: Path) -> str:
-    """What a user's own file holds; one that is not there is the stage's to name."""
-    return file_digest(own) if own.is_file() else ""
-
-
 def _check(
     layer: str,
     items: Items,
     deps: tuple[str, ...],
     passed: tuple[str, ...] = (),
     decides: Callable[[str], list[Any]] = nothing_else,
-    plugins: Callable[[str], Iterable[Plugin]] = nothing,
+    plugins: Callable[[str], Iterable[Plugin]] = no_plugins,
 ) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
 
@@ -205,7 +202,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         task.trained_by,
         {
             key: {"data": experiment.data, "features": experiment.features}
-            | (_under(experiment.features, suite, params) if networks else {})
+            | (_perturbed_features(experiment.features, suite, params) if networks else {})
             for key, experiment in suite.experiments.items()
         },
         deps=(
@@ -217,7 +214,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
         params={
             own: (
-                *inherited(suite, "experiments"),
+                *inherited_keys(suite, "experiments"),
                 "experiments.${key}",
                 *(("evaluation.seed",) if networks else ("evaluation", "training")),
             )
@@ -240,10 +237,10 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         yield from resolve(ATTACKS[suite.attack.kind].stages)(name, suite)
     if suite.training_audit is not None:
         yield _audit_training(name, suite)
-    yield from _ends(name, suite, params)
+    yield from _last_stages(name, suite, params)
 
 
-def _under(features: str, suite: Suite, params: Params) -> dict[str, str]:
+def _perturbed_features(features: str, suite: Suite, params: Params) -> dict[str, str]:
     """What the features of an experiment on networks were made from: the embeddings of each alone, and the networks."""
     layer, _, name = features.partition("/")
     alone = (
@@ -258,7 +255,7 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     """Networks embedded alone, and aligned."""
     own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
     data = "data/processed/${item.data}"
-    of = {own: (*inherited(suite, "embeddings"), "embeddings.${key}")}
+    of = {own: (*inherited_keys(suite, "embeddings"), "embeddings.${key}")}
     yield Stage(
         "embed-networks",
         "embed_networks",
@@ -271,7 +268,7 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     embedded: Items = {key: {"data": embedding.data} for key, embedding in suite.embeddings.items()}
     yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data))
     aligned: Items = {key: {"data": alignment.data, "of": alignment.of} for key, alignment in suite.aligned.items()}
-    of = {own: (*inherited(suite, "aligned"), "aligned.${key}")}
+    of = {own: (*inherited_keys(suite, "aligned"), "aligned.${key}")}
     yield Stage(
         "align",
         "align",
@@ -307,7 +304,7 @@ def _audit_training(name: str, suite: Suite) -> Stage:
         params={
             f"suites/{name}/attack.yaml": ("training_audit",),
             f"suites/{name}/params.yaml": (
-                *inherited(suite, "experiments"),
+                *inherited_keys(suite, "experiments"),
                 *(f"experiments.{key}" for key in audited),
             ),
         },
@@ -315,13 +312,17 @@ def _audit_training(name: str, suite: Suite) -> Stage:
     )
 
 
-def _ends(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
+def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
     own, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
-    experiments = (*inherited(suite, "experiments"), "experiments")
-    pairs = (*inherited(suite, "embeddings"), "embeddings", *inherited(suite, "aligned"), "aligned") if networks else ()
+    experiments = (*inherited_keys(suite, "experiments"), "experiments")
+    pairs = (
+        (*inherited_keys(suite, "embeddings"), "embeddings", *inherited_keys(suite, "aligned"), "aligned")
+        if networks
+        else ()
+    )
     read = [experiment.features for experiment in suite.experiments.values()]
     read += [entry.networks for entry in suite.embeddings.values()] + [entry.of for entry in suite.aligned.values()]
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})

@@ -8,7 +8,7 @@ from typing import Any
 from tasks.config.attacks import AttributeAttack, EdgeAttack
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
-from tasks.stages.stage import Items, Stage, inherited, model, names
+from tasks.stages.stage import Items, Stage, inherited_keys, model, names
 
 
 def attribute(name: str, suite: Suite) -> Iterator[Stage]:
@@ -25,7 +25,7 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
         params={_file(name): ("attack.split_seed", "attack.target_share")},
     )
     attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-    yield _each("attack", name, suite, deps=(targets,), plugins=attackers, decides=_named)
+    yield _attack_stage("attack", name, suite, deps=(targets,), plugins=attackers, decides=_named_parts)
 
 
 def edges(name: str, suite: Suite) -> Iterator[Stage]:
@@ -33,7 +33,7 @@ def edges(name: str, suite: Suite) -> Iterator[Stage]:
     attack = suite.attack
     assert isinstance(attack, EdgeAttack)
     systems, runs = [*attack.systems, attack.control], f"data/runs/{name}"
-    keys = ("evaluation.seed", *inherited(suite, "experiments"), *(f"experiments.{system}" for system in systems))
+    keys = ("evaluation.seed", *inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in systems))
     yield Stage(
         "attack-edges",
         "attack_edges",
@@ -52,8 +52,8 @@ def edges(name: str, suite: Suite) -> Iterator[Stage]:
 
 def reconstruction(name: str, suite: Suite) -> Iterator[Stage]:
     """On ratings that users keep to themselves, from what each experiment's parties exchanged."""
-    asked = {f"suites/{name}/params.yaml": (*inherited(suite, "experiments"), "experiments.${key}")}
-    yield _each("attack-ratings", name, suite, asked=asked)
+    asked = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), "experiments.${key}")}
+    yield _attack_stage("attack-ratings", name, suite, asked=asked)
 
 
 def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
@@ -61,12 +61,12 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
 
     def joint(experiment: Experiment) -> list[Any]:
         """Beside those, the model: it says whether the vectors of both networks belong together."""
-        return [experiment.model, *_named(experiment)]
+        return [experiment.model, *_named_parts(experiment)]
 
-    yield _each("attack-embeddings", name, suite, decides=joint)
+    yield _attack_stage("attack-embeddings", name, suite, decides=joint)
 
 
-def _named(experiment: Experiment) -> list[Any]:
+def _named_parts(experiment: Experiment) -> list[Any]:
     """Beside settings and seeds the system, whose name results have; no parameter of these stages says it."""
     return [experiment.system, *names(experiment)]
 
@@ -75,7 +75,7 @@ def _file(name: str) -> str:
     return f"suites/{name}/attack.yaml"
 
 
-def _each(
+def _attack_stage(
     stage: str,
     name: str,
     suite: Suite,

@@ -9,10 +9,6 @@ sweep point does not repeat the others.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 import sys
 from dataclasses import dataclass
@@ -28,10 +24,10 @@ from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Experiment, Params, entry, load
 from tasks.models import model_class
-from tasks.models.base import SILENT, Model, RatingPredictor
+from tasks.models.base import SILENT, Model, RatingPredictor, own_file
 from tasks.models.training import EpochModel
-from tasks.privacy.accounting.gaps import secured
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected
+from tasks.privacy.accounting.gaps import secure_entry
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
@@ -94,7 +90,7 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     """Train and evaluate one unit, and write its results below `place`."""
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
-    inputs = unit.inputs.at(unit.seed)
+    inputs = unit.inputs.for_seed(unit.seed)
     suite = params.suites[experiment.suite]
     evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
     data = evaluator.training_data(cls, unit.seed)
@@ -153,7 +149,7 @@ def ledger(
     """
     entries = list(model.ledger())
     if experiment.noise == "secure":
-        entries = [secured(entry) for entry in entries]
+        entries = [secure_entry(entry) for entry in entries]
     if model.reads_features() and experiment.features.startswith("perturbed/"):
         recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
         budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
@@ -162,10 +158,10 @@ def ledger(
                 entries.append(LedgerEntry.model_validate(record))
     protected = {entry.protects for entry in entries}
     if learnt not in protected:
-        entries.append(unprotected(learnt, f"The model is trained on the true {learnt}s without noise."))
+        entries.append(unprotected_entry(learnt, f"The model is trained on the true {learnt}s without noise."))
     if (model.reads_features() or model.uses_attributes) and "feature" not in protected:
         kind = "features" if model.reads_features() else "sensitive attributes"
-        entries.append(unprotected("feature", f"The model reads the users' true {kind}."))
+        entries.append(unprotected_entry("feature", f"The model reads the users' true {kind}."))
     return entries
 
 
@@ -191,7 +187,10 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
             history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
             models = place / "models" / unit.setting
             models.mkdir(parents=True, exist_ok=True)
-            shutil.copy(unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors")
+            model, copied = unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors"
+            shutil.copy(model, copied)
+            if own_file(model).exists():
+                shutil.copy(own_file(model), own_file(copied))
         table = pl.DataFrame(rows).with_columns(
             suite=pl.lit(experiment.suite),
             experiment=pl.lit(name),

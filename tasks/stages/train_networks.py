@@ -13,10 +13,6 @@ and the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
-
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,13 +50,12 @@ from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,
     Source,
-    embeddable,
+    embeddable_users,
     embedding_file,
     read_vectors,
     write_vectors,
 )
-from tasks.stages.network_training import fit
-from tasks.stages.networks import anchors_entry, read, spent
+from tasks.stages.networks import anchors_entry, fit, read, spent_entries
 from tasks.stages.screen import Screen
 
 OF_SUITE = ("embeddings", "aligned")
@@ -120,7 +115,7 @@ def work(name: str) -> runs.Work[Unit]:
 
 def fits_of_unit(experiment: Experiment) -> int:
     """How often a model is fitted for one setting and seed."""
-    return len(embeddable(experiment.data)) if experiment.features.startswith(("processed", "perturbed")) else 1
+    return len(embeddable_users(experiment.data)) if experiment.features.startswith(("processed", "perturbed")) else 1
 
 
 def plan(name: str, params: Params) -> list[Unit]:
@@ -131,7 +126,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     for setting, config in experiment.settings().items():
         own = model_config(config)
         for seed in experiment.seeds:
-            inputs = digest(*reads(experiment, params, setting, seed))
+            inputs = digest(*input_files(experiment, params, setting, seed))
             evaluation_seed = params.suites[experiment.suite].evaluation.seed
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
             folder = runs.folder_of(kept, label, own, seed, inputs, experiment.model, evaluation_seed, code)
@@ -139,25 +134,25 @@ def plan(name: str, params: Params) -> list[Unit]:
     return units
 
 
-def reads(experiment: Experiment, params: Params, setting: str, seed: int) -> list[Path]:
+def input_files(experiment: Experiment, params: Params, setting: str, seed: int) -> list[Path]:
     """All files and folders that one setting and seed is made and judged from."""
-    networks = embeddable(experiment.data)
+    networks = embeddable_users(experiment.data)
     layer, name = experiment.features.split("/")
     paths = [PROCESSED / experiment.data]
     if layer == "aligned":
         paths.append(ALIGNED / name / setting / f"seed-{seed}")
         layer, name = "embeddings", _embeddings_of(name, params)
         alone = params.embeddings[name].networks
-        paths += [Source.of(experiment.data, alone).folder(network, setting, seed) for network in networks]
+        paths += [Source.read(experiment.data, alone).folder(network, setting, seed) for network in networks]
     if layer == "embeddings":
         return paths + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
-    source = Source.of(experiment.data, experiment.features)
+    source = Source.read(experiment.data, experiment.features)
     return paths + [source.folder(network, setting, seed) for network in networks]
 
 
 def complete(unit: Unit, experiment: Experiment, params: Params, place: Path, screen: Screen) -> None:
     """Embed and judge one unit, and write its results below `place`."""
-    trained = learnt(unit, experiment, params, screen)
+    trained = embed_alone(unit, experiment, params, screen)
     metrics = []
     for network, vectors in trained.vectors.items():
         write_vectors(place / f"{network}.parquet", vectors)
@@ -172,18 +167,18 @@ def complete(unit: Unit, experiment: Experiment, params: Params, place: Path, sc
     write_json(place / "ledger.json", trained.entries)
 
 
-def learnt(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
+def embed_alone(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
     """The embeddings of one setting and seed, and what they cost."""
     layer, name = experiment.features.split("/")
     if layer == "embeddings":
         screen.skip()
         return TrainingResult(taken_over(name, experiment.data, unit))
     if layer == "aligned":
-        return joined(unit, experiment, params, screen)
+        return embed_jointly(unit, experiment, params, screen)
     cls = model_class(experiment.model)
     assert issubclass(cls, UserEmbedder), "main lets no other model pass"
-    source, trained = Source.of(experiment.data, experiment.features), TrainingResult()
-    for number, network in enumerate(embeddable(experiment.data)):
+    source, trained = Source.read(experiment.data, experiment.features), TrainingResult()
+    for number, network in enumerate(embeddable_users(experiment.data)):
         model = cls(cls.Config.model_validate(unit.config))
         data = read(source, network, unit.setting, unit.seed)
         label = f"{unit.setting} {network} seed {unit.seed}"
@@ -199,19 +194,19 @@ def taken_over(name: str, data: str, unit: Unit) -> Vectors:
     """What the stage `embed-networks` learnt."""
     return {
         network: read_vectors(embedding_file(EMBEDDINGS / name, unit.setting, network, unit.seed), n_users)
-        for network, n_users in embeddable(data).items()
+        for network, n_users in embeddable_users(data).items()
     }
 
 
-def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
+def embed_jointly(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
     """Both networks embedded together, from what was learnt of each and the anchors that were found."""
     cls = model_class(experiment.model)
     assert issubclass(cls, PairEmbedder), "main lets no other model pass"
     aligned = experiment.features.split("/")[1]
     alone = _embeddings_of(aligned, params)
     start, trained = taken_over(alone, experiment.data, unit), TrainingResult()
-    source = Source.of(experiment.data, params.embeddings[alone].networks)
-    first, second = embeddable(experiment.data)
+    source = Source.read(experiment.data, params.embeddings[alone].networks)
+    first, second = embeddable_users(experiment.data)
     path = ALIGNED / aligned / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
     anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
     first_network, second_network = (read(source, network, unit.setting, unit.seed) for network in (first, second))
@@ -224,7 +219,7 @@ def joined(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -
     return trained
 
 
-def inherited(unit: Unit, experiment: Experiment, params: Params) -> list[dict[str, Any]]:
+def inherited_entries(unit: Unit, experiment: Experiment, params: Params) -> list[dict[str, Any]]:
     """What was spent on what a unit reads: by a perturbation, on networks that were embedded before, on anchors.
 
     Of finished units, too, it is what those stages say now: their entries also tell of releases beside the one that was
@@ -232,12 +227,12 @@ def inherited(unit: Unit, experiment: Experiment, params: Params) -> list[dict[s
     """
     layer, name = experiment.features.split("/")
     if layer not in OF_SUITE:
-        source, cls = Source.of(experiment.data, experiment.features), model_class(experiment.model)
+        source, cls = Source.read(experiment.data, experiment.features), model_class(experiment.model)
         assert issubclass(cls, UserEmbedder), "main lets no other model pass"
         return [
             record
-            for network in embeddable(experiment.data)
-            for record in records(spent(source, network, unit.setting, unit.seed, cls.reads), network)
+            for network in embeddable_users(experiment.data)
+            for record in records(spent_entries(source, network, unit.setting, unit.seed, cls.reads), network)
         ]
     known = anchors_entry(params.aligned[name]) if layer == "aligned" else None
     entries, of = [], {"setting": unit.setting, "seed": unit.seed}
@@ -266,7 +261,7 @@ def assemble(
 ) -> None:
     """Put the finished units together as the stage's two outputs."""
     out = RUNS / experiment.suite / name
-    networks = embeddable(experiment.data)
+    networks = embeddable_users(experiment.data)
     with atomic_write(out / "released") as place:
         for unit in units:
             for network in networks:
@@ -281,7 +276,7 @@ def assemble(
         for unit in units:
             about = {"setting": unit.setting, "seed": unit.seed}
             rows += [about | row for row in read_json(unit.done / "metrics.json")]
-            spent_of_unit = [*inherited(unit, experiment, params), *read_json(unit.done / "ledger.json")]
+            spent_of_unit = [*inherited_entries(unit, experiment, params), *read_json(unit.done / "ledger.json")]
             entries += [about | entry for entry in spent_of_unit]
             histories = read_json(unit.done / "history.json")
             epochs = [{"network": network} | epoch for network, of in histories.items() for epoch in of]

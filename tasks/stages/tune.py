@@ -7,10 +7,6 @@ each with the one tuning seed, which no result uses, and writes all of them to d
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import itertools
 import json
 import time
@@ -80,7 +76,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     cls = model_class(experiment.model)
     suite = params.suites[experiment.suite]
     chosen = params.features_epsilon(experiment, config), config.get("sensitive_share")
-    inputs = read_inputs(experiment, *chosen).at(experiment.seeds[0])
+    inputs = read_inputs(experiment, *chosen).for_seed(experiment.seeds[0])
     evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
     seed = suite.tuning.seed
     data = evaluator.training_data(cls, experiment.seeds[0])

@@ -180,7 +180,7 @@ def test_what_is_tuned_is_what_scikit_learns_cross_validation_chooses() -> None:
             folds = KFold(attribute.FOLDS, shuffle=True, random_state=int(np.random.default_rng(seed).integers(2**31)))
             accuracy = [cross_val_score(make(choice), train, labels, cv=folds).mean() for choice in choices]
             best = make(choices[int(np.argmax(accuracy))]).fit(train, labels)
-            tuned = attribute._tuned(make, choices, train, labels, np.random.default_rng(seed))
+            tuned = attribute._tune(make, choices, train, labels, np.random.default_rng(seed))
             assert tuned.get_params() == best.get_params()
             assert (tuned.predict(test) == best.predict(test)).all()
 

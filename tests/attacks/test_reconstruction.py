@@ -127,7 +127,7 @@ def test_the_control_equals_means_of_items_then_of_users() -> None:
             rating - mean - of_item[other] for rating, other in zip(known.ratings[mine], known.items[mine], strict=True)
         ]
         expected.append(np.clip(mean + of_item[item] + sum(off) / (len(off) + damping), 1, 5))
-    actual = reconstruction.public(known, its.targets, damping)
+    actual = reconstruction.expected_ratings(known, its.targets, damping)
     assert actual == pytest.approx(np.array(expected), rel=1e-9)
     assert (known.users != LONELY).all()
 
@@ -299,7 +299,7 @@ def test_item_vectors_of_pure_noise_leave_the_control() -> None:
     """Equation 10 believes them; who looks at how published ratings are predicted does not."""
     its = world()
     junk = np.random.default_rng(4).normal(0, 50, its.items.shape)
-    control = reconstruction.public(its.published, its.targets, 5.0)
+    control = reconstruction.expected_ratings(its.published, its.targets, 5.0)
     informed = reconstruction.tune(its.published, its.targets, junk, 5.0)
     literal = reconstruction.fit(its.published, junk, 1e-6).vectors
     assert informed.share > 0.8

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tasks.audits import AUDITS, CLAIMS, SET, auditor
-from tasks.audits.judging import CONFIDENCE, corrected, judged, record
-from tasks.audits.user_counts import combined
+from tasks.audits.judging import CONFIDENCE, corrected_confidence, lower_bound, record
+from tasks.audits.user_counts import combine
 from tasks.privacy import noise
 from tasks.privacy.audits.audit import audit, verdict
 from tasks.privacy.mechanisms import dpsgd
@@ -35,12 +35,12 @@ def test_what_is_released_keeps_what_its_ledger_says(name: str) -> None:
     """Each audit accuses a sound model once in a thousand tries."""
     samples = auditor(name)(1, **fewer(name))
     assert samples.entry.accounted_epsilon is not None
-    assert verdict(judged(samples), samples.entry.accounted_epsilon) == "consistent"
+    assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "consistent"
 
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
-    recorded = record(name, auditor(name)(1, **fewer(name)), corrected(len(AUDITS)))
+    recorded = record(name, auditor(name)(1, **fewer(name)), corrected_confidence(len(AUDITS)))
     assert (recorded["verdict"], recorded["epsilon_accounted"], recorded["fault"]) == ("refuted", None, False)
 
 
@@ -52,7 +52,7 @@ def test_every_audit_says_what_its_worst_case_is() -> None:
 def test_coins_for_three_times_the_budget_are_refuted(name: str) -> None:
     epsilon = auditor(name)(0, 4).entry.accounted_epsilon
     assert epsilon is not None
-    assert verdict(judged(auditor(name)(2, epsilon=3 * epsilon, **fewer(name))), epsilon) == "refuted"
+    assert verdict(lower_bound(auditor(name)(2, epsilon=3 * epsilon, **fewer(name))), epsilon) == "refuted"
 
 
 @pytest.mark.parametrize("name", [name for name in SOUND if name not in COINS])
@@ -71,7 +71,7 @@ def test_a_third_of_the_noise_is_refuted(name: str, monkeypatch: pytest.MonkeyPa
     )
     samples = auditor(name)(2, **fewer(name))
     assert samples.entry.accounted_epsilon is not None
-    assert verdict(judged(samples), samples.entry.accounted_epsilon) == "refuted"
+    assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "refuted"
 
 
 @pytest.mark.parametrize("name", ["dpae", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile"])
@@ -80,16 +80,16 @@ def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest
     monkeypatch.setattr(dpsgd, "clip_factors", lambda squared_norms, _: torch.ones_like(squared_norms))
     samples = auditor(name)(2, 3_200)
     assert samples.entry.accounted_epsilon is not None
-    assert verdict(judged(samples), samples.entry.accounted_epsilon) == "refuted"
+    assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "refuted"
 
 
 def test_a_statistic_without_noise_decides_alone() -> None:
     """Noise on one of two, which hides nothing of it; equal noise on both adds them up."""
     rng = np.random.default_rng(0)
     noisy, moved = rng.standard_normal((2, 4_000, 2)), np.array([1.0, 0.5])
-    apart = combined(noisy[0] * [1, 0], noisy[1] * [1, 0] + moved)
+    apart = combine(noisy[0] * [1, 0], noisy[1] * [1, 0] + moved)
     assert audit(*apart, CONFIDENCE).epsilon > 5
-    weighted = combined(noisy[0], noisy[1] + moved)
+    weighted = combine(noisy[0], noisy[1] + moved)
     seen = (weighted[1].mean() - weighted[0].mean()) / weighted[0].std()
     assert seen == pytest.approx(np.sqrt(1.25), abs=0.1)
 
@@ -105,7 +105,7 @@ def test_the_same_seed_gives_the_same_samples(name: str) -> None:
 
 def test_bounds_that_are_taken_together_hold_together() -> None:
     """Bonferroni: the errors of m bounds add up to that of one."""
-    assert 1 - corrected(25) == pytest.approx((1 - CONFIDENCE) / 25)
+    assert 1 - corrected_confidence(25) == pytest.approx((1 - CONFIDENCE) / 25)
     samples = auditor("dp-rating-means")(1, 20_000)
-    alone, among = (record("dp-rating-means", samples, corrected(m))["provable"] for m in (1, 100))
+    alone, among = (record("dp-rating-means", samples, corrected_confidence(m))["provable"] for m in (1, 100))
     assert alone > among > 1

@@ -31,7 +31,7 @@ def test_every_private_line_has_an_audit_or_a_reason(suite: str) -> None:
     released = [(name, ()) for name in names(suite, params) if name in ALWAYS]
     for system in results.systems:
         experiment = params.suites[suite].experiments[system.experiment]
-        private = [spent for spent in system.spent if audits.private(spent.entry)]
+        private = [spent for spent in system.spent if audits.is_private(spent.entry)]
         for (setting, *_), entry in {
             (spent.setting, spent.entry.mechanism, spent.entry.observer): spent.entry for spent in private
         }.items():

@@ -25,7 +25,7 @@ import numpy as np
 from torch import Tensor
 
 from tasks.models.training import EpochModel
-from tasks.models.user_networks.base import NetworkData, PairData, Posts, undirected
+from tasks.models.user_networks.base import NetworkData, PairData, Posts, undirected_pairs
 from tasks.models.user_networks.crosue import CroGCN
 from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
 from tasks.models.user_networks.rgcn import RGCN
@@ -50,7 +50,7 @@ def network(n_users: int, rng: np.random.Generator) -> NetworkData:
     )
     return NetworkData(
         n_users,
-        undirected(rng.integers(0, n_users, (n_users * FRIENDS // 2, 2))),
+        undirected_pairs(rng.integers(0, n_users, (n_users * FRIENDS // 2, 2))),
         rng.uniform(-1, 1, (n_users, N_COLUMNS)).astype(np.float32),
         posts,
         rng.standard_normal((N_WORDS, 128), np.float32),

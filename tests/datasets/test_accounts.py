@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.datasets.accounts import numbered, occupation, occupation_feature, read_labels, renamed, simhash
+from tasks.datasets.accounts import number_users, occupation, occupation_feature, read_labels, replace_ids, simhash
 from tasks.errors import DataError
 
 GROUPS = {"gender": 1, "occupation": 3, "interest": 2}
@@ -42,10 +42,10 @@ def test_simhash_of_nobody_is_missing_and_similar_names_are_near() -> None:
 
 def test_numbers_do_not_depend_on_the_order_and_tell_nothing_of_it() -> None:
     ids = pl.Series("id", range(1_000))
-    first, again = numbered(ids, "one"), numbered(ids.reverse(), "one")
+    first, again = number_users(ids, "one"), number_users(ids.reverse(), "one")
     assert first.equals(again)
     assert first["number"].to_list() == list(range(1_000))
-    other = numbered(ids, "other").rename({"number": "second"})
+    other = number_users(ids, "other").rename({"number": "second"})
     both = first.join(other, on="id")
     bound = 4 / np.sqrt(1_000)  # 4 standard deviations of a correlation of independent orders
     for pair in (("id", "number"), ("number", "second")):
@@ -53,8 +53,8 @@ def test_numbers_do_not_depend_on_the_order_and_tell_nothing_of_it() -> None:
 
 
 def test_renamed_ids_are_numbers() -> None:
-    numbers = numbered(USERS, "one")
-    table = renamed(pl.DataFrame({"user": ["cy", "ann", "cy"]}), numbers, "user")
+    numbers = number_users(USERS, "one")
+    table = replace_ids(pl.DataFrame({"user": ["cy", "ann", "cy"]}), numbers, "user")
     number = dict(numbers.iter_rows())
     assert table["user"].to_list() == [number["cy"], number["ann"], number["cy"]]
 

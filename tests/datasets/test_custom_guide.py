@@ -56,7 +56,7 @@ def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_own_file_that_changes_makes_its_download_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     params = shop(tmp_path)
-    kind = table.named("download", "shop", params)
+    kind = table.find_stage("download", "shop", params)
     before = kind.decides("shop")
     Path("shop/people.csv").write_text(Path("shop/people.csv").read_text() + "57,30,basic\n")
     after = kind.decides("shop")

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tasks.datasets import transfer
-from tasks.datasets.fetch import FormFile, Places, RemoteFile, fetched
+from tasks.datasets.fetch import FormFile, Places, RemoteFile, local_file
 from tasks.datasets.transfer import RetryPolicy
 from tasks.errors import ByHandError, DataError
 from tests.datasets.server import serve, trickle
@@ -37,7 +37,7 @@ def published(server: str, content: bytes = CONTENT) -> RemoteFile:
 
 
 def get(file: RemoteFile, root: Path, mirror: str | None = None) -> bytes:
-    with fetched(file, Places(mirror, root / "placed", root / "downloads"), QUICK) as path:
+    with local_file(file, Places(mirror, root / "placed", root / "downloads"), QUICK) as path:
         return path.read_bytes()
 
 
@@ -136,7 +136,7 @@ def test_a_caller_that_refuses_a_download_has_it_deleted(tmp_path: Path) -> None
         places = Places(None, tmp_path / "placed", tmp_path / "downloads")
         with (
             pytest.raises(DataError, match="not what was wanted"),
-            fetched(published(server), places, QUICK) as path,
+            local_file(published(server), places, QUICK) as path,
         ):
             use(path)
     assert left(tmp_path) == []
@@ -205,7 +205,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_left_after_a_while(tmp_path: Pa
     """Each byte arrives in time, and so httpx's own timeout never ends it."""
     hasty = replace(QUICK, window=0.3)
     with trickle(slow) as server, pytest.raises(DataError, match=r"too slow \(\d+ bytes in 0.3 s; ") as caught:  # noqa: SIM117
-        with fetched(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), hasty):
+        with local_file(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), hasty):
             pass
     assert "\n" not in str(caught.value)
     assert ("kept" in str(caught.value)) == (slow != "headers")
@@ -214,7 +214,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_left_after_a_while(tmp_path: Pa
 def test_a_download_ends_when_it_takes_longer_than_it_may(tmp_path: Path) -> None:
     short = replace(QUICK, window=0.1, longest=0.25, slowest=0)
     with trickle("body") as server, pytest.raises(DataError, match=r"it takes longer than 0.25 s"):  # noqa: SIM117
-        with fetched(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), short):
+        with local_file(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), short):
             pass
 
 
@@ -241,7 +241,7 @@ def test_a_mistyped_mirror_is_not_shown(
 ) -> None:
     places = Places(mirror, tmp_path / "placed", tmp_path / "downloads")
     for file, error in ((RemoteFile("https://h/set.zip", 1, None, "", "set/set.zip"), DataError), (FORM, DataError)):
-        with pytest.raises(error) as refusal, fetched(file, places, QUICK):
+        with pytest.raises(error) as refusal, local_file(file, places, QUICK):
             pass
         assert str(refusal.value) == "DPREC_MIRROR: no such folder; correct DPREC_MIRROR or unset it"
     assert "hunter2" not in f"{places!r} {caplog.text} {capfd.readouterr()}"
@@ -290,7 +290,7 @@ FORM = FormFile(
 
 
 def by_hand(places: Places) -> list[str]:
-    with pytest.raises(ByHandError) as caught, fetched(FORM, places):
+    with pytest.raises(ByHandError) as caught, local_file(FORM, places):
         pass
     return str(caught.value).splitlines()
 
@@ -315,16 +315,16 @@ def test_a_placed_file_is_taken_if_it_is_the_published_one(tmp_path: Path) -> No
     target = tmp_path / "placed" / FORM.name
     target.parent.mkdir(parents=True)
     target.write_bytes(CONTENT[:100])
-    with fetched(FORM, places) as path:
+    with local_file(FORM, places) as path:
         assert path == target
     known = replace(FORM, size=100, sha256=hashlib.sha256(CONTENT[:100]).hexdigest())
-    with fetched(known, places) as path:
+    with local_file(known, places) as path:
         assert path == target
     for other, match in (
         (replace(known, size=101), "size is 100 bytes, expected 101 bytes; it is not the published file"),
         (replace(known, sha256="0" * 64), "sha256 is .*, expected 0000"),
     ):
-        with pytest.raises(DataError, match=match), fetched(other, places):
+        with pytest.raises(DataError, match=match), local_file(other, places):
             pass
     assert target.is_file()
 
@@ -332,6 +332,6 @@ def test_a_placed_file_is_taken_if_it_is_the_published_one(tmp_path: Path) -> No
 def test_a_mirror_address_gives_what_its_publisher_asks_a_form_for(tmp_path: Path) -> None:
     with serve(CONTENT) as (server, _):
         places = Places(server, tmp_path / "placed", tmp_path / "downloads")
-        with fetched(FORM, places) as path:
+        with local_file(FORM, places) as path:
             assert path.read_bytes() == CONTENT
     assert left(tmp_path) == []

@@ -14,9 +14,9 @@ from tasks.datasets.text import (
     content,
     interactions_writer,
     line_count,
-    once,
     parse,
     read_table,
+    require_unique,
 )
 from tasks.errors import DataError
 
@@ -178,12 +178,12 @@ def test_pairs_in_blocks_are_judged_as_in_one_table(tmp_path: Path, rows: list[t
         pairs.add(block["user"], block["item"])
     expected = None
     try:
-        once(tmp_path, table, ["user", "item"], 2)
+        require_unique(tmp_path, table, ["user", "item"], 2)
     except DataError as error:
         expected = str(error)
     actual = None
     try:
-        pairs.once(tmp_path, ("user", "item"), 2)
+        pairs.require_unique(tmp_path, ("user", "item"), 2)
     except DataError as error:
         actual = str(error)
     assert actual == expected

@@ -75,8 +75,8 @@ def test_values_belong_to_users_in_any_row_order_and_unknown_is_a_category_like_
     users = pl.DataFrame({"user": [2, 0, 1], "job": ["writer", "unknown", "writer"], "age": [70.0, 1.0, 30.0]})
     actual = attribute(job, users)
     assert actual.codes.tolist() == [1, 0, 0]
-    assert actual.affected("unknown").tolist() == [True, False, False]
-    assert not actual.affected("other").any()
+    assert actual.users_with("unknown").tolist() == [True, False, False]
+    assert not actual.users_with("other").any()
     assert attribute(Feature(name="age", kind="numeric", low=1, high=120), users).codes.tolist() == [0, 2, 5]
     with pytest.raises(DataError, match="'job': 1 values are none of the 2 categories"):
         attribute(job, users.with_columns(job=pl.Series(["writer", "unknown", "pilot"])))

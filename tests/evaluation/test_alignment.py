@@ -73,6 +73,6 @@ def test_anchors_are_split_by_the_share_that_judges_and_users_in_several_are_lef
     anchors = Anchors.split(true, 0.4, seed=3)
     assert (len(anchors.test), len(anchors.known), len(anchors.true)) == (4, 6, 13)
     assert sorted(np.concatenate([anchors.test, anchors.known]).tolist()) == true[3:].tolist()
-    assert anchors.given(0.25).tolist() == anchors.known[:2].tolist()
+    assert anchors.known_share(0.25).tolist() == anchors.known[:2].tolist()
     assert Anchors.split(true, 0.4, seed=4).test.tolist() != anchors.test.tolist()
     assert Anchors.split(true[:3], 0.4, seed=3).n_usable == 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.evaluation.metrics import ranking_metrics
-from tasks.evaluation.users import binned, exposure, ndcg
+from tasks.evaluation.users import bin_users, exposure, ndcg
 
 EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]
 
@@ -30,7 +30,7 @@ def test_exposure_is_the_mean_popularity_of_a_list() -> None:
 
 @given(st.lists(st.floats(0, 1), max_size=60), st.integers(1, 12))
 def test_no_bin_has_few_users_and_every_user_is_in_one(values: list[float], least: int) -> None:
-    bins = binned(np.array(values), EDGES, least)
+    bins = bin_users(np.array(values), EDGES, least)
     if len(values) < least:
         assert bins == []
         return
@@ -44,12 +44,12 @@ def test_no_bin_has_few_users_and_every_user_is_in_one(values: list[float], leas
 
 def test_bins_that_are_large_enough_stay_as_they_are() -> None:
     values = np.repeat([0.1, 0.3, 0.6, 0.9], [10, 12, 4, 7])
-    assert binned(values, EDGES) == [(0.0, 0.25, 10), (0.25, 0.5, 12), (0.5, 1.0, 11)]
-    assert binned(values[:-7], EDGES) == [(0.0, 0.25, 10), (0.25, 0.75, 16)]
+    assert bin_users(values, EDGES) == [(0.0, 0.25, 10), (0.25, 0.5, 12), (0.5, 1.0, 11)]
+    assert bin_users(values[:-7], EDGES) == [(0.0, 0.25, 10), (0.25, 0.75, 16)]
 
 
 @pytest.mark.parametrize(
     ("value", "bins"), [(0.0, [(0.0, 0.25, 20)]), (0.6, [(0.5, 0.75, 20)]), (1.0, [(0.75, 1.0, 20)])]
 )
 def test_users_who_are_alike_are_in_one_narrow_bin(value: float, bins: list[tuple[float, float, int]]) -> None:
-    assert binned(np.full(20, value), EDGES) == bins
+    assert bin_users(np.full(20, value), EDGES) == bins

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import httpx
 import psutil
 
-from flows.deployments import SCHEDULES
+from flows.deployments import NIGHTLY
 from flows.server import CREDENTIAL
 from tests.faults.suite import DPREC, DVC, END_SECONDS, RUN, Row, Setup, Suite, together
 
@@ -148,7 +148,7 @@ def _wait_for_stage(suite: Suite, running: subprocess.Popen[str]) -> None:
 def _start_scheduled(known: dict[str, str]) -> None:
     """Have the first schedule run now, once it is served."""
     name, _, word = known[CREDENTIAL].partition(":")
-    deployment, end = next(iter(SCHEDULES)), time.monotonic() + 120
+    deployment, end = f"{NIGHTLY}-nightly", time.monotonic() + 120
     with httpx.Client(base_url=known["PREFECT_API_URL"], auth=(name, word), timeout=30.0) as client:
         while time.monotonic() < end:
             deployed = client.get(f"/deployments/name/regenerate/{deployment}")

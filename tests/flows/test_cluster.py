@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from flows import cluster, remote, warm
-from flows.cluster import Cluster, Needs, connected, write_certificate
+from flows.cluster import Cluster, Needs, connect, write_certificate
 from flows.execution import StageFailed
 from flows.pipeline import needs_of
 from flows.plan import Plan, Step
@@ -231,11 +231,11 @@ def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(
 def test_a_scheduler_without_tls_or_without_a_store_is_refused() -> None:
     for address in ("tcp://127.0.0.1:8786", "127.0.0.1:8786"):
         refused = pytest.raises(ConfigurationError, match="without TLS, whoever reaches the scheduler can run code")
-        with refused, connected(address, "store"):
+        with refused, connect(address, "store"):
             pytest.fail("connected")
-    with pytest.raises(ConfigurationError, match="name the store"), connected("tls://127.0.0.1:8786", None):
+    with pytest.raises(ConfigurationError, match="name the store"), connect("tls://127.0.0.1:8786", None):
         pytest.fail("connected")
-    with pytest.raises(ConfigurationError, match="name the number of workers"), connected("local:many", None):
+    with pytest.raises(ConfigurationError, match="name the number of workers"), connect("local:many", None):
         pytest.fail("connected")
 
 

@@ -41,7 +41,7 @@ def test_every_schedule_is_a_deployment_on_a_work_pool(address: str, monkeypatch
         command, cwd=ROOT, env=os.environ | {"PREFECT_API_URL": address}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    deployed = {one["name"]: one for one in ask(address, "deployments") if one["work_pool_name"]}
+    deployed = {row["name"]: row for row in ask(address, "deployments") if row["work_pool_name"]}
     monkeypatch.chdir(ROOT)
     table = schedules()
     assert deployed.keys() == table.keys() | {"demo-docker"}
@@ -55,7 +55,7 @@ def test_every_schedule_is_a_deployment_on_a_work_pool(address: str, monkeypatch
 
 
 @pytest.fixture
-def told() -> Iterator[tuple[str, list[Any]]]:
+def webhook() -> Iterator[tuple[str, list[Any]]]:
     """A webhook and what it was told."""
     bodies: list[Any] = []
 
@@ -75,9 +75,9 @@ def told() -> Iterator[tuple[str, list[Any]]]:
 
 
 def test_a_webhook_is_told_of_a_run_that_fails_and_of_no_other(
-    inside: Project, regenerate: Callable[..., Any], told: tuple[str, list[Any]]
+    inside: Project, regenerate: Callable[..., Any], webhook: tuple[str, list[Any]]
 ) -> None:
-    url, bodies = told
+    url, bodies = webhook
     notify("http://127.0.0.1:9/former")
     notify(url)
     inside.write("fail.train@a", "")

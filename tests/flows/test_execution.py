@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from flows import execution
-from flows.execution import AlreadyRunning, Processes, StageFailed, exclusive
-from flows.project import opened
+from flows.execution import AlreadyRunning, Processes, StageFailed, hold_project
+from flows.project import open_project
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
@@ -29,14 +29,14 @@ DOWNLOAD = "python stage.py download@demo data/raw/demo"
 
 
 def reproduce(address: str, *, force: bool = False) -> bool:
-    with opened() as project:
+    with open_project() as project:
         return project.reproduce(address, lambda command: Processes().run(command, print), force=force)
 
 
 def test_what_dvc_says_of_its_own_files_is_not_shown(finished: Project) -> None:
     """Also in a process that has not loaded DVC before."""
     levels = "print([logging.getLogger(name).level for name in ('dvc', 'dvc_data')])"
-    script = f"import logging\nfrom flows.project import opened\nwith opened('demo'):\n {levels}"
+    script = f"import logging\nfrom flows.project import open_project\nwith open_project('demo'):\n {levels}"
     assert finished.call(sys.executable, "-c", script).stdout == f"{[logging.ERROR, logging.CRITICAL]}\n"
 
 
@@ -88,7 +88,7 @@ def test_what_changes_while_a_stage_runs_is_not_taken_for_what_it_read(inside: P
         Processes().run(command, print)
         inside.write("stage.py", (inside.root / "stage.py").read_text() + "# changed\n")
 
-    with opened() as project, pytest.raises(ConfigurationError, match=r"stage\.py: changed while the stage ran"):
+    with open_project() as project, pytest.raises(ConfigurationError, match=r"stage\.py: changed while the stage ran"):
         project.reproduce("download@demo", edited)
     assert "download@demo" in inside.call("dvc", "status").stdout
     assert reproduce("download@demo")
@@ -99,7 +99,7 @@ def test_other_dvc_commands_keep_off_what_a_running_stage_writes(inside: Project
     processes = Processes()
 
     def run() -> None:
-        with opened() as project, pytest.raises(StageFailed):
+        with open_project() as project, pytest.raises(StageFailed):
             project.reproduce("download@demo", lambda command: processes.run(command, print))
 
     thread = threading.Thread(target=run)
@@ -204,7 +204,8 @@ def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: py
 
 def another_run(inside: Project) -> subprocess.Popen[str]:
     """A process that holds the project until it reads a line or dies."""
-    hold = "from flows.execution import exclusive\nwith exclusive('suite gerai'):\n print(1, flush=True)\n input()"
+    held = "with hold_project('suite gerai'):\n print(1, flush=True)\n input()"
+    hold = f"from flows.execution import hold_project\n{held}"
     process = subprocess.Popen(
         [sys.executable, "-c", hold],
         stdin=subprocess.PIPE,
@@ -219,12 +220,12 @@ def another_run(inside: Project) -> subprocess.Popen[str]:
 
 def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
     other = another_run(inside)
-    with pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait"), exclusive("suite demo"):
+    with pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait"), hold_project("suite demo"):
         pytest.fail("two runs hold the project")
     waited: list[bool] = []
 
     def wait() -> None:
-        with exclusive("suite demo", wait=True):
+        with hold_project("suite demo", wait=True):
             waited.append(other.poll() is not None)
 
     thread = threading.Thread(target=wait)
@@ -240,7 +241,7 @@ def test_a_killed_run_does_not_hold_the_project(inside: Project) -> None:
     other = another_run(inside)
     other.send_signal(signal.SIGKILL)
     other.wait()
-    with exclusive("suite demo"), exclusive("suite demo, from within"):
+    with hold_project("suite demo"), hold_project("suite demo, from within"):
         assert execution.LOCK.exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from flows import live, plan
 from flows.plan import Plan, Step
-from flows.project import opened
+from flows.project import open_project
 from tests.flows.conftest import Project
 
 
@@ -76,24 +76,24 @@ def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
     now = [0.0]
     seconds = {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
     clock = live.Clock({step.name: step for step in TODO.steps}, seconds, 2, lambda: now[0])
-    assert clock.left() == 110.0
-    assert live.Clock(clock.steps, seconds, 1, clock.now).left() == 150.0
+    assert clock.remaining() == 110.0
+    assert live.Clock(clock.steps, seconds, 1, clock.now).remaining() == 150.0
     clock.starts("download@x")
     now[0] = 6.0
-    assert clock.left() == 104.0
+    assert clock.remaining() == 104.0
     clock.ends("download@x")
     clock.starts("train@a")
     now[0] = 16.0
     clock.reaches("train@a", 0.5)
-    assert clock.left() == 40.0, "a bar knows better than the past"
+    assert clock.remaining() == 40.0, "a bar knows better than the past"
     clock.ends("train@a")
     clock.ends("train@b")
-    assert clock.left() == 0.0
+    assert clock.remaining() == 0.0
 
 
 def test_stages_take_as_long_as_before_or_as_their_kind() -> None:
     recorded = {("train", "a"): 10.0, ("train", "b"): 30.0, ("train", "c"): 20.0}
-    expected = live.expected({"train@b": 0, "train@new": 0, "attack@b": 0}, recorded)
+    expected = live.expected_seconds({"train@b": 0, "train@new": 0, "attack@b": 0}, recorded)
     assert expected == {"train@b": 30.0, "train@new": 20.0, "attack@b": live.UNKNOWN_SECONDS}
 
 
@@ -124,7 +124,7 @@ def test_where_output_is_kept_or_prefect_runs_it_there_are_lines(monkeypatch: py
 def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Project) -> None:
     path = finished.root / "suites/demo/params.yaml"
     path.write_text(path.read_text().replace("Demo on synthetic data", "Another title"))
-    with opened() as project:
+    with open_project() as project:
         stage = project.stages["report@demo"]
         changes = project.changes(stage)
         assert plan._reasons(stage, changes) == ("parameters changed: title",)
@@ -146,5 +146,5 @@ def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Pr
 def test_on_a_fresh_clone_every_stage_has_its_first_run(finished: Project, tmp_path: Path) -> None:
     for name in (".dvc/cache", "data"):
         (finished.root / name).rename(tmp_path / Path(name).name)
-    with opened() as project:
+    with open_project() as project:
         assert {step.why for step in plan.read("report@demo", project).steps} == {"first run"}

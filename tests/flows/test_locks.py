@@ -17,7 +17,7 @@ import pytest
 from flows import locks
 from flows.locks import Busy
 from flows.project import Project as Opened
-from flows.project import opened
+from flows.project import open_project
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
@@ -48,7 +48,7 @@ def run(opened_project: Opened) -> list[str]:
 def holding(project: Opened) -> AbstractContextManager[None]:
     """What train@a reads and writes, held as while it runs."""
     stage = project.stages[TRAIN]
-    return project._held(TRAIN, stage.deps, stage.outs)
+    return project._hold(TRAIN, stage.deps, stage.outs)
 
 
 @pytest.fixture
@@ -72,31 +72,31 @@ def test_a_dead_owner_holds_nothing(changed: Project) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     lock(changed, process.pid)
-    with opened(patient=False) as project:
+    with open_project(patient=False) as project:
         assert run(project)
 
 
 def test_a_zombie_holds_nothing(changed: Project) -> None:
     with zombie() as pid:
         lock(changed, pid)
-        with opened(patient=False) as project:
+        with open_project(patient=False) as project:
             assert run(project)
 
 
 def test_an_id_that_a_later_process_has_holds_nothing(changed: Project) -> None:
     path = lock(changed, os.getppid())
     os.utime(path, (0, 0))  # written before this process started
-    with opened(patient=False) as project:
+    with open_project(patient=False) as project:
         assert run(project)
 
 
 def test_an_id_that_another_program_has_holds_nothing(changed: Project) -> None:
     with sleeping("dvd") as process:  # started before the file was last written
         lock(changed, process.pid, f"{sys.executable} repro")
-        with opened(patient=False) as project, pytest.raises(Busy):
+        with open_project(patient=False) as project, pytest.raises(Busy):
             run(project)  # of other programs nothing is known
         lock(changed, process.pid, "/somewhere/bin/dvc repro")
-        with opened(patient=False) as project:
+        with open_project(patient=False) as project:
             assert run(project)
 
 
@@ -107,7 +107,7 @@ def test_an_owner_of_ours_is_known_by_its_start(changed: Project) -> None:
         for recorded, holds in ((start, True), (start - 60, False)):
             path = lock(changed, process.pid, command)
             path.with_name(locks.STARTS).write_text(json.dumps({f"{process.pid} {command}": recorded}))
-            with opened(patient=False) as project:
+            with open_project(patient=False) as project:
                 if holds:
                     with pytest.raises(Busy, match=rf"^train@a: held by process {process.pid} \({command}\)"):
                         run(project)
@@ -124,14 +124,14 @@ def test_an_owner_of_ours_is_known_by_its_start(changed: Project) -> None:
 )
 def test_a_damaged_file_of_locks_is_nobodys(changed: Project, name: str, content: str) -> None:
     (changed.root / ".dvc/tmp" / name).write_text(content, "latin-1")
-    with opened(patient=False) as project:
+    with open_project(patient=False) as project:
         assert run(project)
 
 
 def test_a_file_of_locks_that_is_damaged_while_a_stage_runs_does_not_fail_it(changed: Project) -> None:
-    with opened(patient=False) as project, holding(project):
+    with open_project(patient=False) as project, holding(project):
         (changed.root / ".dvc/tmp/rwlock").write_text("{")
-    with opened(patient=False) as project:
+    with open_project(patient=False) as project:
         assert run(project)
 
 
@@ -139,7 +139,7 @@ def test_the_end_of_a_live_owner_is_waited_for(changed: Project, capsys: pytest.
     with sleeping("dvc") as process:
         lock(changed, process.pid)
         threading.Timer(1.0, process.kill).start()
-        with opened() as project:
+        with open_project() as project:
             assert run(project)
             assert process.poll() is not None
     waiting = [line for line in capsys.readouterr().out.splitlines() if "waits for" in line]
@@ -150,7 +150,7 @@ def test_the_end_of_a_live_owner_is_waited_for(changed: Project, capsys: pytest.
 def test_a_run_that_is_stopped_waits_for_nobody(changed: Project) -> None:
     with sleeping("dvc") as process:
         lock(changed, process.pid)
-        with opened() as project:
+        with open_project() as project:
             threading.Timer(0.5, project.stopped.set).start()
             with pytest.raises(Busy, match="held by process"):
                 run(project)
@@ -163,17 +163,17 @@ def test_dvcs_lock_of_the_project_is_waited_for_or_its_holder_named(finished: Pr
     )
     assert process.stdout is not None
     process.stdout.readline()
-    with opened(patient=False) as project, pytest.raises(Busy, match=f"held by process {process.pid} "):
+    with open_project(patient=False) as project, pytest.raises(Busy, match=f"held by process {process.pid} "):
         project.changes(project.stages[TRAIN])
     threading.Timer(1.0, process.communicate, ["\n"]).start()
-    with opened() as project:
+    with open_project() as project:
         assert not project.changes(project.stages[TRAIN])
     process.wait()
 
 
 def test_a_check_beside_a_running_stage_ends_well(changed: Project) -> None:
     """Running stages hold what they read; a plan only looks."""
-    with opened() as project, holding(project):
+    with open_project() as project, holding(project):
         checked = changed.dprec("check", "demo")
     assert checked.returncode == 0, checked.stderr
     assert "code/a.py changed" in checked.stdout

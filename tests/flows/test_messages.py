@@ -10,7 +10,7 @@ import pytest
 
 from flows import execution, locks, server, storage
 from flows.execution import Processes, StageFailed
-from flows.stopping import as_usual, interruptible
+from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
@@ -38,9 +38,9 @@ def test_a_stop_is_told_as_such_whatever_a_library_makes_of_it(
     """Pydantic, which Prefect writes its first states with, raises an error of its own where it is interrupted."""
     before = {other: signal.getsignal(other) for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        with pytest.raises(SystemExit) as caught, interruptible("interrupted"):
+        with pytest.raises(SystemExit) as caught, end_on_signal("interrupted"):
             wrapped(number)
-        with pytest.raises(ValueError, match="another"), interruptible("interrupted"):
+        with pytest.raises(ValueError, match="another"), end_on_signal("interrupted"):
             raise ValueError("another")
     finally:
         for other, handler in before.items():
@@ -75,7 +75,7 @@ def test_nohup_is_heeded() -> None:
     before = signal.getsignal(signal.SIGHUP)
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        with interruptible("interrupted"):
+        with end_on_signal("interrupted"):
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -95,7 +95,7 @@ def test_records_of_ones_own_that_are_damaged_say_nothing(tmp_path: Path, conten
     """Too deep for a parser, or other JSON."""
     path = tmp_path / storage.KNOWN
     path.write_text(content)
-    assert locks._starts(path) == {}
+    assert locks._start_times(path) == {}
     assert storage.Verified(tmp_path)._known == {}
     assert execution._owner(path) == "just started"
 

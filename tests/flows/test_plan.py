@@ -6,13 +6,13 @@ import pytest
 
 from flows import plan
 from flows.plan import Plan
-from flows.project import opened
+from flows.project import open_project
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
 
 def read(target: str = "report@demo") -> Plan:
-    with opened() as project:
+    with open_project() as project:
         return plan.read(target, project)
 
 
@@ -26,9 +26,9 @@ def test_every_step_comes_after_what_it_needs_and_nothing_else_is_planned() -> N
     assert sorted(names) == ["download@demo", "report@demo", "train@a", "train@b"]
     for step in todo.steps:
         assert all(names.index(other) < names.index(step.name) for other in step.needs)
-    with opened("demo") as project:
+    with open_project("demo") as project:
         assert plan.read("report@demo", project) == todo
-    with opened() as project:
+    with open_project() as project:
         assert [of_all.target for of_all in plan.read_all(project)] == ["report@demo"]
 
 

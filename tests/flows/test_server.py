@@ -6,9 +6,12 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 
 import httpx
+import psutil
 import pytest
 
 from flows.deployments import _asked_for
@@ -68,24 +71,36 @@ def listening(port: int) -> bool:
     return any(line.split()[1].endswith(wanted) and line.split()[3] == "0A" for line in lines)
 
 
-def test_no_server_outlives_a_killed_parent(prefect_home: str) -> None:
+def test_a_server_that_dies_is_started_again_and_none_outlives_a_killed_parent(prefect_home: str) -> None:
     code = (
-        "import time\nfrom flows import server\nprocess, address = server.start(pages=False)\n"
-        "print(process.pid, address, flush=True)\ntime.sleep(600)\n"
+        "import time\nfrom flows import server\n"
+        "print(server.server(), server.os.environ[server.CREDENTIAL], flush=True)\ntime.sleep(600)\n"
     )
     environment = os.environ | {"PREFECT_HOME": prefect_home, "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
     environment.pop("PREFECT_API_URL", None)
     parent = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=PIPE, stderr=PIPE, text=True
     )
     assert parent.stdout is not None
-    pid, _, address = parent.stdout.readline().partition(" ")
+    assert parent.stderr is not None
+    address, _, word = parent.stdout.readline().strip().partition(" ")
     port = int(address.rpartition(":")[2].partition("/")[0])
     assert listening(port)
-    assert "Umask:\t0077\n" in Path(f"/proc/{pid}/status").read_text()  # nobody else reads its database
+    [process] = psutil.Process(parent.pid).children()
+    assert "Umask:\t0077\n" in Path(f"/proc/{process.pid}/status").read_text()  # nobody else reads its database
+    process.kill()
+    assert parent.stderr.readline() == "Prefect's server ended and is started again; the run goes on\n"
+    wait_for(lambda: listening(port))
+    assert httpx.get(f"{address}/admin/version", timeout=120.0).status_code == 401
+    name, _, secret = word.partition(":")
+    assert httpx.get(f"{address}/admin/version", timeout=120.0, auth=(name, secret)).is_success
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
-    deadline = time.monotonic() + 120
-    while listening(port) and time.monotonic() < deadline:
+    wait_for(lambda: not listening(port))
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert not listening(port)

@@ -8,7 +8,7 @@ import yaml
 from dvc.cli import main as dvc
 
 from flows import plan
-from flows.project import opened
+from flows.project import open_project
 from flows.storage import KNOWN
 from tasks.errors import ConfigurationError
 from tests.faults.corruptions import rot
@@ -37,7 +37,7 @@ def test_a_damaged_object_is_not_checked_out(finished: Project) -> None:
     for file in sorted((finished.root / "data/raw/demo").iterdir()):
         file.unlink()
     (finished.root / "data/raw/demo").rmdir()
-    with opened() as project:
+    with open_project() as project:
         assert project.reproduce("download@demo", lambda line: _call(finished, line))
     assert (finished.root / DOWNLOADED).read_text() == "download@demo"
     assert cached(finished, "download@demo")
@@ -54,10 +54,10 @@ def test_a_damaged_list_of_files_is_not_checked_out(finished: Project, listing: 
     tree.write_text(listing)
     tree.chmod(0o444)
     _remove_outputs(finished)
-    with opened() as project:
+    with open_project() as project:
         assert project.reproduce("download@demo", lambda line: _call(finished, line))
     _remove_outputs(finished)
-    with opened() as project:  # the list is whole again
+    with open_project() as project:  # the list is whole again
         assert not project.reproduce("download@demo", lambda line: _call(finished, line))
     assert (finished.root / DOWNLOADED).read_text() == "download@demo"
 
@@ -66,7 +66,7 @@ def test_a_run_removes_damaged_inputs_before_a_stage_reads_them(seen: Project) -
     rot(seen.root / DOWNLOADED)
     assert seen.call("dvc", "status", "-q").returncode == 0  # DVC does not see it
     seen.write("code/a.py", "# changed\n")
-    with opened() as project:
+    with open_project() as project:
         assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
         todo = plan.read("report@demo", project)
         assert todo.step("download@demo").why == "outputs missing"
@@ -81,7 +81,7 @@ def test_what_was_compared_today_is_not_read_again_unless_it_changed(
     finished.write("code/a.py", "# changed\n")
 
     def damaged() -> list[str]:
-        with opened() as project:
+        with open_project() as project:
             return plan.discard_damaged(plan.read("report@demo", project), project)
 
     assert damaged() == []
@@ -98,13 +98,13 @@ def test_a_damaged_memory_of_comparisons_is_begun_anew(seen: Project, content: s
     seen.write("code/a.py", "# changed\n")
     (seen.root / ".dvc/tmp" / KNOWN).write_text(content)
     rot(seen.root / DOWNLOADED)
-    with opened() as project:
+    with open_project() as project:
         assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
 
 
 def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: Project) -> None:
     def verify() -> list[str]:
-        with opened() as project:
+        with open_project() as project:
             return list(project.verify())
 
     assert verify() == []
@@ -223,7 +223,7 @@ def test_a_damaged_record_of_what_was_run_is_removed(finished: Project, content:
 
 
 def test_a_damaged_memory_of_hashes_is_begun_anew(seen: Project) -> None:
-    with opened() as project:
+    with open_project() as project:
         databases = list(Path(project._repo.site_cache_dir).rglob("*.db"))
     assert databases
     for database in databases:
@@ -235,14 +235,14 @@ def test_a_lock_file_that_git_could_not_merge_is_left_to_its_user(finished: Proj
     text = (finished.root / "dvc.lock").read_text()
     conflict = f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n"
     finished.write("dvc.lock", conflict)
-    with pytest.raises(ConfigurationError, match=r"dvc\.lock"), opened():
+    with pytest.raises(ConfigurationError, match=r"dvc\.lock"), open_project():
         pytest.fail("it was read")
     assert (finished.root / "dvc.lock").read_text() == conflict
 
 
 def run(project: Project) -> list[str]:
     """Bring everything up to date; what ran."""
-    with opened() as opened_project:
+    with open_project() as opened_project:
         for step in plan.read("report@demo", opened_project).steps:
             opened_project.reproduce(step.address, lambda line: _call(project, line))
     return project.ran()

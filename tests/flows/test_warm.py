@@ -35,9 +35,9 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "job.py").write_text(JOB)
     warm.prepare()
     deadline = time.monotonic() + 120
-    while not warm.ready() and time.monotonic() < deadline:
+    while not warm.is_ready() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert warm.ready()
+    assert warm.is_ready()
     yield tmp_path / "job.py"
     warm._ready.clear()
 
@@ -90,7 +90,7 @@ from flows import warm
 if __name__ == "__main__":
     warm.LOADED = ()
     warm.prepare()
-    while not warm.ready():
+    while not warm.is_ready():
         time.sleep(0.01)
     stage = warm.Fork("tasks.stages.job", [], dict(os.environ))
     stage.stdout.readline()

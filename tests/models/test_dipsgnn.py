@@ -39,17 +39,17 @@ def many(n_users: int = 60, length: int = 20, n_items: int = 15):
     return learning(ragged(rng.integers(0, n_items, (n_users, length)).tolist()), n_users, n_items)
 
 
-def asking(model: DIPSGNN, sequences: Sequences) -> Asked:
-    return Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64))
+def asking(model: DIPSGNN, sequences: Sequences, *, tested: bool = False) -> Asked:
+    return Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64), tested)
 
 
-def noise_on(model: DIPSGNN, sequences: Sequences) -> tuple[torch.Tensor, ...]:
+def noise_on(model: DIPSGNN, sequences: Sequences, *, tested: bool = False) -> tuple[torch.Tensor, ...]:
     """What is added to both aggregates of every version, recovered from what the gates receive."""
-    asked = asking(model, sequences)
+    asked = asking(model, sequences, tested=tested)
     graphs = asked.graphs
     width = model.config.dimension + model.config.user_dimension
     generator = torch.Generator().manual_seed(0)
-    joint = model.scaled(torch.randn(len(graphs.node_items), width, generator=generator))
+    joint = model.scale_states(torch.randn(len(graphs.node_items), width, generator=generator))
     if model.config.accounting == "cached":
         joint = model._cached_states(asked)
     identity, zero = torch.eye(width), torch.zeros(width, width)
@@ -200,7 +200,7 @@ def test_a_visit_keeps_its_noise_whatever_is_asked_beside_or_after_it(accounting
     torch.testing.assert_close(prefixes, scores[torch.from_numpy(sequences.has_next)], rtol=0, atol=1e-4)
 
 
-def release(model: DIPSGNN, sequences: Sequences):
+def release(model: DIPSGNN, sequences: Sequences, *, tested: bool):
     """Aggregates of any prefix, from one table per user that is made once: a row for every visit, with noise.
 
     The prefix chooses rows; which item follows which it does not look at again.
@@ -214,7 +214,7 @@ def release(model: DIPSGNN, sequences: Sequences):
             vectors, of_users = network.get_buffer("public_items"), network.get_buffer("public_user")
             e_user = of_users @ network.profiles[user] if model.uses_features else of_users[user]
         joint = joint_states(vectors[items], e_user, CLIP)
-        visits = prefixes(asking(model, sequences.take(np.array([row]))))
+        visits = prefixes(asking(model, sequences.take(np.array([row])), tested=tested))
         key, width = (model.secret, model.vectors), joint.shape[1]
         after, before, nothing = (
             gaussian_by_key((*key, kind), "aggregates", sigma, ids, width)
@@ -245,12 +245,14 @@ def test_all_prefixes_follow_from_one_release(accounting, name, epsilon, trainin
     model, sequences = trained(accounting, name=name, epsilon=epsilon, epochs=3), data().sequences
     if training:
         model.network.train()
-    how = {"steps": 1, "clip": CLIP, "aggregates": release(model, sequences)}
+    learnt, asked = (
+        {"steps": 1, "clip": CLIP, "aggregates": release(model, sequences, tested=tested)} for tested in (False, True)
+    )
     if epsilon is None and accounting == "rigorous":
-        del how["aggregates"]
-    expected = all_scores(model.network, sequences, **how).detach()
+        del learnt["aggregates"], asked["aggregates"]
+    expected = all_scores(model.network, sequences, **asked).detach()
     torch.testing.assert_close(model.score_next(sequences), expected, rtol=0, atol=1e-4)
-    slow = gradients(model.network, mean_loss(model.network, sequences, **how))
+    slow = gradients(model.network, mean_loss(model.network, sequences, **learnt))
     fast = gradients(model.network, model.loss(sequences, NO_DROPOUT))
     for parameter, gradient in slow.items():
         torch.testing.assert_close(fast[parameter], gradient, rtol=0, atol=1e-4)

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.models.sessions.gated import Asked
+from tasks.models.sessions.sequential import NO_DROPOUT
 from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
 from tests.models.test_next_item_contract import learning, ragged
-from tests.models.test_sessions import OWNERS, PARTS
+from tests.models.test_sessions import OWNERS, PARTS, data
 
 
 def test_two_runs_draw_different_noise():
@@ -57,6 +59,32 @@ def test_no_two_draws_of_a_users_noise_are_alike():
     first, second = (model.score_again(known.sequences, np.full(60, draw)) for draw in (0, 1))
     torch.testing.assert_close(first, model.score_next(known.sequences), rtol=0, atol=1e-5)
     assert (first != second).all()
+
+
+@pytest.mark.parametrize("accounting", PER_VISIT)
+def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it(accounting):
+    """Else equal aggregates of the two would tell what both begin with."""
+    known = many()
+    model = trained(accounting, of=known)
+    learnt, tested = (torch.cat(noise_on(model, known.sequences, tested=tested)) for tested in (False, True))
+    assert independent(learnt, tested)
+    assert (learnt != tested).all()
+
+
+@pytest.mark.parametrize("name", ["dipsgnn", "edgerand"])
+def test_what_is_scored_is_asked_for_as_tested_and_what_is_learnt_from_is_not(name, monkeypatch):
+    model, sequences, parts = trained(name=name), data().sequences, []
+    receive = type(model).receive
+
+    def noted(self, step, joint, through, asked: Asked):
+        parts.append(asked.tested)
+        return receive(self, step, joint, through, asked)
+
+    monkeypatch.setattr(type(model), "receive", noted)
+    model.loss(sequences, NO_DROPOUT)
+    model.score_next(sequences)
+    model.score_again(sequences, np.zeros(len(sequences), np.int64))
+    assert parts == [False, True, True]
 
 
 def test_users_do_not_share_noise():

@@ -73,8 +73,8 @@ def test_norms_and_clipped_sums_equal_those_of_gradients_per_user(n, n_items, di
     torch.testing.assert_close(sum_biases, (factors[:, None] * of_biases).sum(0))
     inner = torch.einsum("uid,id->u", of_items, weights) + of_biases @ biases
     torch.testing.assert_close(ours.inner([weights, biases]), inner)
-    torch.testing.assert_close(ours.scaled(factors).inner([weights, biases]), factors * inner)
-    torch.testing.assert_close(ours.scaled(factors).squared_norms(), factors.square() * norms, rtol=1e-5, atol=1e-10)
+    torch.testing.assert_close(ours.scale(factors).inner([weights, biases]), factors * inner)
+    torch.testing.assert_close(ours.scale(factors).squared_norms(), factors.square() * norms, rtol=1e-5, atol=1e-10)
 
 
 def test_without_noise_and_clipping_it_is_gradient_descent():
@@ -201,8 +201,31 @@ def test_unbounded_gradients_with_a_finite_budget_are_refused():
 
 def test_a_user_without_interactions_pulls_nowhere():
     """So that one whose interactions are all removed is one who was never there."""
-    clipped = fitted().clipped(torch.zeros(2, N_ITEMS))
+    clipped = fitted().clipped_gradients(torch.zeros(2, N_ITEMS))
     assert not any(total.any() for total in clipped.weighted_sum(torch.ones(2)))
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_gradient_that_is_not_finite_counts_nothing(value):
+    """The others add up as if they were alone, and a step releases finite sums."""
+    model, rows = built(), torch.zeros(3, N_ITEMS)
+    rows[0, 0] = rows[1, 1] = rows[2, 2] = 1.0
+    gradients = model.network.gradients
+    expected = model.clipped(rows[1:]).weighted_sum(torch.ones(2))
+
+    def broken(rows):
+        parts = gradients(rows)
+        parts.errors[0, 3] = parts.hidden[0, 1] = value
+        return parts
+
+    model.network.gradients = broken
+    for total, other in zip(model.clipped(rows).weighted_sum(torch.ones(3)), expected, strict=True):
+        torch.testing.assert_close(total, other)
+    model.rows = lambda _: rows
+    released = []
+    model.watch = lambda sums, _: released.extend(sums)
+    model.private_step(np.arange(3))
+    assert all(total.isfinite().all() for total in released)
 
 
 def test_what_is_watched_is_what_moves_the_weights_and_watching_changes_nothing():

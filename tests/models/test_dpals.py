@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrunk
+from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrink
 from tasks.privacy import noise
 from tasks.training_data import TrainingData
 
@@ -289,11 +289,11 @@ def test_the_projection_is_the_nearest_positive_semi_definite_matrix():
 def test_shrinking_takes_noise_away_and_leaves_alone_what_has_none():
     rng = np.random.default_rng(0)
     signal = np.outer(rng.normal(size=400), [1.0, 2.0, -1.0, 0.5])
-    np.testing.assert_allclose(shrunk(signal, 0.0), signal, atol=1e-9)
-    assert not shrunk(np.zeros((400, 4)), 1.0).any()
+    np.testing.assert_allclose(shrink(signal, 0.0), signal, atol=1e-9)
+    assert not shrink(np.zeros((400, 4)), 1.0).any()
     noisy = signal + rng.normal(size=signal.shape)
     # Of four directions one holds signal: three quarters of the noise can go, and the filter cannot know which part.
-    assert np.square(shrunk(noisy, 1.0) - signal).sum() < 0.5 * np.square(noisy - signal).sum()
+    assert np.square(shrink(noisy, 1.0) - signal).sum() < 0.5 * np.square(noisy - signal).sum()
 
 
 def test_outer_sums_equal_sums_of_outer_products():

@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from tasks.audits.claims import factorisation
-from tasks.audits.judging import judged
+from tasks.audits.judging import lower_bound
 from tasks.errors import ConfigurationError
 from tasks.models.ranking import dpmf
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
@@ -178,7 +178,7 @@ def test_public_groups_are_of_equal_size() -> None:
 
 
 def test_one_interaction_refutes_the_published_claim() -> None:
-    result = judged(factorisation(0, 200, 0.4))
+    result = lower_bound(factorisation(0, 200, 0.4))
     assert verdict(result, 0.4) == "refuted"
     assert result.epsilon > 2
 

@@ -26,9 +26,11 @@ def trained(of=None, **override) -> EdgeRand:
     return model.fit(of or data(), rng=np.random.default_rng(0))
 
 
-def matrices(model: EdgeRand, sequences: Sequences) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
+def matrices(
+    model: EdgeRand, sequences: Sequences, *, tested: bool = False
+) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
     """User -> the noise on A_out and on A_in, each (n_nodes, n_nodes)."""
-    asked = Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64))
+    asked = Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64), tested)
     graphs = asked.graphs
     result = {}
     tables = [model.matrices(asked, direction) for direction in range(2)]
@@ -42,10 +44,13 @@ def matrices(model: EdgeRand, sequences: Sequences) -> dict[int, tuple[torch.Ten
 def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices(steps):
     """Scores and gradients; the running sums' own backward pass beside autograd's."""
     model, sequences = trained(steps=steps), data().sequences
-    how = {"steps": steps, "clip": CLIP, "matrix_noise": matrices(model, sequences).get}
-    expected = all_scores(model.network, sequences, **how).detach()
+    learnt, asked = (
+        {"steps": steps, "clip": CLIP, "matrix_noise": matrices(model, sequences, tested=tested).get}
+        for tested in (False, True)
+    )
+    expected = all_scores(model.network, sequences, **asked).detach()
     torch.testing.assert_close(model.score_next(sequences), expected, rtol=0, atol=1e-4)
-    slow = gradients(model.network, mean_loss(model.network, sequences, **how))
+    slow = gradients(model.network, mean_loss(model.network, sequences, **learnt))
     fast = gradients(model.network, model.loss(sequences, NO_DROPOUT))
     for parameter, gradient in slow.items():
         torch.testing.assert_close(fast[parameter], gradient, rtol=0, atol=1e-4)
@@ -71,6 +76,13 @@ def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check
     torch.testing.assert_close(propagate_first(noise, messages, graphs), expected)
     torch.testing.assert_close(propagate_later(noise, messages[node], graphs), expected)
     assert torch.autograd.gradcheck(lambda values: propagate_first(noise, values, graphs), [messages])
+
+
+def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it():
+    model, sequences = trained(), data().sequences
+    learnt, tested = (matrices(model, sequences, tested=tested) for tested in (False, True))
+    for user, tables in learnt.items():
+        assert all((mine != other).all() for mine, other in zip(tables, tested[user], strict=True))
 
 
 def test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown():

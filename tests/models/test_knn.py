@@ -70,7 +70,7 @@ def test_of_equally_near_users_each_is_as_likely(scaled):
     rows = csr_array(np.vstack([[1.0, 0, 0], np.tile([0, 1.0, 1.0], (8, 1))]))
     taken = np.zeros(9)
     for seed in range(400):
-        taken[knn.nearest(rows, 2, np.random.default_rng(seed), scaled=scaled)[0]] += 1
+        taken[knn.nearest_rows(rows, 2, np.random.default_rng(seed), scaled=scaled)[0]] += 1
     assert taken[0] == 0
     assert np.abs(taken[1:] - 100).max() < 44
 
@@ -80,8 +80,8 @@ def test_scaling_ends_the_preference_for_users_with_little():
     matrix = np.zeros((3, 12))
     matrix[0, :4] = matrix[1, 1:10] = matrix[2, 11] = 1
     rows, rng = csr_array(matrix), np.random.default_rng(0)
-    assert knn.nearest(rows, 1, rng)[0] == 2
-    assert knn.nearest(rows, 1, rng, scaled=True)[0] == 1
+    assert knn.nearest_rows(rows, 1, rng)[0] == 2
+    assert knn.nearest_rows(rows, 1, rng, scaled=True)[0] == 1
 
 
 @pytest.mark.parametrize("k", [25, 26])

@@ -8,7 +8,7 @@ import torch
 from tasks.models.user_networks.base import NetworkData
 from tasks.models.user_networks.deepwalk import DeepWalkConfig
 from tasks.models.user_networks.sne import SNE, SNEConfig
-from tasks.models.user_networks.udmf import UDMF, UDMFConfig, standardised
+from tasks.models.user_networks.udmf import UDMF, UDMFConfig, standardise
 from tests.models.naive_networks import network
 
 SMALL_WALK = DeepWalkConfig(dimension=4, walks=4, length=6, window=2)
@@ -79,7 +79,7 @@ def test_udmf_fuses_as_many_modalities_as_there_are():
 
 
 def test_standardised_rows_are_centred_and_of_mean_square_1_and_a_constant_is_zero():
-    rows = standardised(torch.from_numpy(np.random.default_rng(0).normal(3, 20, (50, 4))))
+    rows = standardise(torch.from_numpy(np.random.default_rng(0).normal(3, 20, (50, 4))))
     torch.testing.assert_close(rows.mean(0), torch.zeros(4, dtype=torch.float64), atol=1e-12, rtol=0)
     assert abs(rows.square().mean().item() - 1) < 1e-12
-    assert not standardised(torch.full((5, 2), 7.0)).any()
+    assert not standardise(torch.full((5, 2), 7.0)).any()

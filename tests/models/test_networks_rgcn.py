@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from tasks.models.user_networks import rgcn
-from tasks.models.user_networks.base import NetworkData, undirected
+from tasks.models.user_networks.base import NetworkData, undirected_pairs
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
-from tasks.models.user_networks.rgcn import RGCN, RGCNConfig
-from tasks.models.user_networks.text import PostVectors
+from tasks.models.user_networks.rgcn import RGCN, PostVectors, RGCNConfig
 from tests.models import naive_networks as naive
 
 CONFIG = RGCNConfig(epochs=2, batch_size=8, learning_rate=0.01, hidden=6, dimension=5, free=3)
@@ -111,8 +110,8 @@ def test_an_epoch_has_every_friendship_once_from_each_side():
 
 def test_follows_become_friendships_once():
     follows = np.array([[3, 1], [1, 3], [2, 2], [0, 3], [3, 1]])
-    assert undirected(follows).tolist() == [[0, 3], [1, 3]]
-    assert undirected(np.array([[2, 2]])).shape == (0, 2)
+    assert undirected_pairs(follows).tolist() == [[0, 3], [1, 3]]
+    assert undirected_pairs(np.array([[2, 2]])).shape == (0, 2)
 
 
 def test_friends_score_higher_than_strangers_after_training():
@@ -129,7 +128,7 @@ def test_friends_score_higher_than_strangers_after_training():
 
 
 def test_blocks_of_posts_cover_all_users_in_order():
-    posts = PostVectors.of(NETWORKS["all there"])
+    posts = PostVectors.from_data(NETWORKS["all there"])
     for most in (1, 3, 100):
         blocks = list(posts.blocks(most))
         assert [user for first, last, _, _ in blocks for user in range(first, last)] == list(range(9))

@@ -10,8 +10,8 @@ from scipy.stats import chisquare
 from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
 from tasks.models.user_networks.friendship import neighbourhoods
-from tasks.models.user_networks.skipgram import factorised, shifted_ppmi
-from tasks.models.user_networks.walks import cooccurrences, nearby, random_walks
+from tasks.models.user_networks.skipgram import factorise, shifted_ppmi
+from tasks.models.user_networks.walks import cooccurrences, nearby_pairs, random_walks
 from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
 from tests.models.naive_networks import friends_of, network
 
@@ -54,7 +54,7 @@ def test_pairs_nearby_equal_a_loop():
         for j in range(4)
         if i != j and abs(i - j) <= 2 and row[i] >= 0 and row[j] >= 0
     ]
-    assert sorted(map(tuple, nearby(rows, 2))) == sorted(slow)
+    assert sorted(map(tuple, nearby_pairs(rows, 2))) == sorted(slow)
 
 
 def test_cooccurrences_equal_a_loop_over_sequences():
@@ -84,7 +84,7 @@ def test_factors_multiply_back_to_the_best_approximation(dimension):
     rng = np.random.default_rng(0)
     root = rng.normal(size=(12, 5))
     matrix = root @ root.T  # positive: U √Σ is then its root
-    vectors = factorised(csr_array(matrix), dimension, np.random.default_rng(1))
+    vectors = factorise(csr_array(matrix), dimension, np.random.default_rng(1))
     values, directions = np.linalg.eigh(matrix)
     best = (directions[:, -dimension:] * values[-dimension:]) @ directions[:, -dimension:].T
     assert vectors.shape == (12, dimension)

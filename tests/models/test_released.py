@@ -97,14 +97,31 @@ def test_a_visits_state_is_released_once_and_asked_again_it_is_the_same() -> Non
         assert abs(np.corrcoef(drawn.ravel(), other.ravel())[0, 1]) < 5 / drawn.size**0.5
 
 
+def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a visit whose state is the same in both would be told for certain; as `score_next` asks for them."""
+    of = known(n_users=400)
+    model, states, asked = fitted(of), Released.states, []
+    assert of.sequences is not None
+
+    def kept(*args: object, **named: object) -> object:
+        asked.append(states(*args, **named))  # type: ignore[arg-type]
+        return asked[-1]
+
+    monkeypatch.setattr(Released, "states", kept)
+    model.score_next(of.sequences)
+    learnt, (tested,), true = states(model, of.sequences), asked, model.vectors[of.sequences.items]
+    assert (learnt != tested).all()
+    assert abs(np.corrcoef((learnt - true).ravel(), (tested - true).ravel())[0, 1]) < 5 / true.size**0.5
+
+
 def test_lists_are_functions_of_noisy_states() -> None:
     """Two items in one place, the same noisy states: the same scores. Nothing else is read of a sequence."""
     model = fitted(known())
     asked = ragged([[1, 2, 3], [4, 5, 6]], users=[0, 1])
-    states = model.states(asked)
+    states = model.states(asked, tested=True)
     before = model.score_next(asked)
     other = replace(asked, items=(asked.items + 3) % 20)
-    model.states = lambda *_: states  # type: ignore[method-assign]
+    model.states = lambda *_, **__: states  # type: ignore[method-assign]
     assert torch.equal(model.score_next(other), before)
 
 

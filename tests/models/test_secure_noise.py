@@ -17,7 +17,7 @@ from tasks.models.base import Model, Resumable
 from tasks.models.training import EpochModel
 from tasks.privacy import noise
 from tasks.privacy.accounting import gaps
-from tasks.privacy.accounting.ledger import LedgerEntry, unprotected
+from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 from tests.models.test_noise_streams import PRIVATE, case, shared
 from tests.systems import system_class
@@ -148,7 +148,7 @@ def test_the_ledger_of_secure_noise_names_what_remains(name: str) -> None:
     model = secured(name)
     model.fit(case(name)[1], rng=np.random.default_rng(0))
     for entry in model.ledger():
-        made = gaps.secured(entry)
+        made = gaps.secure_entry(entry)
         assert (entry.noise, made.noise) == ("research", "secure")
         assert made.model_copy(update={"gaps": entry.gaps, "noise": "research"}) == entry
         assert made.gaps.count(gaps.SECURE) == 1
@@ -158,7 +158,7 @@ def test_the_ledger_of_secure_noise_names_what_remains(name: str) -> None:
 
 
 def test_a_line_says_that_its_noise_is_secure_and_one_of_research_is_as_it_was() -> None:
-    entry = unprotected("interaction", "Nothing protects it.")
-    assert gaps.secured(entry) == entry
+    entry = unprotected_entry("interaction", "Nothing protects it.")
+    assert gaps.secure_entry(entry) == entry
     assert "noise" not in entry.model_dump(mode="json")
     assert entry.model_copy(update={"noise": "secure"}).model_dump(mode="json")["noise"] == "secure"

@@ -127,6 +127,27 @@ def test_one_user_moves_a_noisy_gradient_by_no_more_than_the_clip_norm():
     assert difference == pytest.approx(0.01, rel=1e-3)  # just so much, because every gradient is longer
 
 
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_gradient_that_is_not_finite_counts_nothing(value):
+    """The others add up as if they were alone, and a step releases finite sums."""
+    model, sequences = built(), ragged([[1, 2], [3, 4], [5, 6]])
+    _, _, expected = model.clipped_sum(sequences.take(np.array([0, 2])))
+    gradients = model.gradients
+
+    def broken(sequences, *rest):
+        losses, parts = gradients(sequences, *rest)
+        parts[0][1, 0] = value
+        return losses, parts
+
+    model.gradients = broken
+    for total, other in zip(model.clipped_sum(sequences)[2], expected, strict=True):
+        torch.testing.assert_close(total, other)
+    released = []
+    model.watch = lambda sums, _: released.extend(sums)
+    model.private_step(sequences)
+    assert all(total.isfinite().all() for total in released)
+
+
 def test_a_step_without_any_user_still_makes_noise_of_the_stated_size_on_every_parameter():
     """Kolmogorov–Smirnov; false alarm: one in 1,000."""
     model = built(dimension=30)

@@ -118,7 +118,7 @@ def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
     without = given.users != 4
     fewer = TrainingData(N_USERS, N_ITEMS, given.users[without], given.items[without], ratings=given.ratings[without])
     model = fitted(name, fewer, epochs=1, **RIGOROUS, batch_size=N_USERS)
-    added = model.clipped(model.rows(np.array([4])))
+    added = model.clipped_gradients(model.rows(np.array([4])))
     assert not any(total.any() for total in added.weighted_sum(torch.ones(1)))
 
 
@@ -169,7 +169,7 @@ def test_losses_are_those_of_the_rows_alone_and_repeat():
 @pytest.mark.parametrize("name", ["mf", "svd"])
 def test_models_with_users_vectors_say_nothing_of_other_rows(name):
     model = fitted(name, privacy="dpsgd")
-    for ask in (model.losses, model.clipped):
+    for ask in (model.losses, model.clipped_gradients):
         with pytest.raises(ConfigurationError, match="a vector for every user"):
             ask(torch.eye(N_ITEMS))
 
@@ -179,7 +179,7 @@ def test_a_user_without_interactions_moves_no_item_of_a_factorisation():
     without = given.users != 4
     fewer = replace(given, users=given.users[without], items=given.items[without], ratings=given.ratings[without])
     model = fitted("mf", fewer, epochs=1)
-    with ghost.recorded(model.network) as calls:
+    with ghost.record_calls(model.network) as calls:
         losses = model.network.losses(model.rows(np.array([4])), torch.tensor([4]), None)
     (outer,), _ = ghost.gradients(losses, calls)
     assert not outer.errors.any()

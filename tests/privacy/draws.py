@@ -15,7 +15,7 @@ HIDING = {
     "standard_exponential", "geometric", "gumbel", "logistic", "gamma", "standard_gamma", "standard_cauchy",
     "standard_t", "chisquare", "negative_binomial", "randn", "randn_like", "normal_", "trunc_normal_",
     "xavier_normal_", "kaiming_normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "Laplace",
-    "add_gaussian", "add_laplace", "add_symmetric_gaussian", "rounded", "SecureGenerator",
+    "add_gaussian", "add_laplace", "add_symmetric_gaussian", "draw_rounded", "SecureGenerator",
     "Normal", "sample", "sample_n", "rsample", "rvs", "gauss", "normalvariate", "expovariate",
 }  # fmt: skip
 """Laws of noise: what a private model draws by these, it draws through the door or from `tasks.models.draws`."""
@@ -31,7 +31,7 @@ DECIDING = DRAWS - {"beta", "bytes"}
 DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
 SECRET = re.compile(r"\b_?noise_rngs?$|\bnoise_stream$|\bnoise\.(stream|generator|secure_generator)$")
 """A generator of noise, from which nothing is drawn beside the door, by whatever law."""
-KEYED = {"digest", "mixed", "prefix_ids", "INSECURE"}
+KEYED = {"digest", "mix", "prefix_ids", "INSECURE"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
 """Modules of `tasks.privacy` behind the door."""

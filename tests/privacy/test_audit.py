@@ -10,7 +10,7 @@ from scipy import stats
 from tasks.contracts import Feature
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.audits import worst_cases
-from tasks.privacy.audits.audit import audit, lower_bound, provable, verdict
+from tasks.privacy.audits.audit import audit, largest_bound, lower_bound, verdict
 from tasks.privacy.audits.power import power
 from tasks.privacy.mechanisms import dpsgd, multidimensional, piecewise, unary, words
 
@@ -157,7 +157,7 @@ def test_bounds_are_clopper_pearson() -> None:
     low_delta = lower_bound(np.array([80]), np.array([10]), 100, 0.98, delta=0.1)
     assert low_delta[0] == pytest.approx(math.log((low - 0.1) / high))
     assert lower_bound(np.array([0]), np.array([100]), 100, 0.98)[0] == -math.inf
-    assert provable(10_000, CONFIDENCE) < provable(100_000, CONFIDENCE) < math.log(100_000)
+    assert largest_bound(10_000, CONFIDENCE) < largest_bound(100_000, CONFIDENCE) < math.log(100_000)
 
 
 def test_gaussian_noise_is_within_its_budget_at_its_delta() -> None:

@@ -62,7 +62,7 @@ def some_rows(n: int, n_items: int) -> torch.Tensor:
 
 
 def ours(network: nn.Module, rows: torch.Tensor) -> list[ghost.Outer]:
-    with ghost.recorded(network) as calls:
+    with ghost.record_calls(network) as calls:
         result = losses(network, rows)
     return ghost.gradients(result, calls)[0]
 
@@ -127,12 +127,12 @@ def test_tied_weights_have_no_l1_norms_and_need_their_source():
     network, rows = tied(4, 5, 3, 0)
     with pytest.raises(ConfigurationError, match="tied weights do not give"):
         ghost.l1_norms(ours(network, rows))
-    with ghost.recorded(network) as calls:
+    with ghost.record_calls(network) as calls:
         actual = losses(nn.Sequential(nn.Linear(5, 3).double().requires_grad_(False), network.writer), rows)
     with pytest.raises(ValueError, match="to be used beside them"):
         ghost.gradients(actual, calls)
     network.reader.requires_grad_(False)
-    with pytest.raises(ValueError, match="both trained or both frozen"), ghost.recorded(network):
+    with pytest.raises(ValueError, match="both trained or both frozen"), ghost.record_calls(network):
         pass
 
 
@@ -146,7 +146,7 @@ def test_weights_of_one_give_the_gradient_of_the_summed_loss():
 
 def test_clipped_gradients_add_up_to_no_more_than_the_bound_each():
     network, rows = made(5, 9, (4,), 1)
-    outers, norms = ghost.bounded(ours(network, rows))
+    outers, norms = ghost.zero_non_finite(ours(network, rows))
     for user in range(5):
         alone = torch.zeros(5, dtype=torch.float64)
         alone[user] = min(1.0, 0.3 / norms[user].clamp(min=1e-12))
@@ -161,7 +161,7 @@ def test_a_gradient_that_is_not_finite_counts_nothing(make):
     sound = ghost.weighted_sums(outers, torch.tensor([1.0, 0, 1, 1], dtype=torch.float64))
     outers[0].errors[1] = torch.inf
     outers[1].inputs[1] = torch.nan
-    cleaned, norms = ghost.bounded(outers)
+    cleaned, norms = ghost.zero_non_finite(outers)
     assert norms[1] == 0
     assert norms.isfinite().all()
     for parameter, total in ghost.weighted_sums(cleaned, torch.ones(4, dtype=torch.float64)).items():
@@ -172,7 +172,7 @@ def test_frozen_layers_have_no_gradient_and_local_tensors_have_theirs():
     network, rows = made(4, 5, (3,), 0)
     network.layers[0].requires_grad_(False)
     vectors = torch.ones(4, 5, dtype=torch.float64, requires_grad=True)
-    with ghost.recorded(network) as calls:
+    with ghost.record_calls(network) as calls:
         actual = losses(network, rows * vectors)
     outers, (own,) = ghost.gradients(actual, calls, [vectors])
     assert [outer.layer for outer in outers] == [network.layers[1]]
@@ -182,18 +182,18 @@ def test_frozen_layers_have_no_gradient_and_local_tensors_have_theirs():
 
 def test_a_layer_used_twice_or_over_more_than_rows_or_half_frozen_is_refused():
     layer = nn.Linear(3, 3)
-    with ghost.recorded(layer), pytest.raises(ValueError, match="once per example"):
+    with ghost.record_calls(layer), pytest.raises(ValueError, match="once per example"):
         layer(layer(torch.ones(2, 3)))
-    with ghost.recorded(layer), pytest.raises(ValueError, match="rows of inputs"):
+    with ghost.record_calls(layer), pytest.raises(ValueError, match="rows of inputs"):
         layer(torch.ones(2, 4, 3))
     layer.bias.requires_grad_(False)
-    with pytest.raises(ValueError, match="both trained or both frozen"), ghost.recorded(layer):
+    with pytest.raises(ValueError, match="both trained or both frozen"), ghost.record_calls(layer):
         pass
 
 
 def test_nothing_is_recorded_after_the_block():
     network, rows = made(2, 4, (3,), 0)
-    with ghost.recorded(network) as calls:
+    with ghost.record_calls(network) as calls:
         network(rows)
     network(rows)
     assert len(calls) == 2

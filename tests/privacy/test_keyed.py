@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from tasks.privacy.keyed import digest, mixed, normals, prefix_ids, streams
+from tasks.privacy.keyed import digest, mix, normals, prefix_ids, streams
 
 FALSE_ALARM = 1e-6
 """Chance of each statistical test below to fail with right code, were its keys not fixed."""
@@ -86,7 +86,7 @@ def test_no_two_ids_get_the_same_numbers():
 
 
 def test_a_prefix_has_an_id_of_its_own_that_depends_on_nothing_else():
-    heads = mixed(np.array([4, 4, 9]), np.array([0, 1, 0]))
+    heads = mix(np.array([4, 4, 9]), np.array([0, 1, 0]))
     items, indptr = np.array([1, 2, 3, 1, 2, 3, 1, 3]), np.array([0, 3, 6, 8])
     ids = prefix_ids(heads, items, indptr)
     assert len(np.unique(ids)) == 8
@@ -98,13 +98,13 @@ def test_ids_of_many_prefixes_and_pairs_do_not_meet():
     """Any two of a million meet by a chance of 3e-8."""
     rng = np.random.default_rng(0)
     indptr = np.arange(0, 500_001, 50)
-    ids = prefix_ids(mixed(np.arange(10_000)), rng.integers(0, 30, 500_000), indptr)
-    pairs = mixed(np.arange(1000)[:, None], np.arange(500)).ravel()
+    ids = prefix_ids(mix(np.arange(10_000)), rng.integers(0, 30, 500_000), indptr)
+    pairs = mix(np.arange(1000)[:, None], np.arange(500)).ravel()
     assert len(np.unique(np.concatenate([ids, pairs]))) == 1_000_000
 
 
 def test_streams_are_functions_of_their_id_and_begin_alike_however_long():
-    ids = mixed(np.arange(50))
+    ids = mix(np.arange(50))
     table = streams((3, 1), ids, np.full(50, 40), 20)
     assert kstest(table.ravel(), "norm").pvalue > FALSE_ALARM
     assert np.array_equal(streams((3, 1), ids[7:8], np.array([9]), 20), table[280:289])

@@ -14,7 +14,7 @@ TEXTS = pl.DataFrame({"user": [0, 0, 1], "tokens": [[0, 1], [2], [3, 3, 3, 3]]})
 
 
 def vocabulary() -> Vocabulary:
-    return Vocabulary.of(list("abcd"), np.random.default_rng(0).normal(size=(4, 3)))
+    return Vocabulary.from_vectors(list("abcd"), np.random.default_rng(0).normal(size=(4, 3)))
 
 
 def test_which_words_of_a_user_come_first_depends_on_coins_alone() -> None:
@@ -36,7 +36,7 @@ def test_which_words_of_a_user_come_first_depends_on_coins_alone() -> None:
 
 
 def test_known_words_keep_their_names_and_posts_without_any_are_left_out() -> None:
-    public = Vocabulary.of(["d", "x", "b"], np.eye(3))
+    public = Vocabulary.from_vectors(["d", "x", "b"], np.eye(3))
     left = posts.known_words(TEXTS, pl.Series(list("abcd")), public)
     assert left.to_dict(as_series=False) == {"user": [0, 1], "tokens": [[2], [0, 0, 0, 0]]}
 

@@ -72,7 +72,7 @@ def test_a_generator_is_neither_copied_nor_written_down() -> None:
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [0.6, 3.0])
 def test_rounded_noise_has_the_probabilities_of_the_rounded_law(law: secure.Law, scale: float) -> None:
-    drawn = secure.rounded(SecureGenerator(), law, scale, N)
+    drawn = secure.draw_rounded(SecureGenerator(), law, scale, N)
     edges = np.arange(-math.ceil(2 * scale), math.ceil(2 * scale) + 1) + 0.5
     observed = np.bincount(np.searchsorted(edges, drawn), minlength=len(edges) + 1)
     assert stats.chisquare(observed, N * cells(law, scale, edges)).pvalue > 1e-4
@@ -157,7 +157,7 @@ def test_low_bits_show_nothing_of_the_value(law: secure.Law, scale: float) -> No
 @pytest.mark.usefixtures("keyed")
 @pytest.mark.parametrize("law", LAWS)
 def test_the_scale_is_larger_by_what_rounding_adds_to_the_sensitivity(law: secure.Law) -> None:
-    drawn = secure.rounded(SecureGenerator(), law, 3.0 * (1 + secure.GROWTH) / secure.grid(3.0), 100)
+    drawn = secure.draw_rounded(SecureGenerator(), law, 3.0 * (1 + secure.GROWTH) / secure.grid(3.0), 100)
     assert np.array_equal(add(law, np.zeros(100), 3.0), drawn * secure.grid(3.0))
     arrays = 256 if law == "gaussian" else 16
     together = secure.SHARE * (math.sqrt(arrays) if law == "gaussian" else arrays)

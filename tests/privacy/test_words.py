@@ -109,7 +109,7 @@ def test_draws_are_the_inverse_of_the_sums() -> None:
     sums = np.cumsum(weights, axis=1)
     rows = np.concatenate([[0, 0], rng.integers(0, 5, 500)])
     uniform = np.concatenate([[0.0, np.nextafter(1, 0)], rng.random(500)])
-    actual = words._inverse(sums, rows, uniform)
+    actual = words._invert_cumulative(sums, rows, uniform)
     slow = [np.searchsorted(sums[r], u * sums[r, -1], side="right") for r, u in zip(rows, uniform, strict=True)]
     slow[1] = 8  # the last that has a weight, even where u × the total rounds up to it
     np.testing.assert_array_equal(actual, slow)

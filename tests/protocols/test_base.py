@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.contracts import SPLITS
 from tasks.errors import DataError
-from tasks.papers.protocol import averaged, coded, kept, links, ordering, split_names, surviving
+from tasks.papers.protocol import average, encode, links, ordering, renumber_survivors, select, split_names
 from tests.protocols.tables import interactions, stored
 
 ROWS = interactions((30, 7, 4, 3), (10, 7, None, 1), (10, 9, 2, None), (20, 9, float("nan"), 5), (20, 8, 5, 7))
@@ -28,19 +28,19 @@ ROWS = interactions((30, 7, 4, 3), (10, 7, None, 1), (10, 9, 2, None), (20, 9, f
 def test_ranges_include_their_ends_and_hold_no_missing_value(
     ranges: dict[str, tuple[float | None, float | None]], left: list[int]
 ) -> None:
-    assert kept(ROWS.with_row_index().lazy(), ranges).collect()["index"].to_list() == left
+    assert select(ROWS.with_row_index().lazy(), ranges).collect()["index"].to_list() == left
 
 
 @pytest.mark.parametrize("column", ["action", "word"])
 def test_a_range_of_a_column_without_numbers_is_refused(column: str) -> None:
     with pytest.raises(DataError, match=f"column '{column}' of `keep` is not there or has no numbers.*'rating'"):
-        kept(ROWS.with_columns(word=pl.lit("a")).lazy(), {column: (0, 1)})
+        select(ROWS.with_columns(word=pl.lit("a")).lazy(), {column: (0, 1)})
 
 
 @pytest.mark.parametrize("ids", [pl.Int64, pl.String])
 def test_coded_ids_are_in_the_order_of_the_published_ones(tmp_path: Path, ids: pl.DataType) -> None:
     table = ROWS.with_columns(pl.col("user", "item").cast(ids))
-    start = coded(stored(tmp_path, {"interactions": table}), {"rating": (3, None)}, ["rating"])
+    start = encode(stored(tmp_path, {"interactions": table}), {"rating": (3, None)}, ["rating"])
     assert start.user_ids.rows() == [(n, pl.Series([user]).cast(ids)[0]) for n, user in enumerate((10, 20, 30))]
     assert start.item_ids["original"].cast(pl.Int64).to_list() == [7, 8, 9]
     assert sorted(start.rows.select("user", "item", "rating").rows()) == [(1, 1, 5), (2, 0, 4)]
@@ -51,7 +51,7 @@ def test_coded_ids_are_in_the_order_of_the_published_ones(tmp_path: Path, ids: p
 
 def test_nothing_left_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none are left \(of 5 rows, with keep = .*params.yaml"):
-        coded(stored(tmp_path, {"interactions": ROWS}), {"rating": (9, None)}, ["rating"])
+        encode(stored(tmp_path, {"interactions": ROWS}), {"rating": (9, None)}, ["rating"])
 
 
 def test_what_orders_the_rows_must_be_there_for_every_row(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_orders_the_rows_must_be_there_for_every_row(tmp_path: Path) -> Non
 @given(codes=st.lists(st.integers(0, 9), min_size=1))
 def test_ids_of_survivors_have_no_gaps_and_keep_their_order(codes: list[int]) -> None:
     ids = pl.DataFrame({"id": np.arange(10, dtype=np.int32), "original": list("abcdefghij")})
-    actual, left = surviving(np.array(codes, dtype=np.int32), ids)
+    actual, left = renumber_survivors(np.array(codes, dtype=np.int32), ids)
     expected = sorted(set(codes))
     assert left.rows() == [(n, "abcdefghij"[code]) for n, code in enumerate(expected)]
     assert actual.tolist() == [expected.index(code) for code in codes]
@@ -76,11 +76,11 @@ def test_ids_of_survivors_have_no_gaps_and_keep_their_order(codes: list[int]) ->
 
 def test_the_mean_of_repeated_ratings_is_one_row_whatever_their_order() -> None:
     rows = interactions((1, 1, 0.1, 5), (1, 1, 0.2, 6), (1, 1, 0.7, 1), (1, 2, 3, 9), (2, 1, None, 9))
-    actual = averaged(rows)
+    actual = average(rows)
     assert actual.select("user", "item").rows() == [(1, 1), (1, 2), (2, 1)]
     assert actual["rating"].to_list() == [pytest.approx(1 / 3), 3, None]
     assert actual["timestamp"].null_count() == 3
-    assert all(averaged(rows.sample(fraction=1, shuffle=True, seed=seed)).equals(actual) for seed in range(10))
+    assert all(average(rows.sample(fraction=1, shuffle=True, seed=seed)).equals(actual) for seed in range(10))
 
 
 def test_links_between_two_users_kept_are_counted_down_to_one_of_each(tmp_path: Path) -> None:

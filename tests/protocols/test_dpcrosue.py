@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tasks.contracts import Feature
 from tasks.errors import DataError
-from tasks.papers.dpcrosue.protocol import Options, prepare, tokenized, vocabulary
+from tasks.papers.dpcrosue.protocol import Options, prepare, tokenize, vocabulary
 from tasks.papers.protocol import NetworkCount, Prepared
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
 from tests.protocols.tables import as_published, assert_same, shuffled, stored
@@ -27,7 +27,7 @@ def posts(*rows: tuple[str, str | None]) -> pl.DataFrame:
 
 
 def words(text: str, tokenizer: str) -> list[str]:
-    return tokenized(posts(("a", text)), tokenizer)["word"].to_list()
+    return tokenize(posts(("a", text)), tokenizer)["word"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)
 
 @given(texts=st.lists(st.one_of(ASCII, st.none()), max_size=8))
 def test_every_token_arrives_in_the_order_of_its_text(texts: list[str | None]) -> None:
-    actual = tokenized(posts(*(("a", text) for text in texts)), "words")
+    actual = tokenize(posts(*(("a", text) for text in texts)), "words")
     expected = [
         (n, word)
         for n, text in enumerate(texts)

@@ -14,14 +14,14 @@ from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
 from tasks.papers.dpvae.protocol import (
     Options,
-    ascending,
+    argsort,
     bounds,
-    enough,
+    frequent,
     in_order,
-    merged,
+    merge,
     most_recent,
     prepare,
-    sampled,
+    sample,
 )
 from tests.protocols.tables import INTERACTIONS, as_published, assert_same, interactions, shuffled, stored
 
@@ -68,7 +68,7 @@ def test_places_are_in_the_order_of_their_numbers_and_then_their_own(key: list[i
     """However large the numbers: those that leave no room for places are sorted in another way."""
     numbers = [number * step for number in key]
     expected = sorted(range(len(key)), key=lambda place: (numbers[place], place))
-    assert ascending(np.array(numbers, dtype=np.int64)).tolist() == expected
+    assert argsort(np.array(numbers, dtype=np.int64)).tolist() == expected
 
 
 @given(rows=ROWS)
@@ -79,7 +79,7 @@ def test_rows_are_in_the_order_of_pair_time_and_rating(rows: list[tuple[int, int
 
 @given(rows=ROWS, timed=st.booleans())
 def test_repeats_merge_one_by_one(rows: list[tuple[int, int, int, int]], timed: bool) -> None:
-    actual = merged(table(rows, timed)).rows()
+    actual = merge(table(rows, timed)).rows()
     ordered = sorted(rows, key=lambda row: (row[0], row[1], row[3], row[2]))
     expected = []
     for (user, item), group in groupby(ordered, key=lambda row: row[:2]):
@@ -95,11 +95,11 @@ def test_repeats_merge_one_by_one(rows: list[tuple[int, int, int, int]], timed: 
 
 def test_ratings_of_4_then_1_merge_to_2() -> None:
     """(4 * 1 + 1 * 2) * 2 / (2 * 3): the later rating counts twice."""
-    assert merged(table([(0, 0, 1, 9), (0, 0, 4, 5)])).rows() == [(0, 0, 2, 9)]
+    assert merge(table([(0, 0, 1, 9), (0, 0, 4, 5)])).rows() == [(0, 0, 2, 9)]
 
 
 def test_a_missing_rating_makes_the_merged_one_missing_and_no_other() -> None:
-    actual = merged(table([(0, 0, None, 9), (0, 0, 4, 5), (0, 1, 3, 1), (0, 2, None, 1), (1, 0, 2, 1), (1, 0, 2, 2)]))
+    actual = merge(table([(0, 0, None, 9), (0, 0, 4, 5), (0, 1, 3, 1), (0, 2, None, 1), (1, 0, 2, 1), (1, 0, 2, 2)]))
     assert actual["rating"].to_list() == [None, 3, None, 2]
 
 
@@ -112,12 +112,12 @@ def test_the_few_are_omitted_once(rows: list[tuple[int, int, int, int]], lower: 
         and ("items" not in omit or sum(other[1] == item for other in pairs) >= lower)
         for user, item in pairs
     ]
-    assert enough(frame, lower, omit).tolist() == expected
+    assert frequent(frame, lower, omit).tolist() == expected
 
 
 @given(rows=ROWS, n=st.integers(1, 10))
 def test_the_most_recent_stay(rows: list[tuple[int, int, int, int]], n: int) -> None:
-    frame = merged(table(rows))
+    frame = merge(table(rows))
     expected = []
     for _, group in groupby(frame.rows(), key=lambda row: row[0]):
         recent = sorted(group, key=lambda row: (row[3], row[1]))[-n:]
@@ -137,7 +137,7 @@ def test_every_row_is_equally_likely_to_be_sampled() -> None:
     frame, runs = table([(0, item, 3, 0) for item in range(50)]), 600
     hits = np.zeros(50)
     for seed in range(runs):
-        actual = sampled(frame, 15, np.random.default_rng(seed))
+        actual = sample(frame, 15, np.random.default_rng(seed))
         assert actual.height == 15
         hits[actual["item"].to_numpy()] += 1
     assert np.abs(hits / runs - 0.3).max() < 5 * np.sqrt(0.3 * 0.7 / runs)
@@ -149,12 +149,12 @@ def test_draws_that_tie_still_give_the_number_asked_for() -> None:
             return np.arange(n) % 3 / 3
 
     frame = table([(0, item, 3, 0) for item in range(10)])
-    assert [sampled(frame, n, Coarse()).height for n in range(1, 11)] == list(range(1, 11))
+    assert [sample(frame, n, Coarse()).height for n in range(1, 11)] == list(range(1, 11))
 
 
 def test_a_sample_of_more_than_there_is_is_refused() -> None:
     with pytest.raises(DataError, match="6 are to be sampled, but there are 5"):
-        sampled(table([(0, item, 3, 0) for item in range(5)]), 6, np.random.default_rng(0))
+        sample(table([(0, item, 3, 0) for item in range(5)]), 6, np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")

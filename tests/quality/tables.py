@@ -330,22 +330,22 @@ def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[
     networks = dict.fromkeys(("left", "right"), NETWORK_SCHEMA)
     match name:
         case "raw":
-            return suites.raw(Held({"": RAW_SCHEMA}, tables))
+            return suites.raw_tables(Held({"": RAW_SCHEMA}, tables))
         case "raw log":
-            return suites.raw(Held({"": LOG_SCHEMA}, tables))
+            return suites.raw_tables(Held({"": LOG_SCHEMA}, tables))
         case "raw pair":
-            return suites.raw(Held({"": PAIR_SCHEMA} | networks, tables))
+            return suites.raw_tables(Held({"": PAIR_SCHEMA} | networks, tables))
         case "processed":
-            return suites.processed(Held({"": SCHEMA}, tables))
+            return suites.processed_tables(Held({"": SCHEMA}, tables))
         case "processed sequences":
-            return suites.processed(Held({"": SCHEMA.model_copy(update={"repeats": True})}, tables))
+            return suites.processed_tables(Held({"": SCHEMA.model_copy(update={"repeats": True})}, tables))
         case "processed folds":
             with_folds = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
-            return suites.processed(Held({"": with_folds}, tables))
+            return suites.processed_tables(Held({"": with_folds}, tables))
         case "processed pair":
-            return suites.processed(Held(pair_schemas(), tables))
+            return suites.processed_tables(Held(pair_schemas(), tables))
         case "perturbed":
-            return suites.perturbed(tables, SCHEMA)
+            return suites.perturbed_tables(tables, SCHEMA)
         case "words":
             return suites.words(tables["features"], SCHEMA)
         case "recommendations":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tasks.quality.alignments import aligned, alignment_metrics
+from tasks.quality.alignments import alignment_metrics, alignment_tables
 from tasks.quality.counting import count
 from tests.quality.changes import Change, added, twice, value
 
@@ -18,7 +18,7 @@ KEYS = "setting, seed"
 
 
 def broken(pairs: pl.DataFrame = PAIRS, metrics: pl.DataFrame = METRICS) -> set[tuple[str, str | None]]:
-    judged = aligned(dict.fromkeys(UNITS[:1], pairs) | {UNITS[1]: PAIRS}, metrics, (5, 4), EXPECTED)
+    judged = alignment_tables(dict.fromkeys(UNITS[:1], pairs) | {UNITS[1]: PAIRS}, metrics, (5, 4), EXPECTED)
     return {
         (table.name, rule.column)
         for table in judged

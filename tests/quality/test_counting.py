@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.quality import counting, runner
-from tasks.quality.counting import FIRST_ROWS, SHOWN, count, counted, first_rows, height, repeated
+from tasks.quality.counting import FIRST_ROWS, SHOWN, count, count_failures, first_rows, height, repeated_values
 from tasks.quality.rules import (
     Rule,
     Table,
@@ -137,7 +137,7 @@ def test_great_expectations_counts_the_same_rows_and_a_long_table_gets_the_same_
 def test_colliding_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"a": [1, 2, 3, 1, None, None], "b": ["x", "x", "y", "x", None, None]})
     monkeypatch.setattr(pl.Expr, "hash", lambda expression, *_: expression.is_null().cast(pl.UInt64))
-    actual = repeated(frame.lazy(), ["a", "b"], frame.height)
+    actual = repeated_values(frame.lazy(), ["a", "b"], frame.height)
     assert actual.rows(named=True) == [{"a": 1, "b": "x", "rows": 2}]
 
 
@@ -161,7 +161,7 @@ def test_equal_values_in_distant_parts_of_a_long_file_are_found(tmp_path: Path) 
 def test_what_is_judged_instead_of_a_long_table_has_a_column_for_each_rule() -> None:
     frame = pl.DataFrame({"x": [1, 5, 7]})
     table = Table("t", frame, (row_count(1), between("x", 0, 4), between("x", 0, 4)))
-    judged = counted(table, count(table))
+    judged = count_failures(table, count(table))
     assert judged.frame.rows() == [(0, 2, 2)]
     assert [rule.column for rule in judged.rules] == judged.frame.columns
     assert judged.frame.columns[1:] == ["2. x must be from 0 to 4", "3. x must be from 0 to 4"]
@@ -178,6 +178,6 @@ def test_long_values_are_cut_short() -> None:
 def test_a_rule_about_a_whole_table_is_not_one_about_rows() -> None:
     for rule in (unique("x"), row_count(1)):
         with pytest.raises(ValueError, match=r"unpack|not about single rows"):
-            rule.broken({"x": pl.Int64()})
+            rule.violations({"x": pl.Int64()})
     assert first_rows(Table("t", pl.DataFrame({"x": [1]}), (row_count(2),)), row_count(2)) == ([], [])
-    assert counting.misfit(row_count(2, 4), 7) == 3
+    assert counting.count_misfits(row_count(2, 4), 7) == 3

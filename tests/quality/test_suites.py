@@ -127,7 +127,7 @@ def test_values_on_a_declared_bound_pass_though_float32_rounds_them() -> None:
     schema = tables.SCHEMA.model_copy(update={"features": features})
     good = tables.processed_tables()
     users = good["users"].select("user", count=pl.Series([0.1, 0.7] * 6, dtype=pl.Float32))
-    assert failures(suites.processed(Held({"": schema}, good | {"users": users}))) == []
+    assert failures(suites.processed_tables(Held({"": schema}, good | {"users": users}))) == []
 
 
 def test_merged_ratings_lie_between_the_levels_of_the_scale_and_a_rounding_error_beyond() -> None:
@@ -148,15 +148,15 @@ def test_merged_ratings_lie_between_the_levels_of_the_scale_and_a_rounding_error
 def test_ratings_of_any_scale_are_told_from_others(scale: RatingScale, on: list[float], off: list[float]) -> None:
     for kind in (pl.Float32, pl.Float64):
         ratings = pl.DataFrame({"rating": pl.Series(on + off, dtype=kind)})
-        rows = ratings.select(on_scale(scale, None).broken(ratings.schema).arg_true()).to_series()
+        rows = ratings.select(on_scale(scale, None).violations(ratings.schema).arg_true()).to_series()
         assert rows.to_list() == list(range(len(on), len(on + off)))
-        assert rows.len() - 1 == ratings.select(on_scale(scale, off[0]).broken(ratings.schema).sum()).item()
+        assert rows.len() - 1 == ratings.select(on_scale(scale, off[0]).violations(ratings.schema).sum()).item()
 
 
 def test_pairs_may_repeat_where_the_schema_does_not_say_that_they_are_unique() -> None:
     schema = tables.RAW_SCHEMA.model_copy(update={"unique_pairs": False})
     twice = tables.repeat(tables.raw_tables()["interactions"], 3)
-    judged = suites.raw(Held({"": schema}, tables.raw_tables() | {"interactions": twice}))
+    judged = suites.raw_tables(Held({"": schema}, tables.raw_tables() | {"interactions": twice}))
     assert failures(judged) == []
 
 
@@ -184,14 +184,14 @@ def test_ids_of_the_same_things_must_be_of_one_kind() -> None:
 def test_anchors_need_two_networks() -> None:
     schema = RawSchema(tables=("anchors",), networks=("left",))
     with pytest.raises(DataError, match=r"schema.json: anchors join two networks, not 1"):
-        suites.raw(Held({"": schema, "left": tables.NETWORK_SCHEMA}, tables.raw_pair()))
+        suites.raw_tables(Held({"": schema, "left": tables.NETWORK_SCHEMA}, tables.raw_pair()))
 
 
 def test_a_number_without_bounds_is_not_a_processed_feature() -> None:
     features = (tables.FEATURES[0].model_copy(update={"high": None}),)
     schema = tables.SCHEMA.model_copy(update={"features": features})
     with pytest.raises(DataError, match=r"feature 'count' has no bounds; run preprocess again"):
-        suites.processed(Held({"": schema}, tables.processed_tables()))
+        suites.processed_tables(Held({"": schema}, tables.processed_tables()))
 
 
 def test_a_failing_row_is_named_by_its_ids() -> None:

@@ -142,7 +142,7 @@ def with_original(results: Results) -> Results:
     """
     added = []
     for name in ("knn", "svd"):
-        system = results.named(name)
+        system = results.find(name)
         assert system is not None
         experiment = f"{system.experiment}-original"
         dataset = f"{results.dataset}-original"

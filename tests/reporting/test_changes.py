@@ -11,7 +11,7 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.reporting.core.layout import Table
-from tasks.stages import changes
+from tasks.stages import site
 
 CLAIMS = "artefact,claim,verdict,evidence\ntable2,A is best,{},x\ntable2,B is fast,supported,x\n"
 
@@ -54,12 +54,12 @@ def test_values_verdicts_and_suites_that_differ_are_told(suite: Callable[..., No
     suite("b", 0.5)
     suite("old", 1.0)
     commit()
-    assert rows(changes.since("HEAD")) == [("all suites", "no headline value and no verdict differs", "", "")]
+    assert rows(site.changes_since("HEAD")) == [("all suites", "no headline value and no verdict differs", "", "")]
     suite("a", 0.3, "contradicted")
     suite("b", 0.5000001)
     suite("new", 0.1)
     git("rm", "-q", "-r", "data/results/old")
-    table = changes.since("HEAD")
+    table = site.changes_since("HEAD")
     assert table.caption == "What changed since HEAD"
     assert rows(table) == [
         ("a", "utility: best private", "0.250", "0.300"),
@@ -69,7 +69,7 @@ def test_values_verdicts_and_suites_that_differ_are_told(suite: Callable[..., No
     ]
     commit()
     suite("a", None, "contradicted")
-    assert rows(changes.since("HEAD")) == [("a", "utility: best private", "0.300", "–")]
+    assert rows(site.changes_since("HEAD")) == [("a", "utility: best private", "0.300", "–")]
 
 
 def test_before_the_first_results_every_suite_is_new_and_unknown_revisions_are_one_line(
@@ -77,10 +77,10 @@ def test_before_the_first_results_every_suite_is_new_and_unknown_revisions_are_o
 ) -> None:
     suite("a", 0.25)
     commit()
-    assert rows(changes.since("HEAD~1")) == [("a", "suite", "–", "new")]
+    assert rows(site.changes_since("HEAD~1")) == [("a", "suite", "–", "new")]
     for unknown in ("nope", "--output=x", ""):
         with pytest.raises(DataError, match="git knows no such revision"):
-            changes.since(unknown)
+            site.changes_since(unknown)
     assert not Path("x").exists()
 
 
@@ -89,4 +89,4 @@ def test_a_damaged_headline_is_named(suite: Callable[..., None]) -> None:
     commit()
     Path("data/results/a/summary.json").write_text("{")
     with pytest.raises(DataError, match="data/results/a"):
-        changes.since("HEAD")
+        site.changes_since("HEAD")

@@ -29,9 +29,9 @@ from tasks.reporting.core.chart import (
     Point,
     Series,
     Square,
-    sampled,
+    sample_size,
 )
-from tasks.reporting.core.drawing import LETTER, ROW, apart, labels, svg
+from tasks.reporting.core.drawing import LETTER, ROW, labels, separate, svg
 
 HOSTILE = "</svg><script>alert(1)</script>\"' datum.x"
 values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
@@ -153,11 +153,11 @@ def test_names_at_points_cover_neither_one_another_nor_a_mark_nor_a_line(
 
 @given(st.lists(values, min_size=1, max_size=13).map(sorted))
 def test_names_at_ends_of_lines_keep_apart(wanted: list[float]) -> None:
-    places = apart(wanted, 0.0, 230.0)
+    places = separate(wanted, 0.0, 230.0)
     assert all(second - first >= ROW - 1e-6 for first, second in pairwise(places))
     assert min(places) >= 0
     assert max(places) <= 230 + 1e-6
-    assert apart([50.0], 0.0, 230.0) == [50.0]
+    assert separate([50.0], 0.0, 230.0) == [50.0]
 
 
 def test_a_legend_names_every_series_once_and_not_what_panels_name() -> None:
@@ -174,8 +174,8 @@ def test_a_title_says_what_was_measured() -> None:
     assert PANELS["forest"].finding == "1 above and 0 below, of 1"
     assert PANELS["heat"].finding.startswith("1 of 2 gain, most a, ")
     assert Chart("id", "Ranking", "", [], finding="said").heading == "Ranking: said"
-    assert sampled(14, [5, 5], "seed") == "n = 14 systems, 5 seeds each"
-    assert sampled(2, [1, 5], "fold") == "n = 2 systems, 1 to 5 folds each"
+    assert sample_size(14, [5, 5], "seed") == "n = 14 systems, 5 seeds each"
+    assert sample_size(2, [1, 5], "fold") == "n = 2 systems, 1 to 5 folds each"
 
 
 def test_a_figure_carries_its_data() -> None:

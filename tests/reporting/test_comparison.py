@@ -11,6 +11,7 @@ import pytest
 from tasks.reporting.core import comparison
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import tables
+from tests.reporting import shown
 
 
 def rows(results: Results, **where: str) -> list[dict]:
@@ -61,6 +62,16 @@ def test_synthetic_data_are_compared_with_no_paper(demo: Results, read: Callable
         frame = comparison.frame(results)
         assert set(frame["published"]) == set(frame["paper"]) == {""}
         assert frame.height > 0
+
+
+def test_a_suite_of_no_paper_has_no_table_of_a_papers_versions_and_names_no_paper(
+    real: Results, read: Callable[..., Results]
+) -> None:
+    own = replace(read(), paper=None)
+    assert set(comparison.frame(own)["artefact"]) == {"table2", "table3", "table5"}
+    assert "table4" in set(comparison.frame(real)["artefact"])
+    assert "Zhang" in shown.page(real, [])
+    assert "Zhang" not in shown.page(own, [])
 
 
 def test_another_data_set_than_the_printed_one_is_not_compared(real: Results) -> None:

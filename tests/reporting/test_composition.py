@@ -52,22 +52,22 @@ def perturbed(results: Results, name: str = "features") -> Results:
 
 def test_settings_and_seeds_of_all_systems_add_up(real: Results) -> None:
     first = (Spent("base", 0, entry(1.0)), Spent("base", 1, entry(1.0)), Spent("epsilon=2", 0, entry(2.0)))
-    (group,) = composition.together(spending(real, first, (Spent("base", 0, entry(0.5)),)))
+    (group,) = composition.compose_releases(spending(real, first, (Spent("base", 0, entry(0.5)),)))
     assert (group.releases, group.largest, group.epsilon) == (4, 2.0, pytest.approx(4.5))
 
 
 def test_data_that_were_perturbed_once_are_counted_once(real: Results) -> None:
     shared = (Spent("base", 0, entry(3.0, "feature")), Spent("base", 1, entry(3.0, "feature")))
-    (group,) = composition.together(perturbed(spending(real, shared, shared)))
+    (group,) = composition.compose_releases(perturbed(spending(real, shared, shared)))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
 
 
 def test_fits_that_shared_their_noise_have_no_finite_epsilon_together(real: Results) -> None:
     same = (Spent("base", 0, entry(1.0)), Spent("epsilon=2", 0, entry(2.0)))
-    (group,) = composition.together(spending(real, same, own_noise=False))
+    (group,) = composition.compose_releases(spending(real, same, own_noise=False))
     assert group.epsilon is None
     apart = (Spent("base", 0, entry(1.0)), Spent("base", 1, entry(1.0)))
-    (group,) = composition.together(spending(real, apart, own_noise=False))
+    (group,) = composition.compose_releases(spending(real, apart, own_noise=False))
     assert group.epsilon == pytest.approx(2.0)
 
 
@@ -83,29 +83,29 @@ def test_suites_on_the_same_data_add_up_and_share_what_was_perturbed_once(real: 
     shared, own = Spent("base", 0, entry(3.0, "feature")), Spent("base", 0, entry(1.0))
     first = perturbed(spending(real, (shared, own)))
     other = replace(first.systems[0], experiment="another-suite's")
-    features, fits = composition.together(first, replace(first, suite="second", systems=(other,)))
+    features, fits = composition.compose_releases(first, replace(first, suite="second", systems=(other,)))
     assert (features.releases, features.epsilon) == (1, pytest.approx(3.0))
     assert (fits.releases, fits.epsilon) == (2, pytest.approx(2.0))
-    (_, fits) = composition.together(first, first)
+    (_, fits) = composition.compose_releases(first, first)
     assert (fits.releases, fits.epsilon) == (1, pytest.approx(1.0))
 
 
 def test_features_that_are_protected_within_a_fit_are_released_by_each_fit(real: Results) -> None:
     own = (Spent("base", 0, entry(3.0, "feature")),)
-    (group,) = composition.together(spending(real, own, own))
+    (group,) = composition.compose_releases(spending(real, own, own))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
 
 
 def test_one_suite_that_shared_its_noise_leaves_no_finite_epsilon(real: Results) -> None:
     first = spending(real, (Spent("base", 0, entry(1.0)),))
     second = replace(first, systems=(replace(first.systems[0], experiment="other"),), own_noise=False)
-    (group,) = composition.together(first, second)
+    (group,) = composition.compose_releases(first, second)
     assert group.epsilon is None
 
 
 def test_perturbed_data_of_other_names_are_other_releases_though_their_entries_are_equal(real: Results) -> None:
     first = spending(real, (Spent("base", 0, entry(3.0, "feature")),))
-    (group,) = composition.together(perturbed(first, "once"), perturbed(first, "again"))
+    (group,) = composition.compose_releases(perturbed(first, "once"), perturbed(first, "again"))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
 
 
@@ -119,7 +119,7 @@ def test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interactio
 
 def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -> None:
     words = (USER, "all training interactions of one user taken out, the place in the batches kept")
-    (group,) = composition.together(
+    (group,) = composition.compose_releases(
         spending(real, *((Spent("base", 0, entry(1.0, "interaction", of)),) for of in words))
     )
     assert (group.releases, group.neighbouring, group.epsilon) == (2, units.USER, pytest.approx(2.0))
@@ -127,7 +127,7 @@ def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -
 
 def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_does_not_bound_it(real: Results) -> None:
     users, single = (Spent("base", 0, entry(1.0)),), (Spent("base", 0, entry(0.5, "interaction", SINGLE)),)
-    of_users, of_one = composition.together(spending(real, users, single))
+    of_users, of_one = composition.compose_releases(spending(real, users, single))
     assert (of_users.releases, of_users.left_out, of_users.epsilon) == (1, 1, pytest.approx(1.0))
     assert (of_one.releases, of_one.left_out, of_one.epsilon) == (2, 0, pytest.approx(2.5))
     assert "In brackets" in str(composition.blocks(spending(real, users, single)))
@@ -138,7 +138,7 @@ def test_private_releases_without_a_bound_are_counted_beside_those_that_have_one
     given = bounded.model_copy(update={"neighbouring": units.FEATURES_GIVEN})
     endless = bounded.model_copy(update={"accounted_epsilon": None, "reason": "Bounds are fitted."})
     open_one = (Spent("base", 0, endless), Spent("base", 0, given))
-    plain, fitted = composition.together(spending(real, (Spent("base", 0, bounded),), open_one))
+    plain, fitted = composition.compose_releases(spending(real, (Spent("base", 0, bounded),), open_one))
     assert (plain.counted, plain.epsilon) == ("1 (+ 1)", pytest.approx(5.0))
     assert plain.total == "5, of 1 of 2 releases"
     assert (fitted.counted, fitted.epsilon) == ("2", pytest.approx(10.0))  # both hold given the bounds
@@ -147,14 +147,14 @@ def test_private_releases_without_a_bound_are_counted_beside_those_that_have_one
 def test_each_setting_of_a_budget_releases_a_network_anew(real: Results) -> None:
     of = entry(5.0, "feature")
     spent = tuple(Spent(setting, 0, of, "left") for setting in ("base", "edges_epsilon=1.0", "dimension=8"))
-    (group,) = composition.together(perturbed(spending(real, spent, spent)))
+    (group,) = composition.compose_releases(perturbed(spending(real, spent, spent)))
     assert (group.releases, group.epsilon) == (2, pytest.approx(10.0))
 
 
 def test_a_rigorous_release_of_a_network_counts_beside_one_given_the_bounds(real: Results) -> None:
     given = entry(5.0, "feature").model_copy(update={"neighbouring": units.FEATURES_GIVEN})
     releases = (Spent("base", 0, given, "left"),), (Spent("base", 0, entry(1.0, "feature"), "left"),)
-    groups = composition.together(perturbed(spending(real, *releases)))
+    groups = composition.compose_releases(perturbed(spending(real, *releases)))
     assert [(group.neighbouring, group.epsilon) for group in groups] == [
         (units.FEATURES_GIVEN, pytest.approx(6.0)),
         (units.FEATURES, pytest.approx(1.0)),
@@ -167,9 +167,9 @@ def test_fits_that_shared_noise_with_one_of_another_unit_or_without_epsilon_have
     noisy = entry(0.5, "interaction", SINGLE)
     open_one = noisy.model_copy(update={"accounted_epsilon": None, "reason": "No proof holds."})
     for other in (noisy, open_one):
-        groups = composition.together(spending(real, users, (Spent("base", 0, other),), own_noise=False))
+        groups = composition.compose_releases(spending(real, users, (Spent("base", 0, other),), own_noise=False))
         assert [group.epsilon for group in groups] == [None] * len(groups)
-        groups = composition.together(spending(real, users, (Spent("base", 1, other),), own_noise=False))
+        groups = composition.compose_releases(spending(real, users, (Spent("base", 1, other),), own_noise=False))
         assert groups[0].epsilon == pytest.approx(1.0)
 
 
@@ -177,12 +177,16 @@ def test_an_entry_towards_everybody_counts_towards_each_observer(real: Results) 
     towards = entry(1.0, "rating", f"{units.SENSITIVE}, towards a recommender")
     towards = towards.model_copy(update={"observer": "a recommender"})
     everybody = entry(0.5, "rating", units.SENSITIVE)
-    (group,) = composition.together(spending(real, (Spent("base", 0, towards),), (Spent("base", 0, everybody),)))
+    (group,) = composition.compose_releases(
+        spending(real, (Spent("base", 0, towards),), (Spent("base", 0, everybody),))
+    )
     assert (group.observer, group.releases, group.epsilon) == ("a recommender", 2, pytest.approx(1.5))
 
 
 def test_a_relation_that_no_unit_is_known_of_is_never_composed(real: Results) -> None:
-    (group,) = composition.together(spending(real, (Spent("base", 0, entry(1.0, "interaction", "an odd change")),)))
+    (group,) = composition.compose_releases(
+        spending(real, (Spent("base", 0, entry(1.0, "interaction", "an odd change")),))
+    )
     assert group.epsilon is None
 
 
@@ -221,11 +225,11 @@ def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() 
 )
 def test_two_steps_cost_twice_the_budget(kind: str, parameters: dict[str, float]) -> None:
     event = Event(kind=kind, parameters=parameters, count=3)
-    assert account((units.grouped(event, 2),)).epsilon == pytest.approx(2 * account((event,)).epsilon)  # type: ignore[operator]
+    assert account((units.group_event(event, 2),)).epsilon == pytest.approx(2 * account((event,)).epsilon)  # type: ignore[operator]
 
 
 def test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing() -> None:
     sampled = Event(kind="sampled-gaussian", parameters={"noise_multiplier": 3.0, "sampling_probability": 0.5})
     gaussian = Event(kind="gaussian", parameters={"noise_multiplier": 3.0})
-    assert units.grouped(sampled, 2) == units.grouped(gaussian, 2)
-    assert units.grouped(gaussian, 2).parameters == {"noise_multiplier": 1.5}
+    assert units.group_event(sampled, 2) == units.group_event(gaussian, 2)
+    assert units.group_event(gaussian, 2).parameters == {"noise_multiplier": 1.5}

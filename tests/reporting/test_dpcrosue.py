@@ -45,7 +45,7 @@ def bare() -> Results:
 
 
 def system(results: Results, label: str) -> System:
-    named = results.named(label)
+    named = results.find(label)
     assert named is not None
     return named
 
@@ -91,7 +91,7 @@ def test_each_network_stands_beside_its_own_printed_numbers(full: Results) -> No
 def test_generated_networks_are_never_compared(replica: Results) -> None:
     assert set(comparison.frame(replica)["published"]) == {""}
     assert shown.claims(replica, 0) == []
-    assert networks.lacking(replica) == {}
+    assert networks.missing_artefacts(replica) == {}
 
 
 def test_tmr_is_interests_over_the_sum_of_the_attacks(full: Results) -> None:
@@ -133,7 +133,7 @@ def test_table_1_stands_beside_the_paper_where_the_data_are_its_own(published: R
 
 
 def test_what_data_cannot_give_is_said_with_its_reason(published: Results, bare: Results, full: Results) -> None:
-    actual = networks.lacking(published)
+    actual = networks.missing_artefacts(published)
     assert set(actual) == {"table2", "table3", "table4", "table5", "figure3"}
     twitter, cross, words = actual["table3"]
     assert twitter.startswith("Twitter, because the data lack its users' friendships")
@@ -141,22 +141,24 @@ def test_what_data_cannot_give_is_said_with_its_reason(published: Results, bare:
     assert words.startswith("SANTEXT, because the data have of texts one vector for each user")
     assert any(actual.startswith("ε_t, because") for actual in actual["figure3"])
     assert "gender" not in actual["table4"][0]  # Twitter's are known, but nothing is embedded there
-    assert [line.split(",")[0] for line in networks.lacking(bare)["table4"]] == ["Foursquare", "Twitter"]
-    assert networks.lacking(full) == {}
+    assert [line.split(",")[0] for line in networks.missing_artefacts(bare)["table4"]] == ["Foursquare", "Twitter"]
+    assert networks.missing_artefacts(full) == {}
 
 
 def test_a_table_of_any_name_needs_what_its_description_says(published: Results) -> None:
     table = replace(published.layout.tables[1], key="table6", needs=(), words="", methods=("R-GCN",))
     other = replace(published, layout=replace(published.layout, tables=(table,), figures=()))
-    assert [line.split(",")[0] for line in networks.lacking(other)["table6"]] == ["Twitter"]  # has no friendships
+    assert [line.split(",")[0] for line in networks.missing_artefacts(other)["table6"]] == [
+        "Twitter"
+    ]  # has no friendships
     asking = replace(other, layout=replace(other.layout, tables=(replace(table, words="Whatever"),)))
-    assert networks.lacking(asking)["table6"][-1].startswith("Whatever, because the data have of texts")
+    assert networks.missing_artefacts(asking)["table6"][-1].startswith("Whatever, because the data have of texts")
 
 
 def test_differences_from_controls_are_paired_by_seed(full: Results) -> None:
     metric = "foursquare/interests/precision"
-    actual = controls.against(full, metric, own={"everything": "foursquare/interests/everything/precision"},
-                             systems=("random",))  # fmt: skip
+    own = {"everything": "foursquare/interests/everything/precision"}
+    actual = controls.compare_with_controls(full, metric, own=own, systems=("random",))
     rgcn, random = system(full, "rgcn"), system(full, "random")
     first = actual[rgcn.experiment, "random"]
     test = paired_tests({"": (values(full, "rgcn", metric), values(full, "random", metric))})[""]
@@ -175,7 +177,7 @@ def test_every_interest_for_everybody_stands_beside_the_best_printed_number(full
 
 def test_one_seed_decides_nothing(full: Results) -> None:
     single = replace(full, metrics=full.metrics.filter(pl.col("seed") == 0))
-    actual = controls.against(single, "foursquare/gender/precision", systems=("random",))
+    actual = controls.compare_with_controls(single, "foursquare/gender/precision", systems=("random",))
     assert actual
     assert {actual.verdict for actual in actual.values()} == {"undecided"}
     assert not any(actual.gains for actual in actual.values())

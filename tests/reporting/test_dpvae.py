@@ -52,7 +52,7 @@ def page_of_replica(replica: Results) -> str:
 
 
 def mean(results: Results, label: str, setting: str, metric: str, k: int) -> float:
-    system = results.named(label)
+    system = results.find(label)
     assert system is not None
     return float(results.values(system, metric, k, setting).mean())
 
@@ -111,10 +111,10 @@ def test_a_version_is_what_the_configuration_says_not_what_a_setting_is_called(
     assert priors["User-level priors improve VAE"] == "not run"
     assert priors["Priors and optimal clip together (OV) improve plain DP-VAE (NV)"] == "not run"
     assert priors["The optimal clipping bound improves DP-VAE"] == "supported"
-    vae = known.named("vae")
+    vae = known.find("vae")
     assert vae is not None
     names = ("prior=user", "privacy=none,prior=standard", STANDARD, "prior=other")
-    assert [known.resolved(vae, name) for name in names] == ["base", STANDARD, STANDARD, None]
+    assert [known.find_setting(vae, name) for name in names] == ["base", STANDARD, STANDARD, None]
 
 
 def _tested(results: Results) -> dict[str, Claim]:
@@ -194,7 +194,7 @@ def test_what_was_run_on_other_data_stands_beside_nothing_but_its_own_table(larg
         assert (
             report_of(results.paper).charts(results, K)["figure3"] == report_of(alone.paper).charts(alone, K)["figure3"]
         )
-        assert results.named("svd") is None  # the one on other data does not stand in for it
+        assert results.find("svd") is None  # the one on other data does not stand in for it
     (cell,) = [
         row.cells[0]
         for table, parts in tables.published_tables(example_dpvae.with_original(large))

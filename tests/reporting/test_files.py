@@ -31,7 +31,7 @@ MADE = {
 
 def recorded(results: Results) -> Results:
     """The same as it is collected: sorted, and of the histories what is shown."""
-    systems = tuple(replace(system, history=files.shown(system.history or {})) for system in results.systems)
+    systems = tuple(replace(system, history=files.shown_history(system.history or {})) for system in results.systems)
     metrics = results.metrics.select(files.contracts.METRICS.names).sort(METRIC_ORDER)
     attacked = None if results.edges is None else edges.frame(results)
     return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER), edges=attacked)

@@ -29,7 +29,7 @@ def test_systems_stand_in_order_of_utility_and_no_more_than_ten_are_shown(every:
     standings = headline.standings(every, K)
     levels = [standing.utility for standing in standings if standing.utility is not None]
     assert levels == sorted(levels, reverse=True)
-    shown = headline.shown(standings)
+    shown = headline.select_lines(standings)
     assert len(shown) <= headline.LINES < len(standings)
     names = {standing.system.name for standing in shown}
     assert {"popularity", "dp-popularity"} <= names
@@ -59,7 +59,12 @@ def test_near_and_order_are_those_of_the_printed_numbers(every: Results) -> None
         ours_mean=pl.Series([row[1] for row in rows]),
     )
     # 0.54 is within 10 % of 0.50; of the pairs 0.5 > 0.4, 0.5 > 0.3, 0.4 > 0.3 the last is reversed
-    assert headline.reproduced(made) == {"cells": 4, "run": 3, "within_10_percent": 1, "ordering_agreement": 0.666667}
+    assert headline.reproduction_counts(made) == {
+        "cells": 4,
+        "run": 3,
+        "within_10_percent": 1,
+        "ordering_agreement": 0.666667,
+    }
 
 
 def test_the_points_of_the_frontier_have_a_finite_budget(every: Results) -> None:

@@ -18,12 +18,12 @@ def full() -> Results:
 def test_gains_over_each_control_are_drawn_and_leaks_marked(full: Results) -> None:
     chart = controls.chart(full)
     panels = [panel for panel in chart.panels if isinstance(panel, Heat)]
-    assert len(panels) == len(chart.panels) == len(controls._attacked(full))
+    assert len(panels) == len(chart.panels) == len(controls._attacked_attributes(full))
     assert len({panel.title for panel in panels}) == len(panels)
-    for (network, attribute), panel in zip(controls._attacked(full), panels, strict=True):
+    for (network, attribute), panel in zip(controls._attacked_attributes(full), panels, strict=True):
         assert panel.title == f"{network.title}, {attribute}"
         drawn = {(cell.row, cell.column): (cell.value, cell.marked) for cell in panel.cells}
-        differences = controls._inferred(full, network, attribute).values()
+        differences = controls._compare_inference(full, network, attribute).values()
         assert drawn == {(of.system.label, of.control): (of.mean, of.low > 0) for of in differences}
         assert {cell.column for cell in panel.cells} >= {"majority", "random"}
     over = [cell for panel in panels for cell in panel.cells if cell.column == "random"]

@@ -99,9 +99,9 @@ def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None
 
 def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
     system = real.called("dp-popularity")
-    assert audits.unexplained(real) == []
+    assert audits.unexplained_lines(real) == []
     without = replace(real, audit=tuple(record for record in real.audit if system.experiment not in record["covers"]))
-    assert audits.unexplained(without) == ["dp-popularity, base: noisy counts made-up"]
+    assert audits.unexplained_lines(without) == ["dp-popularity, base: noisy counts made-up"]
     (line,) = ledger.lines_at(without, system)
     assert (line.unjoined, line.audited_note) == ("not audited", "This was not audited.")
 
@@ -126,9 +126,9 @@ def test_no_system_inherits_the_audit_of_another() -> None:
 
 def test_a_saturated_bound_is_shown_as_such(real: Results) -> None:
     record = dict(real.audit[0]) | {"audited_epsilon": 4.179, "provable": 4.1791, "samples": 1000}
-    assert audits.shown(record) == "≥ 4.18"
-    assert audits.saturated(record) == "the most that 1,000 samples can prove, on a worst case built for it"
-    assert audits.saturated(record | {"audited_epsilon": 4.1}) == ""
+    assert audits.format_bound(record) == "≥ 4.18"
+    assert audits.saturation_note(record) == "the most that 1,000 samples can prove, on a worst case built for it"
+    assert audits.saturation_note(record | {"audited_epsilon": 4.1}) == ""
 
 
 def test_one_part_without_a_guarantee_leaves_none_for_the_whole(real: Results) -> None:
@@ -151,9 +151,13 @@ def test_noise_that_anybody_could_draw_again_is_named_with_its_remedy(real: Resu
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
     drawn = system.spent[0].entry.model_copy(update={"events": (event,), "gaps": (gaps.SEED, kept)})
     without = LedgerEntry.model_validate(drawn.model_dump() | {"events": (), "mechanism": "none", "gaps": ()})
-    assert [ledger.noise(entry) for entry in (drawn, gaps.secured(drawn), without)] == ["public seed", "secure", ""]
+    assert [ledger.noise(entry) for entry in (drawn, gaps.secure_entry(drawn), without)] == [
+        "public seed",
+        "secure",
+        "",
+    ]
     assert [remedy in gap for gap in ledger.gaps(drawn)] == [True, False]
-    assert ledger.gaps(gaps.secured(drawn)) == gaps.secured(drawn).gaps
+    assert ledger.gaps(gaps.secure_entry(drawn)) == gaps.secure_entry(drawn).gaps
     spent = [replace(of, entry=drawn) for of in system.spent]
     changed = replace(real, systems=[replace(of, spent=spent) if of is system else of for of in real.systems])
     assert any(remedy in gap for _, named in details.gaps(changed) for gap in named)
@@ -168,7 +172,11 @@ def test_every_system_has_a_row(real: Results, read: Callable[..., Results]) -> 
 
 
 def test_delta_is_shown_where_there_is_one() -> None:
-    assert [ledger.shown(None), ledger.shown(20.0), ledger.shown(1.5, 1e-5)] == ["∞", "20", "1.5, δ = 1e-05"]
+    assert [ledger.format_budget(None), ledger.format_budget(20.0), ledger.format_budget(1.5, 1e-5)] == [
+        "∞",
+        "20",
+        "1.5, δ = 1e-05",
+    ]
 
 
 def test_what_was_spent_on_synthetic_data_is_labelled(real: Results, demo: Results) -> None:

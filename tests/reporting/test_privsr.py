@@ -19,7 +19,6 @@ from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import (
     accounting,
     data_statistics,
-    iterations,
     lead,
     means,
     reconstruction,
@@ -51,7 +50,7 @@ def replica() -> Results:
 
 
 def system(results: Results, label: str) -> System:
-    system_ = results.named(label)
+    system_ = results.find(label)
     assert system_ is not None
     return system_
 
@@ -109,7 +108,7 @@ def test_a_table_of_means_marks_who_loses(known: Results, real: Results) -> None
 
 
 def test_differences_over_folds_have_the_interval_of_the_corrected_test(known: Results) -> None:
-    left, right = known.paired(system(known, "privsr"), "mae", 0, system(known, "mf"), "mae", 0)
+    left, right = known.paired_values(system(known, "privsr"), "mae", 0, system(known, "mf"), "mae", 0)
     got = findings.interval(known, left - right)
     wanted = paired_tests({"": (left, right)}, overlap=0.25)[""]
     assert (got.mean, got.low, got.high) == pytest.approx((wanted.difference, wanted.low, wanted.high))
@@ -149,24 +148,26 @@ def test_the_table_of_all_systems_has_communication(known: Results) -> None:
 
 def test_settings_are_found_by_what_they_vary_not_by_their_name(known: Results) -> None:
     privsr, mf = system(known, "privsr"), system(known, "mf")
-    at = sweeps.along(known, privsr, SHARE, {"epsilon": 0.05})
+    at = sweeps.settings_along(known, privsr, SHARE, {"epsilon": 0.05})
     assert list(at) == list(SHARES)
     assert at[0.1] == "epsilon=0.05"  # x as at setting base
     assert at[0.3] == "epsilon=0.05,sensitive_share=0.3"
-    assert sweeps.along(known, privsr, SHARE)[0.1] == "base"
-    assert sweeps.along(known, mf, SHARE, {"epsilon": 0.05})[0.2] == "sensitive_share=0.2"  # it has no ε
-    assert sweeps.along(known, privsr, "epsilon", {"beta": 1.0}) == {x: f"beta=1.0,epsilon={x}" for x in VALUES}
-    assert sweeps.located(known, privsr, {SHARE: 0.3, "epsilon": 0.05}) == "epsilon=0.05,sensitive_share=0.3"
-    assert sweeps.located(known, privsr, {SHARE: 0.1, "epsilon": 0.1}) == "base"
-    assert sweeps.located(known, mf, {"epsilon": 0.1, SHARE: 0.5}) == "sensitive_share=0.5"
-    assert sweeps.located(known, privsr, {"epsilon": 7.0}) is None
+    assert sweeps.settings_along(known, privsr, SHARE)[0.1] == "base"
+    assert sweeps.settings_along(known, mf, SHARE, {"epsilon": 0.05})[0.2] == "sensitive_share=0.2"  # it has no ε
+    assert sweeps.settings_along(known, privsr, "epsilon", {"beta": 1.0}) == {
+        x: f"beta=1.0,epsilon={x}" for x in VALUES
+    }
+    assert sweeps.find_setting(known, privsr, {SHARE: 0.3, "epsilon": 0.05}) == "epsilon=0.05,sensitive_share=0.3"
+    assert sweeps.find_setting(known, privsr, {SHARE: 0.1, "epsilon": 0.1}) == "base"
+    assert sweeps.find_setting(known, mf, {"epsilon": 0.1, SHARE: 0.5}) == "sensitive_share=0.5"
+    assert sweeps.find_setting(known, privsr, {"epsilon": 7.0}) is None
 
 
 def test_settings_of_one_key_are_found_as_before() -> None:
     results = example_dpvae.results()
     for name, key in example_dpvae.SWEPT.items():
         first = system(results, name)
-        assert sweeps.along(results, first, key) == sweeps.swept(results, first)[key]
+        assert sweeps.settings_along(results, first, key) == sweeps.swept(results, first)[key]
 
 
 def test_attackers_stand_beside_their_controls(known: Results) -> None:
@@ -207,7 +208,7 @@ def test_attacks_are_listed_whole(known: Results) -> None:
 
 
 def test_iterations_that_a_total_can_afford(known: Results) -> None:
-    chart = iterations.chart(known, 0)
+    chart = accounting.iterations_chart(known, 0)
     published, rigorous, local = chart.panels
     assert published.title == "as published"
     assert [series.name for series in rigorous.series] == [f"ε = {total:g}" for total in TOTALS]
@@ -220,7 +221,7 @@ def test_iterations_that_a_total_can_afford(known: Results) -> None:
     assert tight.y == pytest.approx(values.mean())
     assert [level.name for level in rigorous.levels] == ["level of bias", "level of mf", "level of nonoise"]
     assert {series.style for panel in chart.panels for series in panel.series if series.name == "ε = 0.1"} == {0}
-    assert not iterations.chart(example_dpvae.results(), 100).panels
+    assert not accounting.iterations_chart(example_dpvae.results(), 100).panels
 
 
 def test_published_and_rigorous_noise_stand_side_by_side(known: Results) -> None:

@@ -33,7 +33,7 @@ def test_a_value_given_twice_is_refused(real: Results) -> None:
 def test_pairs_use_the_seeds_that_both_have(real: Results) -> None:
     first, other = real.systems[:2]
     fewer = real.metrics.filter((pl.col("experiment") != first.experiment) | (pl.col("seed") != 1))
-    left, right = replace(real, metrics=fewer).paired(first, "full/ndcg", 10, other, "full/ndcg", 10)
+    left, right = replace(real, metrics=fewer).paired_values(first, "full/ndcg", 10, other, "full/ndcg", 10)
     assert len(left) == len(right) == 2
     assert list(right) == [real.by_seed(other, "full/ndcg", 10)[seed] for seed in (0, 2)]
 

@@ -9,7 +9,7 @@ from html import unescape
 
 from tasks.reporting.core.layout import HIGHER, LOWER, Cell, Heading, Row, Table
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections import runs, tables
+from tasks.reporting.sections import tables
 from tasks.reporting.templating import environment
 
 K = 10
@@ -23,10 +23,10 @@ def test_a_row_opens_to_its_command_parameters_commit_and_data(real: Results) ->
     fingerprint = "ab" * 32
     known = replace(real, fingerprints={real.dataset: fingerprint}, runs=None)
     system = known.compared[1]
-    about = dict(runs.about(known, system))
+    about = dict(tables.system_terms(known, system))
     assert about["Command"] == f"dvc repro suites/gerai/dvc.yaml:train@{system.experiment}"
     assert json.loads(about["Parameters"]) == system.parameters
-    assert about["Commit"] == runs.UNRECORDED
+    assert about["Commit"] == tables.UNRECORDED
     assert about["Data"] == f"{real.dataset}, SHA-256 {fingerprint}"
     text = drawn(tables.headline(known, K))
     assert len(re.findall(r"<details class=\"run\">", text)) == len(known.systems)
@@ -38,7 +38,7 @@ def test_commits_are_those_of_the_runs(demo: Results) -> None:
     assert demo.runs
     system = demo.compared[0]
     (train,) = [run for run in demo.runs if (run.stage, run.name) == ("train", system.experiment)]
-    about = dict(runs.about(replace(demo, fingerprints={}), system))
+    about = dict(tables.system_terms(replace(demo, fingerprints={}), system))
     assert about["Commit"].startswith(f"{train.revision} (train, {train.started})")
     assert about["Data"].endswith("SHA-256 not recorded")
 

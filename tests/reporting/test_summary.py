@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tasks.reporting.core import findings
-from tasks.reporting.core.layout import signed
+from tasks.reporting.core.layout import format_difference
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import attacks, summary
 from tasks.reporting.sections.lead import lead
@@ -45,7 +45,7 @@ def test_what_protection_costs_is_told_beside_the_better_open_system(every: Resu
     text = lead(every, K)
     assert "ease has NDCG@10 (full ranking) 0.2" in text
     gap = every.values(every.called("rap"), "full/ndcg", K) - every.values(every.called("ease"), "full/ndcg", K)
-    assert f"rap {signed(gap.mean())} (" in text
+    assert f"rap {format_difference(gap.mean())} (" in text
     assert "bpr has NDCG@10" in lead(shifted(every, "bpr", "full/ndcg", 1.0), K)
 
 
@@ -119,14 +119,14 @@ def test_the_first_paragraph_tells_ratings_from_recommendations(every: Results) 
 
 
 def test_attacks_that_beat_nothing_are_said_so(real: Results) -> None:
-    first, *_ = attacks.unbeaten(real, K)
+    first, *_ = attacks.unbeaten_controls(real, K)
     assert first.startswith("Age: 26 of 30 attacks beat none; against no system at all: decision tree,")
-    table = attacks.beaten(real, K)[0]
+    table = attacks.beaten_controls(real, K)[0]
     cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
     assert cells["gcn"] == ["majority, ratings, random", *["none"] * 4]
     assert cells["popularity"] == ["none"] * 5
     only = gains(real, -0.5, model="gcn", control="ratings")
-    assert attacks.beaten(only, K)[0].rows[3].cells[0].text == "majority, random"
+    assert attacks.beaten_controls(only, K)[0].rows[3].cells[0].text == "majority, random"
 
 
 def test_every_gain_is_shown_with_its_interval(real: Results) -> None:

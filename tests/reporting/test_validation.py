@@ -13,7 +13,7 @@ from tests.reporting import example_next
 
 def test_a_curve_is_the_mean_over_seeds_as_far_as_all_went() -> None:
     results = example_next.results(full=False)
-    system = results.named("sasrec")
+    system = results.find("sasrec")
     assert system is not None
     history = {BASE: {"0": _epochs(0.1, 0.3, 0.5), "1": _epochs(0.3, 0.5)}}
     changed = replace(system, history=history)

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.reporting.core import comparison, figures, headline
 from tasks.reporting.core.chart import ALARM
-from tasks.reporting.core.refutations import refutations
+from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections.verdicts import verdicts
 from tests.reporting import shown
@@ -56,7 +56,7 @@ def test_every_comparison_has_its_row_and_every_printed_number_its_mark(real: Re
         assert {row.name for row in panel.rows} == {system.label for system in real.compared if not system.is_yardstick}
         means = [row.mean for row in panel.rows]
         assert means == sorted(means, reverse=True)
-    numbers = headline.reproduced(comparison.frame(real))
+    numbers = headline.reproduction_counts(comparison.frame(real))
     drawn = figures.agreement(real)
     assert sum(len(series.points) for panel in drawn.panels for series in panel.series) == numbers["run"] > 100
     assert drawn.finding == f"{numbers['within_10_percent']} of {numbers['run']} numbers within 10 %"

@@ -15,7 +15,7 @@ from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import Anchors
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.stages import align, check, collect_networks, perturb
+from tasks.stages import align, check, collect_parts, perturb
 from tasks.stages.align_inputs import locate
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
@@ -358,7 +358,7 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
 
 def test_a_report_reads_its_suites_alignments() -> None:
     align.main("tiny")
-    ((record, table),) = collect_networks.read_aligned("tiny", load(), 60)
+    ((record, table),) = collect_parts.read_aligned("tiny", load(), 60)
     assert (record.name, record.sees, record.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
     assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
 
@@ -370,5 +370,5 @@ def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initia
     start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
     tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
     align.main("tiny")
-    ((record, _),) = collect_networks.read_aligned("tiny", load(), 60)
+    ((record, _),) = collect_parts.read_aligned("tiny", load(), 60)
     assert record.sees == text

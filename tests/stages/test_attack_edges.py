@@ -23,7 +23,7 @@ from tasks.evaluation import ranking
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
-from tasks.stages.attack_edges import choose_targets, read_model, recommended, released
+from tasks.stages.attack_edges import choose_targets, read_model, recommended_lists, released_model
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_next
@@ -106,9 +106,9 @@ def test_the_last_visit_shows_in_the_lists_at_every_budget_and_in_no_control() -
 
 
 def test_a_world_without_an_event_shows_the_list_of_the_event_before() -> None:
-    assert edges.shown_after(5, None).tolist() == [0, 1, 2, 3, 4]
-    assert edges.shown_after(5, 2).tolist() == [0, 1, 1, 2, 3]
-    assert edges.shown_after(5, 4).tolist() == [0, 1, 2, 3, 3]
+    assert edges.listed_events(5, None).tolist() == [0, 1, 2, 3, 4]
+    assert edges.listed_events(5, 2).tolist() == [0, 1, 1, 2, 3]
+    assert edges.listed_events(5, 4).tolist() == [0, 1, 2, 3, 3]
 
 
 def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) -> None:
@@ -151,7 +151,8 @@ def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(in
     for target in choose_targets(inside.experiments["tiny-nonp"], attack):
         changed = np.delete(target.items, target.position)
         true, false = (
-            recommended(model, target.user, items, attack, order(model), 0)[:, -1] for items in (target.items, changed)
+            recommended_lists(model, target.user, items, attack, order(model), 0)[:, -1]
+            for items in (target.items, changed)
         )
         assert (true == true[0]).all()
         assert (false == false[0]).all()
@@ -168,7 +169,7 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
     model = read_model(system, inside.experiments[system], "base")
     items = np.array([1, 2, 3, 4], np.int32)
     first, again, other = (
-        recommended(model, 0, items, attack, order(model), start)[:, -1] for start in (0, 0, attack.trials)
+        recommended_lists(model, 0, items, attack, order(model), start)[:, -1] for start in (0, 0, attack.trials)
     )
     assert np.array_equal(first, again)
     assert len(np.unique(np.concatenate([first, other]), axis=0)) > attack.trials
@@ -183,7 +184,7 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
     monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edges.remove_visit})
     targets = choose_targets(inside.experiments["tiny-nonp"], attack)
     how = edge_worlds.Trials(attack.trials, attack.seed)
-    list(edge_worlds.attack(released(model, attack, order(model)), targets, how))
+    list(edge_worlds.attack(released_model(model, attack, order(model)), targets, how))
     drawn = np.concatenate(asked)
     assert len(drawn) == len(np.unique(drawn)) == 2 * attack.targets * attack.trials
 

@@ -196,7 +196,7 @@ def test_equal_vectors_in_two_runs_are_asked_about_other_pairs(fresh: Path) -> N
 def test_a_rerun_after_ctrl_c_goes_on_and_gives_the_same_bytes(
     nth: int, fresh: Path, attacked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    interrupted(lambda: attack_embeddings.main(JOINT), attack_embeddings, "attacked", nth)
+    interrupted(lambda: attack_embeddings.main(JOINT), attack_embeddings, "attack_release", nth)
     assert not (RUNS / "tiny" / JOINT / "attack").exists()
     assert not leftovers()
     assert len(list(KEPT.glob(f"{JOINT}/*/done"))) == nth - 1

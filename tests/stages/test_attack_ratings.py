@@ -16,7 +16,7 @@ from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import attack_ratings, train
-from tasks.stages.attack_ratings import Release, attacked
+from tasks.stages.attack_ratings import Release, attack_release
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
@@ -52,7 +52,7 @@ def measured(name: str, setting: str = "base", seed: int = 2) -> dict[str, float
 
 
 def learnt(share: float = 0.25, seed: int = 2) -> pl.DataFrame:
-    rows = read_inputs(load().experiments["tiny-privsr"], None, share).at(seed).interactions
+    rows = read_inputs(load().experiments["tiny-privsr"], None, share).for_seed(seed).interactions
     return rows.filter(pl.col("split") == "train").sort("user", "item")
 
 
@@ -85,7 +85,7 @@ def test_every_attacker_tries_that_has_something_to_look_at() -> None:
     run = read_json(RUNS / "tiny/tiny-privsr/attack/inputs.json")
     assert run["synthetic"]
     assert run["targets"] == max(learnt(seed=seed)["sensitive"].sum() for seed in (0, 2))
-    senders = release().received("friends")["sender"]
+    senders = release().averages("friends")["sender"]
     hidden = learnt().filter("sensitive")
     assert run["known_to_friends"]["base seed 2"] == hidden["user"].is_in(senders.unique().to_list()).sum() > 0
 
@@ -100,7 +100,7 @@ def test_where_nothing_is_sensitive_or_nothing_published_there_are_no_metrics() 
 def test_errors_are_of_the_folds_sensitive_training_ratings() -> None:
     """Of the control, from the tables; the ratings of the fold itself and of validation play no part."""
     published, targets, truth = known(learnt())
-    expected = mae(truth, reconstruction.public(published, targets, tiny_ratings.ATTACK["damping"]))
+    expected = mae(truth, reconstruction.expected_ratings(published, targets, tiny_ratings.ATTACK["damping"]))
     assert [measured(name)["public"] for name in NAMES] == pytest.approx([expected] * len(NAMES), rel=1e-9)
 
 
@@ -108,7 +108,7 @@ def rewritten(place: Path, kind: str, **columns: np.ndarray) -> Release:
     """What the first release holds, with columns of one of its tables replaced, in a folder of its own."""
     for attacker in ("items", "mean-items", "submissions", "friends"):
         table = (
-            release().received(attacker)
+            release().averages(attacker)
             if attacker in ("submissions", "friends")
             else pl.read_parquet(release().path(attacker))
         )
@@ -136,30 +136,32 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
         tmp_path / "made", "submissions",
         mean=exact, mean_variance=nothing, weighted=exact, weighted_variance=np.zeros_like(exact),
     )  # fmt: skip
-    table = made.received("submissions")
+    table = made.averages("submissions")
     contracts.write(
         table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
     )
-    actual = attacked(rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()).errors
+    actual = attack_release(
+        rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()
+    ).errors
     assert actual["averaged"] == actual["weighted"] < 0.1 < actual["tuned"]
 
 
 @pytest.mark.usefixtures("inside")
 def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp_path: Path) -> None:
     rows, schema = learnt(), read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
-    subjects = release().received("submissions")["subject"].to_numpy()
+    subjects = release().averages("submissions")["subject"].to_numpy()
     wrong = rewritten(tmp_path / "subjects", "submissions", subject=(subjects + 1) % tiny_ratings.N_ITEMS)
     with pytest.raises(
         DataError, match=r"submissions/seed-2\.parquet: is not about the \d+ sensitive training ratings"
     ):
-        attacked(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack())
     nodes = np.zeros(tiny_ratings.N_ITEMS, np.int32)
     wrong = rewritten(tmp_path / "nodes", "mean-items", node=nodes)
     with pytest.raises(DataError, match=r"mean-items/seed-2\.parquet: does not hold the 12 items' vectors once each"):
-        attacked(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack())
     wrong.path("items").write_bytes(b"no table")
     with pytest.raises(DataError, match=r"items/seed-2\.parquet: not a table of vectors"):
-        attacked(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack())
 
 
 @pytest.mark.usefixtures("inside")

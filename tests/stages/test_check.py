@@ -242,7 +242,7 @@ def test_a_file_that_cannot_be_used_fails_the_check_with_its_name(
 @pytest.mark.usefixtures("project")
 def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table("t", pl.LazyFrame({"x": ["a"]}), (holds("x", pl.col("y").is_finite(), "must be right"),))
-    monkeypatch.setattr(suites, "raw", lambda _: [table])
+    monkeypatch.setattr(suites, "raw_tables", lambda _: [table])
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
         check.main("raw/demo")
     assert not Path("data/quality/raw/demo.json").exists()

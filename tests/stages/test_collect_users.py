@@ -12,7 +12,7 @@ import pytest
 
 from tasks import contracts
 from tasks.config import params
-from tasks.stages import collect_users
+from tasks.stages import collect_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 N_USERS, N_ITEMS, K = 40, 30, 10
@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         for name, first in (("demo-ease", held), ("demo-popularity", np.zeros(N_USERS, np.int32))):
             for seed in loaded.suites["demo"].experiments[name].seeds:
                 _write(name, seed, first)
-        records = collect_users.spreads("demo", loaded)["spreads"]
+        records = collect_parts.spreads("demo", loaded)["spreads"]
     return Made({(record["experiment"], record["metric"]): record for record in records})
 
 

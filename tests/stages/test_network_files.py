@@ -12,7 +12,7 @@ from tasks import contracts
 from tasks.contracts import Schema
 from tasks.errors import DataError
 from tasks.stages.common import write_json
-from tasks.stages.network_files import embedded, read_vectors
+from tasks.stages.network_files import embedded_networks, read_vectors
 
 N = 120
 
@@ -54,7 +54,7 @@ def test_networks_with_friendships_are_embedded_in_the_order_of_the_pair(tmp_pat
     ):
         root = tmp_path / str(number)
         root.mkdir()
-        assert list(embedded(pair(root, friends))) == expected
+        assert list(embedded_networks(pair(root, friends))) == expected
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match="has no network with friendships"):
-        embedded(pair(tmp_path / "none", {"a": False, "b": False}))
+        embedded_networks(pair(tmp_path / "none", {"a": False, "b": False}))

@@ -17,7 +17,7 @@ from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.mechanisms.posts import known_words, ragged
+from tasks.privacy.mechanisms.posts import known_words, to_ragged
 from tasks.quality.counting import count
 from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
@@ -90,7 +90,7 @@ def test_models_can_read_a_release(name: str) -> None:
     perturb.main(name)
     release = tables(name)
     posts = release.scan("posts").collect()
-    lengths, tokens = ragged(posts)
+    lengths, tokens = to_ragged(posts)
     data = NetworkData(
         release.schema.n_users,
         release.scan("social").select("source", "target").collect().to_numpy(),
@@ -315,7 +315,7 @@ def test_texts_without_a_budget_are_left_out_and_words_without_a_vector_refused(
 
 def broken(name: str) -> set[tuple[str, str | None]]:
     """Tables and columns that break a rule of the check."""
-    judged = check.perturbed(name, load()).tables()
+    judged = check.perturbed_subject(name, load()).tables()
     return {
         (table.name, rule.column)
         for table in judged

@@ -63,7 +63,7 @@ def test_every_fold_is_tested_once_and_its_other_ratings_validate_in_the_publish
     share = (published["split"] == "valid").sum() / (published["split"] != "test").sum()
     tested = []
     for fold in range(tiny_ratings.FOLDS):
-        rows = inputs(0.25).at(fold).interactions
+        rows = inputs(0.25).for_seed(fold).interactions
         assert len(rows) == len(published)
         tested.append(rows.filter(pl.col("split") == "test").select("user", "item"))
         valid, rest = (rows["split"] == "valid").sum(), (rows["split"] != "test").sum()
@@ -74,14 +74,14 @@ def test_every_fold_is_tested_once_and_its_other_ratings_validate_in_the_publish
 
 @pytest.mark.usefixtures("workspace")
 def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
-    shares = [inputs(share).at(1).interactions["sensitive"].to_numpy() for share in (0.0, 0.25, 0.5, 1.0)]
+    shares = [inputs(share).for_seed(1).interactions["sensitive"].to_numpy() for share in (0.0, 0.25, 0.5, 1.0)]
     assert not shares[0].any()
     assert shares[-1].all()
     for less, more in pairwise(shares):
         assert (less <= more).all()
     assert shares[1].mean() == pytest.approx(0.25, abs=0.01)
-    data = inputs(0.25).at(1).training_data(Constant, 0)
-    rows = inputs(0.25).at(1).interactions.filter(pl.col("split") == "train").sort("user", "item")
+    data = inputs(0.25).for_seed(1).training_data(Constant, 0)
+    rows = inputs(0.25).for_seed(1).interactions.filter(pl.col("split") == "train").sort("user", "item")
     assert data.sensitive is not None
     assert data.links is not None
     assert data.sensitive.tolist() == rows["sensitive"].to_list()
@@ -93,9 +93,9 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
 @pytest.mark.usefixtures("workspace")
 def test_a_fold_that_is_not_there_is_refused_and_without_folds_all_seeds_have_the_same() -> None:
     with pytest.raises(DataError, match=r"folds.parquet: there is no fold 3; correct the experiment's seeds"):
-        inputs(0.25).at(3)
+        inputs(0.25).for_seed(3)
     full = read_inputs(load().experiments["tiny-privsr"], None)
-    assert full.at(7) is full
+    assert full.for_seed(7) is full
 
 
 @pytest.mark.usefixtures("workspace")
@@ -107,7 +107,7 @@ def test_what_names_a_checkpoint_depends_on_folds_and_friends() -> None:
 
 @pytest.mark.usefixtures("workspace")
 def test_errors_are_of_the_folds_ratings_cut_off_at_the_ends_of_the_scale() -> None:
-    of_fold = inputs(0.25).at(2)
+    of_fold = inputs(0.25).for_seed(2)
     rows = of_fold.interactions.filter(pl.col("split") == "test").sort("user", "item")
     model = Constant(None)
     model.value = 9.0
@@ -126,7 +126,7 @@ def test_errors_are_of_the_folds_ratings_cut_off_at_the_ends_of_the_scale() -> N
 @pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize(("share", "expected"), [(0.25, 0), (1.0, 1)])
 def test_validation_looks_at_published_ratings_alone_where_there_are_any(share: float, expected: int) -> None:
-    of_fold = inputs(share).at(0)
+    of_fold = inputs(share).for_seed(0)
     valid = of_fold.interactions.filter(pl.col("split") == "valid")
     hidden = valid.filter(pl.col("sensitive"))
     assert len(hidden)
@@ -148,7 +148,7 @@ def test_systems_are_trained_on_every_fold_and_pass_their_check(workspace: Path)
         items = contracts.read(released / setting / "items/seed-2.parquet", contracts.embeddings_schema(4))
         assert len(items) == tiny_ratings.N_ITEMS
     received = contracts.read(released / "base/submissions/seed-2.parquet", contracts.received_schema(4))
-    learnt = inputs(0.25).at(2).interactions.filter((pl.col("split") == "train") & pl.col("sensitive"))
+    learnt = inputs(0.25).for_seed(2).interactions.filter((pl.col("split") == "train") & pl.col("sensitive"))
     pairs = received.select(user="sender", item="subject").sort("user", "item")
     assert pairs.equals(learnt.select("user", "item").sort("user", "item"))
     measured = contracts.read(workspace / RUNS / "tiny/tiny-privsr/train/metrics.parquet", contracts.METRICS)

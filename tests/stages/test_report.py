@@ -309,13 +309,13 @@ def test_the_command_draws_the_page_from_the_results_whatever_lies_there(
     drawn = place / "data/reports/gerai/index.html"
     text = drawn.read_text()
     drawn.unlink()
-    assert cli._drawn("gerai") == drawn.relative_to(place)
+    assert cli._draw_report("gerai") == drawn.relative_to(place)
     assert drawn.read_text() == text
     drawn.write_text("drawn by other code")
-    cli._drawn("gerai")
+    cli._draw_report("gerai")
     assert drawn.read_text() == text
     with pytest.raises(DataError, match=r"data/results/demo: no results; .* There are: gerai"):
-        cli._drawn("demo")
+        cli._draw_report("demo")
 
 
 def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import DataError
-from tasks.stages import collect_networks
+from tasks.stages import collect_parts
 
 
 def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
         file = tmp_path / "data/processed/made-up" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content), encoding="utf-8")
-    (first, second), anchors = collect_networks.read_networks("made-up")
+    (first, second), anchors = collect_parts.read_networks("made-up")
     assert anchors == 7
     assert (first.users, first.friendships, first.labelled, first.sensitive, first.texts) == (
         5,
@@ -38,4 +38,4 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
     assert (second.labelled, second.sensitive, second.texts, second.attributed) == (False, (), "none", False)
     (tmp_path / "data/processed/made-up/schema.json").write_text('{"networks": []}', encoding="utf-8")
     with pytest.raises(DataError, match="needs a pair"):
-        collect_networks.read_networks("made-up")
+        collect_parts.read_networks("made-up")

@@ -73,7 +73,7 @@ def test_a_changed_parameter_makes_what_reads_it_stale() -> None:
     stale.main()
     change("params.yaml", "processed", "demo", "options", "test_share", value=0.25)
     change("suites/demo/params.yaml", "evaluation", "seed", value=4711)
-    differences = stale.behind(load())
+    differences = stale.stale_stages(load())
     assert differences["preprocess@demo"] == "processed.demo changed"
     assert differences["train@demo-bpr"] == "evaluation changed"
     assert {name.partition("@")[0] for name in differences} == {"preprocess", "train", "check-metrics", "collect"}
@@ -111,7 +111,7 @@ def test_data_that_lead_to_no_suite_may_be_stale() -> None:
     lock["stages"]["download@ml-100k"]["cmd"] = "something else"
     del lock["stages"]["convert@ml-1m"]
     Path("data/dvc.lock").write_text(yaml.safe_dump(lock))
-    assert stale.behind(load()) == {"download@ml-100k": "its command changed", "convert@ml-1m": "never run"}
+    assert stale.stale_stages(load()) == {"download@ml-100k": "its command changed", "convert@ml-1m": "never run"}
     stale.main()
     del lock["stages"]["download@demo"]["params"]["data/code.json"]
     Path("data/dvc.lock").write_text(yaml.safe_dump(lock))

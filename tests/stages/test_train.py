@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import DataError
+from tasks.models.ranking.dpmf import DPMF
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import monitor, perturb, train
@@ -134,6 +135,20 @@ def test_units_depend_on_what_was_spent_on_the_features_they_read(tmp_path, monk
     after = {name: [unit.folder for unit in train.plan(name, load())] for name in before}
     assert not {*before["tiny-gerai"]} & {*after["tiny-gerai"]}
     assert before["tiny-bpr"] == after["tiny-bpr"]
+
+
+def test_what_is_for_each_users_own_eyes_lies_in_a_file_beside_the_model(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    raw = yaml.safe_load(Path("suites/tiny/params.yaml").read_text())
+    config = {"dimension": 2, "epsilon": 1.0, "ridge": 1.0, "accounting": "rigorous"}
+    raw["experiments"]["tiny-counts"] |= {"model": "dpmf", "config": config, "seeds": [0]}
+    Path("suites/tiny/params.yaml").write_text(yaml.safe_dump(raw))
+    train.main("tiny-counts")
+    models = RUNS / "tiny" / "tiny-counts" / "train" / "models" / "base"
+    assert {file.name: set(load_file(file)) for file in models.iterdir()} == {
+        "seed-0.safetensors": {"items"}, "seed-0.own.safetensors": {"users"}
+    }  # fmt: skip
+    assert len(DPMF.load(models / "seed-0.safetensors").users) == tiny.N_USERS
 
 
 def test_secure_noise_is_in_the_ledger_and_in_no_seed(tmp_path, monkeypatch):

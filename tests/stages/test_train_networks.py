@@ -131,7 +131,7 @@ def test_embeddings_are_taken_over_bit_by_bit_with_what_they_cost() -> None:
         assert digest(out("dp-rgcn") / "released" / file) == digest(EMBEDDINGS / "private" / file)
     assert sorted_records(ledger("dp-rgcn")) == sorted_records(read_json(EMBEDDINGS / "private" / "ledger.json"))
     params = load()
-    parameters = collect.decided(params.experiments["tiny-dp-rgcn"], params)
+    parameters = collect.deciding_parameters(params.experiments["tiny-dp-rgcn"], params)
     assert parameters["embeddings"]["config"]["dimension"] == 4
 
 
@@ -193,7 +193,7 @@ def test_both_networks_are_embedded_together_in_one_space() -> None:
     epochs = read_json(out("crosue") / "train" / "history.json")["base"]["0"]
     assert [(epoch["network"], epoch["epoch"]) for epoch in epochs] == [("both", 1), ("both", 2)]
     params = load()
-    parameters = collect.decided(params.experiments["tiny-crosue"], params)
+    parameters = collect.deciding_parameters(params.experiments["tiny-crosue"], params)
     assert (parameters["aligned"]["of"], parameters["embeddings"]["model"]) == ("embeddings/raw", "rgcn")
 
 

@@ -102,7 +102,7 @@ def reidentify(
     at = {k: _interval(share * n, n) for k, share in precisions.at.items()}
     rng = np.random.default_rng(seed)
     named = claims(score, anchors, n_sources, rng)
-    return Reidentified(at, precisions.chance, confident(named, n, wanted, rng))
+    return Reidentified(at, precisions.chance, name_confidently(named, n, wanted, rng))
 
 
 def evaluate(
@@ -139,7 +139,7 @@ def evaluate(
     return [*rows, record(f"{name}/criterion", alignment.criterion)]
 
 
-def guessed(ks: Sequence[int], n_targets: int) -> list[Record]:
+def chance_records(ks: Sequence[int], n_targets: int) -> list[Record]:
     """What guessing gives."""
     return [record("alignment/chance", chance(k, n_targets), k) for k in ks]
 
@@ -169,7 +169,7 @@ def claims(score: PairScorer, anchors: NDArray[np.integer], n_sources: int, rng:
     return Claims(right, {"nearest": nearest, "margin": margin})
 
 
-def confident(named: Claims, n_anchors: int, wanted: float, rng: np.random.Generator) -> Confident:
+def name_confidently(named: Claims, n_anchors: int, wanted: float, rng: np.random.Generator) -> Confident:
     """Name those of whom the attacker is surer than its threshold, which it chooses on the other half of the users.
 
     On that half it also chooses what to go by: the score, or how far it is ahead.

@@ -220,10 +220,10 @@ def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POS
 
 def _placements(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each link the share of non-links below it, of each non-link the share of links above it; ties count half."""
-    return _below(similarity.links, similarity.others), 1 - _below(similarity.others, similarity.links)
+    return _empirical_cdf(similarity.links, similarity.others), 1 - _empirical_cdf(similarity.others, similarity.links)
 
 
-def _below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+def _empirical_cdf(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
     in_order = np.sort(others)
     first, last = (np.searchsorted(in_order, values, side=side) for side in ("left", "right"))
     return (first + last) / (2 * len(others))

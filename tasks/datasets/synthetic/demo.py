@@ -78,9 +78,8 @@ class People:
     occupation: NDArray[np.int64]
 
 
-def obtain(folder: Path, places: Places, options: NoOptions) -> None:
+def obtain(folder: Path, _: Places, __: NoOptions) -> None:
     """Fill `folder` with the data set of the default seed; nothing is fetched."""
-    del places, options
     generate(folder)
 
 
@@ -132,17 +131,19 @@ def _genres(rng: np.random.Generator) -> NDArray[np.int64]:
     return flags
 
 
-def _likes(*genres: str) -> NDArray[np.float64]:
+def _genre_indicators(*genres: str) -> NDArray[np.float64]:
     return np.isin(GENRES, genres).astype(float)
 
 
 def _taste(rng: np.random.Generator, people: People) -> NDArray[np.float64]:
     """(n_users, n_genres): what gender, age and occupation make likely, and what is the user's own."""
-    by_gender = np.where(people.woman[:, None], _likes(*WOMEN_LIKE) - _likes(*MEN_LIKE), 0)
-    by_gender = by_gender + np.where(people.woman[:, None], 0, _likes(*MEN_LIKE) - _likes(*WOMEN_LIKE))
+    by_gender = np.where(people.woman[:, None], _genre_indicators(*WOMEN_LIKE) - _genre_indicators(*MEN_LIKE), 0)
+    by_gender = by_gender + np.where(
+        people.woman[:, None], 0, _genre_indicators(*MEN_LIKE) - _genre_indicators(*WOMEN_LIKE)
+    )
     years = np.clip((people.age - 37) / 12, -1.5, 1.5)[:, None]
-    by_age = years * (_likes(*OLD_LIKE) - _likes(*YOUNG_LIKE))
-    by_occupation = np.array([_likes(*likes) for *_, likes in OCCUPATIONS.values()])[people.occupation]
+    by_age = years * (_genre_indicators(*OLD_LIKE) - _genre_indicators(*YOUNG_LIKE))
+    by_occupation = np.array([_genre_indicators(*likes) for *_, likes in OCCUPATIONS.values()])[people.occupation]
     own = rng.standard_normal((N_USERS, len(GENRES)))
     return GENDER * by_gender + AGE * by_age + OCCUPATION * by_occupation + PERSONAL * own
 

@@ -19,8 +19,8 @@ from pydantic import Field
 
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
-from tasks.datasets.synthetic.skew import Ints, scaled
-from tasks.datasets.synthetic.writing import Words, authors, handles, social_vocabulary, social_writer
+from tasks.datasets.synthetic.skew import Ints, scale_size
+from tasks.datasets.synthetic.writing import Words, authors, handles, random_mask, social_vocabulary, social_writer
 
 SOURCE = Source(
     name="twin-foursquare-twitter",
@@ -92,21 +92,20 @@ GENDERED = (("boy", "guy", "beard", "husband"), ("girl", "dress", "lipstick", "w
 CITIES = ("Ashford", "Brookhaven", "Cedar Falls", "Dunmore", "Eastport", "Fairview", "Glenwood", "Harbor City")
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of both networks and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
-    users = scaled(USERS[0], options.scale, least=4), scaled(USERS[1], options.scale, least=4)
+    users = scale_size(USERS[0], options.scale, least=4), scale_size(USERS[1], options.scale, least=4)
     population = gather(
         rng,
         users,
-        min(scaled(ANCHORS, options.scale), *users),
+        min(scale_size(ANCHORS, options.scale), *users),
         interests=INTERESTS,
         occupations=[0.9**rank for rank in range(N_OCCUPATIONS)],
         topics=[0.93**rank for rank in range(len(TOPICS))],
         community_size=COMMUNITY_SIZE,
     )
-    sizes = scaled(FOLLOWS[0], options.scale), scaled(FOLLOWS[1], options.scale)
+    sizes = scale_size(FOLLOWS[0], options.scale), scale_size(FOLLOWS[1], options.scale)
     networks = follow_twice(rng, population.people, population.members, sizes, reciprocity=RECIPROCITY)
     words = social_vocabulary(COMMON, list(TOPICS.values()), GENDERED, N_OCCUPATIONS)
     for name in ("foursquare/users", "foursquare/tips", "twitter"):
@@ -118,7 +117,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
     files = (("foursquare/tips/user_tip", "foursquare/tips/tipcleaned"), ("twitter/userTweet", "twitter/tweetcleaned"))
     for k, user in enumerate((ids, names)):
         links, texts = (folder / file for file in files[k])
-        number = _activity(rng, population, k, scaled(POSTS[k], options.scale * options.posts))
+        number = _activity(rng, population, k, scale_size(POSTS[k], options.scale * options.posts))
         _posts(rng, links, texts, population, population.members[k], user, words, number)
         labels = _labels(rng, population, population.members[k], user)
         labels.write_csv(folder / ("foursquare", "twitter")[k] / "labels.tsv", separator="\t")
@@ -135,11 +134,6 @@ def _write(path: Path, table: pl.DataFrame, end: str = "\n") -> None:
         table.write_csv(out, separator="\t", include_header=False, quote_style="never", line_terminator=end)
 
 
-def _chosen(rng: np.random.Generator, n: int, share: float) -> pl.Series:
-    """(n,) true for this share."""
-    return pl.Series(rng.random(n) < share)
-
-
 def _count(rng: np.random.Generator, median: float | NDArray[np.floating], n: int, known: float = 1.0) -> pl.Series:
     """Counts with a long tail, as text with thousands commas; null where not known."""
     number = np.round(median * np.round(rng.lognormal(0, 1.3, n), 6)).astype(np.int64)
@@ -148,7 +142,7 @@ def _count(rng: np.random.Generator, median: float | NDArray[np.floating], n: in
         group = "," + (rest % 1000).cast(pl.String).str.zfill(3)
         text = pl.select(pl.when(rest >= 1000).then(group + text).otherwise(text)).to_series()
         rest = pl.select(pl.when(rest >= 1000).then(rest // 1000).otherwise(rest)).to_series()
-    return (rest.cast(pl.String) + text).set(~_chosen(rng, n, known), None)
+    return (rest.cast(pl.String) + text).set(~random_mask(rng, n, known), None)
 
 
 def _foursquare(
@@ -158,16 +152,16 @@ def _foursquare(
     members = population.members[0]
     n = len(members)
     plain = handles(rng, members, change=0, unrelated=0)
-    without = _chosen(rng, n, 0.3)  # users who chose no name for their address
+    without = random_mask(rng, n, 0.3)  # users who chose no name for their address
     numbers = pl.Series(10_000 + rng.permutation(10 * n)[:n]).cast(pl.String)
     ids = pl.select(pl.when(without).then("user/" + numbers).otherwise(plain)).to_series()
-    name = pl.select(pl.when(_chosen(rng, n, 0.01)).then(plain + "/" + numbers).otherwise(plain)).to_series()
+    name = pl.select(pl.when(random_mask(rng, n, 0.01)).then(plain + "/" + numbers).otherwise(plain)).to_series()
     known_as = pl.DataFrame({"person": population.members[1], "twitter": twitter})
     other = pl.DataFrame({"person": members}).join(known_as, on="person", how="left", maintain_order="left")["twitter"]
     # Of those who are not in the Twitter data some link to an account all the same.
     absent = handles(rng, members, unrelated=1.0) + "_x"
-    other = pl.select(pl.coalesce(other, pl.when(_chosen(rng, n, 0.3)).then(absent))).to_series()
-    other = pl.select(pl.when(_chosen(rng, n, 0.3)).then(other.str.to_uppercase()).otherwise(other)).to_series()
+    other = pl.select(pl.coalesce(other, pl.when(random_mask(rng, n, 0.3)).then(absent))).to_series()
+    other = pl.select(pl.when(random_mask(rng, n, 0.3)).then(other.str.to_uppercase()).otherwise(other)).to_series()
     followed, follows = (np.bincount(end, minlength=n) for end in (network[1], network[0]))
     city = np.array(CITIES)[population.people.community[members] % len(CITIES)]
     facebook = "http://www.facebook.com/profile.php?id=" + pl.Series(rng.permutation(n)).cast(pl.String)
@@ -178,7 +172,7 @@ def _foursquare(
         [
             ids, "http://foursquare.com/" + ids, name, pl.repeat("null", n, eager=True), pl.Series(city),
             _count(rng, 20, n), _count(rng, 5, n), "http://twitter.com/" + other,
-            facebook.set(~_chosen(rng, n, 0.3), None),
+            facebook.set(~random_mask(rng, n, 0.3), None),
             *(_count(rng, 10, n, 0.6) for _ in range(3)), *counts, *(_count(rng, 10, n, 0.4) for _ in range(6)),
         ],
         schema=[f"{field}" for field in range(21)],
@@ -207,9 +201,10 @@ def _twitter(
     table = pl.DataFrame(
         [
             names, pl.Series(1_000_000 + rng.permutation(20 * n)[:n]).cast(pl.String),
-            name.set(_chosen(rng, n, 0.01), None), ("Synthetic." + broken + interest).set(_chosen(rng, n, 0.2), None),
-            (city + broken + "area").set(_chosen(rng, n, 0.3), None),
-            ("http://example.org/" + names).set(_chosen(rng, n, 0.6), None),
+            name.set(random_mask(rng, n, 0.01), None),
+            ("Synthetic." + broken + interest).set(random_mask(rng, n, 0.2), None),
+            (city + broken + "area").set(random_mask(rng, n, 0.3), None),
+            ("http://example.org/" + names).set(random_mask(rng, n, 0.6), None),
             _count(rng, 2_700, n), _count(rng, 30.0 * (1 + follows), n), _count(rng, 100.0 * (1 + followed), n),
         ],
         schema=[f"{field}" for field in range(9)],
@@ -242,7 +237,7 @@ def _posts(
     write = social_writer(rng, words, len(TOPICS), population)
     for post, author in authors(number):
         text = write(members[author])
-        text = text.set(_chosen(rng, len(post), 0.002), None)  # cleaning left nothing of these
+        text = text.set(random_mask(rng, len(post), 0.002), None)  # cleaning left nothing of these
         ids = pl.Series("post", first_id + 3 * post)
         _write(links, pl.DataFrame([user.gather(author).alias("user"), ids]))
         table = pl.DataFrame([ids, pl.Series("gap", [""]).new_from_index(0, len(post)), text])

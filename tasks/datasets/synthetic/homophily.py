@@ -50,7 +50,7 @@ class People:
     def __len__(self) -> int:
         return len(self.community)
 
-    def some(self, rows: Ints) -> People:
+    def take(self, rows: Ints) -> People:
         """The people with these row numbers, in their order."""
         return People(self.community[rows], self.activity[rows], self.attraction[rows], self.taste[rows])
 
@@ -105,7 +105,7 @@ def follow(
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n)
         start = place[start[0]], place[start[1]]
-    source, target = _pairs(rng, people.some(order), n_pairs, start)
+    source, target = _pairs(rng, people.take(order), n_pairs, start)
     n_back = min(max(n_edges - len(source), 0), len(source))
     community = people.community[order]
     # Neighbours return a connection more often than those far away and well known.
@@ -186,7 +186,7 @@ def _keys(source: Ints, target: Ints, n: int) -> Ints:
     return (np.minimum(source, target) * n + np.maximum(source, target)) * 2 + (source > target)
 
 
-def _distinct(keys: Ints) -> Ints:
+def _unique_pairs(keys: Ints) -> Ints:
     keys.sort()
     pair = keys >> 1
     new = np.ones(len(keys), dtype=bool)
@@ -197,7 +197,7 @@ def _distinct(keys: Ints) -> Ints:
 def _add(rng: np.random.Generator, have: Ints, new: tuple[Ints, Ints], n: int, limit: int) -> Ints:
     """`have` and as many of the new pairs as fit into `limit`."""
     proper = new[0] != new[1]
-    keys = _distinct(_keys(new[0][proper], new[1][proper], n))
+    keys = _unique_pairs(_keys(new[0][proper], new[1][proper], n))
     if len(have):
         at = np.minimum(np.searchsorted(have >> 1, keys >> 1), len(have) - 1)
         keys = keys[have[at] >> 1 != keys >> 1]
@@ -229,7 +229,7 @@ def follow_twice(
     both = [(len(some) / n) ** 2 for some in members]
     needed = [ACQUAINTED * pairs / (KEPT * share) for pairs, share in zip(wanted, both, strict=True)]
     order = np.argsort(people.community, kind="stable")
-    know = _pairs(rng, people.some(order), min(round(min(needed)), n * (n - 1) // 4), None)
+    know = _pairs(rng, people.take(order), min(round(min(needed)), n * (n - 1) // 4), None)
     know = order[know[0]], order[know[1]]
     networks = []
     for some, edges, back in zip(members, n_edges, reciprocity, strict=True):
@@ -238,7 +238,7 @@ def follow_twice(
         source, target = number[know[0]], number[know[1]]
         shown = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
         fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
-        here = people.some(some)
+        here = people.take(some)
         here = People(here.community, here.activity, fame, here.taste)
         networks.append(follow(rng, here, edges, reciprocity=back, start=(source[shown], target[shown])))
     return networks[0], networks[1]

@@ -171,9 +171,8 @@ def sizes(options: ObtainOptions) -> tuple[int, int, int]:
     return pair_sizes(known.users, known.rated, known.ratings, options.scale, least=LEAST)
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of the layout; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
     known = LAYOUTS[options.layout]
     n_users, n_items, n_ratings = sizes(options)

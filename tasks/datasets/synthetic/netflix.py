@@ -84,12 +84,11 @@ def source(options: ObtainOptions) -> Source:
     return replace(SOURCE, holds=holds, size=round(SIZE * n_ratings / RATINGS))
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with movie_titles.csv, the ratings, and a NOTE; the same bytes for the same options.
 
     All ratings are held at once, in 8 bytes each, since they are drawn by customer and written by movie.
     """
-    del places
     rng = np.random.default_rng(options.seed)
     n_users, n_movies, n_ratings = sizes(options)
     items = Strata(rng.integers(0, SHELVES, n_movies), long_tail(rng, n_movies, *TAIL), SHELVES)

@@ -29,7 +29,7 @@ RACE = 1 << 22
 """Users times items that are raced at a time: 32 MiB an array."""
 
 
-def scaled(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> int:
+def scale_size(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> int:
     """A size of the published data at another scale: `number` itself at scale 1, never under `least`."""
     return max(least, round(number * scale**power))
 
@@ -43,9 +43,9 @@ def pair_sizes(
     MovieLens Latest (small) has a 200th of the users of MovieLens 20M and a third of the films. Small data keep 10
     users, 100 items, `least` rows a user, one an item, and are no denser than `DENSEST`.
     """
-    n_users = scaled(users, scale, least=10)
-    n_items = scaled(items, scale, power, least=100)
-    n_rows = scaled(rows, scale, least=max(n_items, least * n_users))
+    n_users = scale_size(users, scale, least=10)
+    n_items = scale_size(items, scale, power, least=100)
+    n_rows = scale_size(rows, scale, least=max(n_items, least * n_users))
     return n_users, n_items, min(n_rows, round(DENSEST * n_users * n_items))
 
 
@@ -114,11 +114,11 @@ def choose(rng: np.random.Generator, weights: Floats, rows: Ints) -> Ints:
     columns = weights.shape[1]
     ends = np.cumsum(weights)
     starts = np.concatenate([[0.0], ends[columns - 1 :: columns]])
-    at = _between(rng, ends, starts[rows], starts[rows + 1])
+    at = _draw_between(rng, ends, starts[rows], starts[rows + 1])
     return at - rows * columns
 
 
-def _between(rng: np.random.Generator, ends: Floats, low: Floats, high: Floats) -> Ints:
+def _draw_between(rng: np.random.Generator, ends: Floats, low: Floats, high: Floats) -> Ints:
     """Places in a running sum, drawn between two of its values."""
     width = high - low
     point = low + np.minimum(np.floor(rng.random(len(low)) * width), width - 1)
@@ -151,7 +151,7 @@ class Strata:
 
     def pick(self, rng: np.random.Generator, strata: Ints) -> Ints:
         """For each of `strata` (none empty) an item in it, in proportion to popularity."""
-        return self._order[_between(rng, self._ends, self._marks[strata], self._marks[strata + 1])]
+        return self._order[_draw_between(rng, self._ends, self._marks[strata], self._marks[strata + 1])]
 
     def member(self, strata: Ints, place: Ints) -> Ints:
         """The item at a place (from 0) in each of `strata`."""
@@ -222,9 +222,9 @@ def draw_pairs(
         counts = rng.multinomial(draws, chances[some])
         strata = np.repeat(np.tile(np.arange(items.n_strata), len(some)), counts.ravel())
         new = _key(np.repeat(some, draws), items.pick(rng, strata), bits)
-        pool = _distinct(np.concatenate([pool, new]))
+        pool = _unique_keys(np.concatenate([pool, new]))
     raced |= np.bincount(pool >> bits, minlength=n_users) < quota
-    pool = _cut(rng, pool[~raced[pool >> bits]], quota, sure[~raced[sure >> bits]], bits)
+    pool = _draw_quota(rng, pool[~raced[pool >> bits]], quota, sure[~raced[sure >> bits]], bits)
     pool = np.concatenate([pool, *_races(rng, taste, items, quota, np.flatnonzero(raced), sure, bits)])
     return pool >> bits, pool & ((1 << bits) - 1)
 
@@ -233,12 +233,12 @@ def _key(users: Ints, items: Ints, bits: int) -> Ints:
     return (users << bits) | items
 
 
-def _distinct(keys: Ints) -> Ints:
+def _unique_keys(keys: Ints) -> Ints:
     keys.sort()
     return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
 
 
-def _cut(rng: np.random.Generator, pool: Ints, quota: Ints, sure: Ints, bits: int) -> Ints:
+def _draw_quota(rng: np.random.Generator, pool: Ints, quota: Ints, sure: Ints, bits: int) -> Ints:
     """Of each user's pairs (ascending) a random `quota[u]`, the sure ones among them."""
     chance = rng.integers(1, 1 << 24, len(pool))
     chance[np.searchsorted(pool, sure)] = 0

@@ -30,7 +30,7 @@ from tasks.datasets.synthetic.skew import (
     ids,
     integer_weights,
     long_tail,
-    scaled,
+    scale_size,
 )
 
 USERS, ITEMS, ROWS, CATEGORIES, SELLERS, BRANDS = 424_170, 1_090_390, 54_925_330, 1_658, 4_995, 8_443
@@ -77,8 +77,8 @@ class ObtainOptions(Options):
 
 def sizes(options: ObtainOptions) -> tuple[int, int, int]:
     """Users, items and rows."""
-    n_users, n_items = scaled(USERS, options.scale, least=10), scaled(ITEMS, options.scale, 0.75, least=100)
-    return n_users, n_items, scaled(ROWS, options.scale, least=max(40 * n_users, 10 * n_items))
+    n_users, n_items = scale_size(USERS, options.scale, least=10), scale_size(ITEMS, options.scale, 0.75, least=100)
+    return n_users, n_items, scale_size(ROWS, options.scale, least=max(40 * n_users, 10 * n_items))
 
 
 def source(options: ObtainOptions) -> Source:
@@ -99,12 +99,11 @@ class Rows:
     """Number of the day, from 0."""
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the log, the table of users and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
     n_users, n_items, n_rows = sizes(options)
-    n_categories = scaled(CATEGORIES, options.scale, 0.5, least=2 * DEPARTMENTS)
+    n_categories = scale_size(CATEGORIES, options.scale, 0.5, least=2 * DEPARTMENTS)
     department = rng.permutation(np.arange(n_categories) % DEPARTMENTS)
     categories = Strata(department, long_tail(rng, n_categories, 6.0, 0.5), DEPARTMENTS)
     users = rng.permutation(np.arange(1, n_users + 1))
@@ -186,8 +185,8 @@ def _days() -> Floats:
 def _goods(rng: np.random.Generator, items: Strata, department: Ints, scale: float) -> pl.DataFrame:
     """item_id, cat_id, seller_id, brand_id of every item; a seller is in one department and mostly has one brand."""
     n, n_categories = len(items), items.n_strata
-    n_sellers = min(n, scaled(SELLERS, scale, 0.5, least=DEPARTMENTS))
-    n_brands = min(n, scaled(BRANDS, scale, 0.5, least=DEPARTMENTS))
+    n_sellers = min(n, scale_size(SELLERS, scale, 0.5, least=DEPARTMENTS))
+    n_brands = min(n, scale_size(BRANDS, scale, 0.5, least=DEPARTMENTS))
     place = department[items.stratum]
     stock = np.bincount(place, minlength=DEPARTMENTS)
 

@@ -19,8 +19,9 @@ from pydantic import Field
 from scipy import io
 
 from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.synthetic import skew
 from tasks.datasets.synthetic.homophily import People, follow, populate
-from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scaled
+from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scale_size
 
 SOURCE = Source(
     name="twin-trust",
@@ -139,20 +140,19 @@ POPULARITY_TAIL = 2.2  # sigma of a log-normal: most products are rated once, so
 QUALITY, MOOD, LIKING, AGREEMENT = 0.6, 0.4, 0.9, 0.6
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the release's .mat files and a NOTE; the same bytes for the same options."""
-    del places
     known = LAYOUTS[options.layout]
     rng = np.random.default_rng(options.seed)
-    n_users = scaled(known.users, options.scale, least=2)
+    n_users = scale_size(known.users, options.scale, least=2)
     popularity = [0.92**rank for rank in range(known.categories)]
     people = populate(rng, n_users, popularity, community_size=known.community_size)
     since = np.round(rng.beta(0.8, 2.5, n_users), 6)  # when each joined, as a share of the whole time
-    ids = _with_gaps(rng, n_users, round(known.last_user * options.scale))
-    trusted, *_ = files = known.trust[options.release]
+    ids = skew.ids(rng, n_users, round(known.last_user * options.scale))
+    files = known.trust[options.release]
     networks = {trust.file: _network(rng, people, trust, options.scale) for trust in files}
     rating_rng = np.random.default_rng([options.seed, 1])
-    table = _ratings(rating_rng, people, since, networks[trusted.file], known, options.scale)
+    table = _ratings(rating_rng, people, since, networks[files[0].file], known, options.scale)
     table[:, 0] = ids[table[:, 0]]
     if options.release == "plain":
         _save(folder / "rating.mat", "rating", table[:, :5].astype(np.int32))
@@ -179,16 +179,10 @@ def _save(path: Path, variable: str, matrix: NDArray[np.integer]) -> None:
         file.write(HEADER.ljust(_HEADER_SIZE))
 
 
-def _with_gaps(rng: np.random.Generator, n: int, last: int) -> Ints:
-    """n ids in 1..last, ascending, the last one among them."""
-    missing = rng.choice(max(last, n) - 1, max(last - n, 0), replace=False)
-    return np.delete(np.arange(1, max(last, n) + 1), missing)
-
-
 def _network(rng: np.random.Generator, people: People, trust: Trust, scale: float) -> tuple[Ints, Ints]:
     """Distinct relations without loops, users from 0."""
-    some = people.some(np.arange(min(len(people), scaled(trust.users, scale, least=2))))
-    number = scaled(trust.relations - trust.repeats - trust.loops, scale)
+    some = people.take(np.arange(min(len(people), scale_size(trust.users, scale, least=2))))
+    number = scale_size(trust.relations - trust.repeats - trust.loops, scale)
     return follow(rng, some, number, reciprocity=trust.reciprocity)
 
 
@@ -214,7 +208,7 @@ def _ratings(
     scale: float,
 ) -> Ints:
     """(n_ratings, 6): user from 0, product id, category, rating, helpfulness, time or slot; sorted by user."""
-    n_products = scaled(known.products, scale)
+    n_products = scale_size(known.products, scale)
     repeats, zeros, moved = (round(number * scale) for number in (known.repeats, known.zeros, known.moved))
     n_distinct = min(round(known.ratings * scale) - repeats, len(people) * n_products // 2)
     n_distinct = max(n_products, n_distinct)
@@ -244,9 +238,9 @@ def _ratings(
     last = last[np.bincount(product, minlength=n_products)[product[last]] > 1]
     elsewhere = rng.permutation(last)[:moved]
     table[elsewhere, 2] = (table[elsewhere, 2] + 1) % known.categories
-    table[:, 1] = _with_gaps(rng, n_products, round(known.last_product * scale))[product]
+    table[:, 1] = skew.ids(rng, n_products, round(known.last_product * scale))[product]
     table[:, 2] += 1
-    table = np.concatenate([table, _repeats(rng, table, repeats, known)])
+    table = np.concatenate([table, _repeat_rows(rng, table, repeats, known)])
     return table[np.argsort(table[:, 0], kind="stable")]
 
 
@@ -329,7 +323,7 @@ def _by_appearance(product: Ints) -> Ints:
     return rank[inverse]
 
 
-def _repeats(rng: np.random.Generator, table: Ints, number: int, known: Figures) -> Ints:
+def _repeat_rows(rng: np.random.Generator, table: Ints, number: int, known: Figures) -> Ints:
     """Rows that name a user and product again: wholly, at another time, or with another rating."""
     rated = np.flatnonzero(table[:, 3] > 0)
     rows = table[rated[rng.integers(0, len(rated), number)]] if len(rated) else table[:0]

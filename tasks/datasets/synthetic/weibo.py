@@ -16,8 +16,8 @@ from pydantic import Field
 
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
-from tasks.datasets.synthetic.skew import Ints, scaled
-from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, social_vocabulary, social_writer
+from tasks.datasets.synthetic.skew import Ints, scale_size
+from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, random_mask, social_vocabulary, social_writer
 
 SOURCE = Source(
     name="twin-weibo",
@@ -81,21 +81,20 @@ PROVINCES = {
 }
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of both networks and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
-    users = scaled(USERS[0], options.scale, least=4), scaled(USERS[1], options.scale, least=4)
+    users = scale_size(USERS[0], options.scale, least=4), scale_size(USERS[1], options.scale, least=4)
     population = gather(
         rng,
         users,
-        min(scaled(ANCHORS, options.scale), *users),
+        min(scale_size(ANCHORS, options.scale), *users),
         interests=INTERESTS,
         occupations=OCCUPATIONS,
         topics=[0.93**rank for rank in range(len(TOPICS))],
         community_size=COMMUNITY_SIZE,
     )
-    sizes = scaled(FRIENDSHIPS[0], options.scale), scaled(FRIENDSHIPS[1], options.scale)
+    sizes = scale_size(FRIENDSHIPS[0], options.scale), scale_size(FRIENDSHIPS[1], options.scale)
     networks = follow_twice(rng, population.people, population.members, sizes, reciprocity=RECIPROCITY)
     words = social_vocabulary(COMMON, list(TOPICS.values()), GENDERED, len(OCCUPATIONS), HAN)
     account = 1_000_000_000 + 7 * rng.permutation(len(population.people))
@@ -103,7 +102,7 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         members = population.members[k]
         ids = pl.Series("user", account[members])
         np.save(folder / f"newrel{k + 1}.npy", np.stack([ids.gather(end).to_numpy() for end in network], axis=1))
-        number = _activity(rng, population, members, scaled(POSTS[k], options.scale * options.posts))
+        number = _activity(rng, population, members, scale_size(POSTS[k], options.scale * options.posts))
         _profiles(rng, population, members, ids, network, number).write_csv(folder / f"user_info{k + 1}.csv")
         _posts(rng, folder / f"cleaned_blog{k + 1}.csv", population, members, ids, words, number)
         kinds: dict[str, tuple[NDArray[np.integer], int]] = {
@@ -117,11 +116,6 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         "DP-CroSUE's two Weibo networks.\n"
         "No user, name, post or relation in it is real, and no result on it says anything about real people.\n"
     )
-
-
-def _chosen(rng: np.random.Generator, n: int, share: float) -> pl.Series:
-    """(n,) true for this share."""
-    return pl.Series(rng.random(n) < share)
 
 
 def _activity(rng: np.random.Generator, population: Population, members: Ints, n_posts: int) -> Ints:
@@ -146,7 +140,7 @@ def _profiles(
         drawn = np.round((base + 1) * factor * np.round(rng.lognormal(0, 1.2, n), 6)).astype(np.int64)
         text = pl.Series(drawn).cast(pl.String)
         # A column with gaps that went through pandas has 12.0 for 12.
-        return (text + pl.Series(np.where(rng.random(n) < 0.05, ".0", ""))).set(_chosen(rng, n, COUNTLESS), None)
+        return (text + pl.Series(np.where(rng.random(n) < 0.05, ".0", ""))).set(random_mask(rng, n, COUNTLESS), None)
 
     place = population.people.community[members] % len(PROVINCES)
     city = np.array(list(PROVINCES.values()))[place, rng.integers(0, 2, n)]
@@ -161,11 +155,11 @@ def _profiles(
         "Unnamed: 0": pl.Series(rng.permutation(n)),
         "_id": ids,
         "NickName": handles(rng, members, HAN),
-        "Gender": gender.set(_chosen(rng, n, GENDERLESS), None),
+        "Gender": gender.set(random_mask(rng, n, GENDERLESS), None),
         "Province": pl.Series(np.array(list(PROVINCES))[place]),
         "City": pl.Series(city),
-        "BriefIntroduction": ("爱" + interest + end).set(_chosen(rng, n, 0.3), None),
-        "Birthday": day.set(_chosen(rng, n, 0.4), None),
+        "BriefIntroduction": ("爱" + interest + end).set(random_mask(rng, n, 0.3), None),
+        "Birthday": day.set(random_mask(rng, n, 0.4), None),
         "VIPlevel": pl.Series(np.array(["未开通", "1级", "3级", "6级"])[rng.choice(4, n, p=(0.7, 0.1, 0.1, 0.1))]),
         "Authentication": pl.Series(np.array(["无", "个人认证"])[rng.choice(2, n, p=(0.9, 0.1))]),
         "URL": "https://weibo.example/u/" + ids.cast(pl.String),

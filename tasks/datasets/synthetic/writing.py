@@ -152,6 +152,11 @@ def authors(n_posts: Ints) -> Iterator[tuple[Ints, Ints]]:
         yield post, np.searchsorted(last, post, side="right")
 
 
+def random_mask(rng: np.random.Generator, n: int, share: float) -> pl.Series:
+    """(n,) true for this share."""
+    return pl.Series(rng.random(n) < share)
+
+
 def handles(
     rng: np.random.Generator, person: Ints, sounds: Sounds = LATIN, *, change: float = 0.25, unrelated: float = 0.08
 ) -> pl.Series:

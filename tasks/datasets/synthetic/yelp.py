@@ -46,7 +46,7 @@ from tasks.datasets.synthetic.skew import (
     long_tail,
     pair_sizes,
     phases,
-    scaled,
+    scale_size,
     sittings,
 )
 
@@ -106,9 +106,9 @@ def sizes(options: ObtainOptions) -> tuple[int, int, int]:
     """Users, businesses, and reviews or ratings."""
     if options.layout == "yelp-hin":
         return pair_sizes(HIN_USERS, HIN_BUSINESSES, HIN_RATINGS, options.scale, power=0.75)
-    n_users = scaled(USERS, options.scale, least=10)
-    n_items = scaled(BUSINESSES, options.scale, 0.75, least=20)
-    return n_users, n_items, scaled(REVIEWS, options.scale, least=max(n_users, 10 * n_items))
+    n_users = scale_size(USERS, options.scale, least=10)
+    n_items = scale_size(BUSINESSES, options.scale, 0.75, least=20)
+    return n_users, n_items, scale_size(REVIEWS, options.scale, least=max(n_users, 10 * n_items))
 
 
 def source(options: ObtainOptions) -> Source:
@@ -120,9 +120,8 @@ def source(options: ObtainOptions) -> Source:
     return replace(SOURCE, holds=holds, size=round(n_rows * share))
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
+def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of the layout and a NOTE; the same bytes for the same options."""
-    del places
     rng = np.random.default_rng(options.seed)
     (_write_yelp if options.layout == "yelp" else _write_hin)(folder, rng, options)
     (folder / "NOTE").write_text(
@@ -164,7 +163,7 @@ def _write_yelp(folder: Path, rng: np.random.Generator, options: ObtainOptions) 
     }
     _write_reviews(rng, folder / "yelp_academic_dataset_review.json", user_ids, item_ids, reviews)
     average = np.round(np.bincount(user, stars, n_users) / quota, 2)
-    friends = friendships(rng, people, round(0.6 * n_users), scaled(FRIENDSHIPS, options.scale))
+    friends = friendships(rng, people, round(0.6 * n_users), scale_size(FRIENDSHIPS, options.scale))
     users = _accounts(rng, quota, average, people.propensity, joined)
     _write_users(folder / "yelp_academic_dataset_user.json", users, user_ids, both_ways(friends))
     count = np.bincount(item, minlength=n_items)
@@ -308,9 +307,9 @@ def _write_hin(folder: Path, rng: np.random.Generator, options: ObtainOptions) -
     _write_table(folder / "user_business.dat", user, item, stars)
 
     n_friends = round(HIN_FRIENDS / HIN_USERS * n_users)
-    friends = friendships(rng, people, n_friends, scaled(HIN_FRIENDSHIPS, options.scale))
+    friends = friendships(rng, people, n_friends, scale_size(HIN_FRIENDSHIPS, options.scale))
     _write_table(folder / "user_user.dat", *both_ways(friends))
-    known = _some(rng, n_users, HIN_COMPLIMENTED / HIN_USERS)
+    known = _draw_share(rng, n_users, HIN_COMPLIMENTED / HIN_USERS)
     kinds = Strata(np.zeros(len(HIN_COMPLIMENTS), dtype=np.int64), np.array(HIN_COMPLIMENTS, dtype=float), 1)
     number = round(sum(HIN_COMPLIMENTS) / HIN_COMPLIMENTED * len(known))
     received = by_activity(rng, people.propensity[known], number, len(HIN_COMPLIMENTS), 0.8)
@@ -319,9 +318,11 @@ def _write_hin(folder: Path, rng: np.random.Generator, options: ObtainOptions) -
     _write_table(folder / "user_compliment.dat", known[user], kind)
     _write_categories(rng, folder / "business_category.dat", topic, options)
     stock = np.bincount(area, minlength=AREAS)
-    cities = allot(rng, stock.astype(float), min(n_items, scaled(HIN_CITIES, options.scale, 0.5, least=AREAS)), stock)
+    cities = allot(
+        rng, stock.astype(float), min(n_items, scale_size(HIN_CITIES, options.scale, 0.5, least=AREAS)), stock
+    )
     towns = Strata(np.repeat(np.arange(AREAS), cities), long_tail(rng, int(cities.sum()), 5.0, 0.5), AREAS)
-    known = _some(rng, n_items, HIN_LOCATED / HIN_BUSINESSES)
+    known = _draw_share(rng, n_items, HIN_LOCATED / HIN_BUSINESSES)
     _write_table(folder / "business_city.dat", known, Deal(towns, stock, least=1)(rng, area)[known])
 
 
@@ -344,8 +345,8 @@ def _pairs(rng: np.random.Generator, people: People, items: Strata, quota: Ints)
 
 def _write_categories(rng: np.random.Generator, path: Path, topic: Ints, options: ObtainOptions) -> None:
     """Every category for some businesses, most of them on its topic; a few businesses have none."""
-    known = _some(rng, len(topic), HIN_CATEGORISED / HIN_BUSINESSES)
-    n = min(len(known), scaled(HIN_CATEGORIES, options.scale, 0.5, least=len(TOPICS)))
+    known = _draw_share(rng, len(topic), HIN_CATEGORISED / HIN_BUSINESSES)
+    n = min(len(known), scale_size(HIN_CATEGORIES, options.scale, 0.5, least=len(TOPICS)))
     sigma = 1 + allot(rng, TOPIC_SHARES, n - len(TOPICS), n)
     categories = Strata(np.repeat(np.arange(len(TOPICS)), sigma), long_tail(rng, n, 5.0, 0.4), len(TOPICS))
     number = round(HIN_CATEGORY_ROWS / HIN_CATEGORISED * len(known))
@@ -355,7 +356,7 @@ def _write_categories(rng: np.random.Generator, path: Path, topic: Ints, options
     _write_table(path, known[business], category)
 
 
-def _some(rng: np.random.Generator, n: int, share: float) -> Ints:
+def _draw_share(rng: np.random.Generator, n: int, share: float) -> Ints:
     return np.sort(rng.choice(n, round(share * n), replace=False))
 
 

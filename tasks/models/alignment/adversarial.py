@@ -195,7 +195,7 @@ class AdversarialStart:
             self.criteria.append(-np.inf)
             return
         mapping = nearest_orthogonal(self._map.detach().numpy())
-        csls = Csls.between(self._source.numpy() @ mapping, self._target.numpy(), self._neighbours)
+        csls = Csls.from_vectors(self._source.numpy() @ mapping, self._target.numpy(), self._neighbours)
         criterion = csls.mutual_neighbours(self._tie_seed).criterion
         if criterion > self.criterion:
             self.mapping = mapping

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from tasks.errors import DataError
 from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart
-from tasks.models.alignment.csls import Csls
-from tasks.models.alignment.normalisation import Normalisation, normalised
+from tasks.models.alignment.csls import Csls, Normalisation, normalise
 from tasks.models.alignment.procrustes import Refined, procrustes, refine
 from tasks.models.base import ModelConfig
 
@@ -39,7 +38,7 @@ class Aligner:
             DataError: see `normalised`; the widths differ.
         """
         self.config = config
-        self.source, self.target = (normalised(side, config.normalise) for side in (source, target))
+        self.source, self.target = (normalise(side, config.normalise) for side in (source, target))
         if self.source.shape[1] != self.target.shape[1]:
             widths = f"{self.source.shape[1]} and {self.target.shape[1]}"
             raise DataError(f"embeddings: widths differ ({widths}); embed both networks alike")
@@ -68,9 +67,9 @@ class Aligner:
             if wrong := int(((side < 0) | (side >= users)).sum()):
                 raise DataError(f"anchors: {wrong} name a {name} user outside 0..{users - 1}")
         start = procrustes(self.source[anchors[:, 0]], self.target[anchors[:, 1]])
-        return self.refined(start, anchors)
+        return self.refine(start, anchors)
 
-    def refined(self, mapping: NDArray[np.floating], anchors: NDArray[np.integer] | None = None) -> Refined:
+    def refine(self, mapping: NDArray[np.floating], anchors: NDArray[np.integer] | None = None) -> Refined:
         """Refine a (d, d) map as configured; see `refine`."""
         return refine(
             self.source,
@@ -84,4 +83,4 @@ class Aligner:
 
     def csls(self, mapping: NDArray[np.floating]) -> Csls:
         """Scores of all pairs of users under a (d, d) map; its `mutual_neighbours` are the anchors found."""
-        return Csls.between(self.source @ mapping, self.target, self.config.neighbours)
+        return Csls.from_vectors(self.source @ mapping, self.target, self.config.neighbours)

@@ -1,4 +1,4 @@
-"""CSLS: how near two users of different networks are, corrected for how near they are to everybody.
+"""CSLS, and normalisation: how near users of different networks are, corrected for how near they are to everybody.
 
 Source: MUSE, section 2.3. With cosines in the target's space, r(x) the mean cosine of a source user x with its k
 nearest targets and r(y) that of a target user y with its k nearest sources, CSLS(x, y) = 2 cos(x, y) - r(x) - r(y). It
@@ -9,9 +9,9 @@ Scores are computed by blocks of rows in float32, so that memory grows with user
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tasks.errors import DataError
 from tasks.evaluation.alignment import PairScorer
 from tasks.evaluation.ranking import tie_order
-from tasks.models.alignment.normalisation import normalised
 
 CELLS = 1 << 23
 """Scores held at once, 32 MiB of them."""
@@ -56,7 +55,7 @@ class Csls:
     target_density: NDArray[np.float32]
 
     @classmethod
-    def between(cls, source: NDArray[np.floating], target: NDArray[np.floating], neighbours: int) -> Self:
+    def from_vectors(cls, source: NDArray[np.floating], target: NDArray[np.floating], neighbours: int) -> Self:
         """Measure densities.
 
         Args:
@@ -70,7 +69,7 @@ class Csls:
         """
         if neighbours < 1:
             raise ValueError(f"neighbours must be at least 1 (is {neighbours})")
-        first, second = (normalised(side, ("unit",)).astype(np.float32) for side in (source, target))
+        first, second = (normalise(side, ("unit",)).astype(np.float32) for side in (source, target))
         if first.shape[1] != second.shape[1]:
             raise DataError(f"embeddings: widths differ ({first.shape[1]} and {second.shape[1]}); embed both alike")
         return cls(first, second, _density(first, second, neighbours), _density(second, first, neighbours))
@@ -140,3 +139,30 @@ def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Rows by blocks of at most `CELLS` cells, one row at least."""
     height = max(1, CELLS // n_columns)
     return (slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height))
+
+
+Normalisation = Literal["centre", "unit"]
+"""`centre`: take off the mean of the network's users; `unit`: scale each user's vector to length 1."""
+
+
+def normalise(embeddings: NDArray[np.floating], steps: Sequence[Normalisation]) -> NDArray[np.float64]:
+    """The steps applied to (n_users, d) embeddings, in their order; a vector of zeros stays one under `unit`.
+
+    Raises:
+        DataError: the embeddings are no matrix, have no users or no columns, or hold a value that is not finite.
+    """
+    result = np.array(embeddings, np.float64)
+    if result.ndim != 2 or not result.size:
+        raise DataError(f"embeddings: must be users × columns, both 1 or more (shape is {result.shape})")
+    if not np.isfinite(result).all():
+        users = np.flatnonzero(~np.isfinite(result).all(axis=1))
+        raise DataError(
+            f"embeddings: vectors of {len(users)} users are not finite (first: user {users[0]}); embed again"
+        )
+    for step in steps:
+        if step == "centre":
+            result -= result.mean(axis=0)
+        else:
+            lengths = np.linalg.norm(result, axis=1, keepdims=True)
+            result /= np.where(lengths > 0, lengths, 1.0)
+    return result

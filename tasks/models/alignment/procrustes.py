@@ -80,17 +80,17 @@ def refine(
             with somebody else are left out.
 
     Raises:
-        DataError: see `Csls.between`.
+        DataError: see `Csls.from_vectors`.
     """
     known = np.empty((0, 2), np.int64) if anchors is None else anchors.astype(np.int64)
     maps = [np.asarray(mapping, np.float64)]
-    matches = Csls.between(source @ maps[0], target, neighbours).mutual_neighbours(tie_seed)
+    matches = Csls.from_vectors(source @ maps[0], target, neighbours).mutual_neighbours(tie_seed)
     criteria, matched = [matches.criterion], [len(matches.pairs)]
     for _ in range(iterations):
         taken = np.isin(matches.pairs[:, 0], known[:, 0]) | np.isin(matches.pairs[:, 1], known[:, 1])
         pairs = np.concatenate([known, matches.pairs[~taken]])
         maps.append(procrustes(source[pairs[:, 0]], target[pairs[:, 1]]))
-        matches = Csls.between(source @ maps[-1], target, neighbours).mutual_neighbours(tie_seed)
+        matches = Csls.from_vectors(source @ maps[-1], target, neighbours).mutual_neighbours(tie_seed)
         criteria.append(matches.criterion)
         matched.append(len(matches.pairs))
     best = int(np.argmax(criteria))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluation.alignment import AlignmentResult, Pairs, similar
+from tasks.evaluation.alignment import AlignmentResult, Pairs, similarity_scorer
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner
 from tasks.models.alignment.csls import mutual
@@ -21,7 +21,7 @@ NOBODY: Pairs = np.empty((0, 2), np.int64)
 
 def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> AlignmentResult:
     """Nearest by the dot product of (n_users, n_shared) attributes: of bits as -1 and 1, how many are equal."""
-    score = similar(source, target, cosine=False)
+    score = similarity_scorer(source, target, cosine=False)
     pairs, _, nearest = mutual(score, len(source), len(target), tie_seed)
     opposite = target[nearest].astype(np.float64)
     lengths = np.linalg.norm(source, axis=1) * np.linalg.norm(opposite, axis=1)
@@ -41,7 +41,7 @@ def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Alig
     pairs = nonzero(by.pairs, source, target)
     if len(pairs):
         start = procrustes(aligner.source[pairs[:, 0]], aligner.target[pairs[:, 1]])
-        alignment = by_map(aligner, aligner.refined(start), source, target)
+        alignment = by_map(aligner, aligner.refine(start), source, target)
         return with_history(alignment, {"start": "attributes", "started_from": len(pairs)})
     csls = aligner.csls(np.eye(aligner.source.shape[1]))
     criterion = csls.mutual_neighbours(aligner.config.tie_seed).criterion
@@ -55,11 +55,13 @@ def from_anchors(aligner: Aligner, source: Vectors, target: Vectors, known: Pair
 
 def from_start(aligner: Aligner, source: Vectors, target: Vectors, start: AdversarialStart) -> AlignmentResult:
     """The map of a trained adversarial start, refined."""
-    alignment = by_map(aligner, aligner.refined(start.mapping), source, target)
-    return with_history(alignment, {"epochs": {"criteria": finite(start.criteria), "losses": finite(start.losses)}})
+    alignment = by_map(aligner, aligner.refine(start.mapping), source, target)
+    return with_history(
+        alignment, {"epochs": {"criteria": finite_or_none(start.criteria), "losses": finite_or_none(start.losses)}}
+    )
 
 
-def finite(values: Sequence[float]) -> list[float | None]:
+def finite_or_none(values: Sequence[float]) -> list[float | None]:
     """The same with None for each that JSON has no number for: those of a map that diverged."""
     return [value if np.isfinite(value) else None for value in values]
 

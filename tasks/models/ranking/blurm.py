@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
@@ -85,8 +86,8 @@ class Blurm(BPR):
         withheld = {"withheld_indptr": self.withheld.indptr, "withheld_items": self.withheld.items}
         return super().released() | {name: torch.from_numpy(array) for name, array in withheld.items()}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         rest = dict(tensors)
         self.withheld = Seen(rest.pop("withheld_indptr").numpy(), rest.pop("withheld_items").numpy())
         self._profiles = None

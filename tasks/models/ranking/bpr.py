@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import softplus
+from typing_extensions import override
 
 from tasks.models.training import EpochConfig, PairwiseModel
 from tasks.training_data import TrainingData
@@ -47,8 +48,8 @@ class BPR(PairwiseModel):
 
         return BPRNetwork(vectors(data.n_users), vectors(data.n_items), torch.zeros(data.n_items))
 
+    @override
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
-        """See `PairwiseModel.loss`."""
         user, item, negative = self.network.users[users], self.network.items[items], self.network.items[negatives]
         bias, negative_bias = self.network.biases[items], self.network.biases[negatives]
         difference = (user * (item - negative)).sum(1) + bias - negative_bias
@@ -61,10 +62,10 @@ class BPR(PairwiseModel):
             rows = network.users[torch.from_numpy(users).long()]
             return torch.addmm(network.biases, rows, network.items.T)
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return dict(self.network.state_dict())
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.network = BPRNetwork(**tensors)

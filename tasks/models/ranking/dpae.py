@@ -17,8 +17,9 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
@@ -35,8 +36,6 @@ PIECE = 512  # users at a time when all are encoded
 
 class DPAEConfig(EpochConfig):
     """Configuration of `DPAE`. An epoch is as many steps as take every user once on average."""
-
-    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     batch_size: int = Field(ge=1)
     """Expected number of users in a step; the number of users, or more, puts all of them into every step."""
@@ -85,6 +84,18 @@ class Gradients(NamedTuple):
         shared = (self.inputs * self.errors).sum(1) * (self.hidden_errors * self.hidden).sum(1)
         return inputs * hidden_errors + errors * hidden + 2 * shared + errors
 
+    def bounded(self) -> tuple[Gradients, Tensor]:
+        """The same gradients, zeros in place of those that are not finite, and the squared norms of all: (n,).
+
+        An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
+        """
+        norms = self.squared_norms()
+        broken = ~norms.isfinite()
+        if not broken.any():
+            return self, norms
+        parts = (part.masked_fill(broken[:, None], 0.0) for part in self[1:])
+        return Gradients(self.losses, *parts), norms.masked_fill(broken, 0.0)
+
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Sum over users of weight × gradient: (n_items, d) for `items`, (n_items,) for `biases`."""
         errors, hidden_errors = weights[:, None] * self.errors, weights[:, None] * self.hidden_errors
@@ -96,7 +107,7 @@ class Gradients(NamedTuple):
         by_input, by_output = (self.inputs @ items) * self.hidden_errors, (self.errors @ items) * self.hidden
         return (by_input + by_output).sum(1) + self.errors @ biases
 
-    def scaled(self, factors: Tensor) -> Gradients:
+    def scale(self, factors: Tensor) -> Gradients:
         """Each user's gradient times its factor, (n,): a gradient is linear in the errors."""
         errors, hidden_errors = factors[:, None] * self.errors, factors[:, None] * self.hidden_errors
         return self._replace(errors=errors, hidden_errors=hidden_errors)
@@ -138,6 +149,7 @@ class DPAE(DerivedModel, Recommender):
 
     Config: ClassVar[type[EpochConfig]] = DPAEConfig
     config: DPAEConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: DPAENetwork
     watch: Callable[[Sequence[Tensor], float], None] | None = None
     """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
@@ -148,7 +160,7 @@ class DPAE(DerivedModel, Recommender):
         """Weights N(0, init_std²), biases 0; and the noise that all epochs together may need."""
         config = self.config
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)
+        self._plan = dpsgd.Plan.from_epochs(data.n_users, config.batch_size, config.epochs)
         self._multiplier = self._plan.multiplier(config.epsilon, config.delta)
         self._clipped: list[float] = []
         weights = normal(rng, (data.n_items, config.dimension), config.init_std)
@@ -163,10 +175,10 @@ class DPAE(DerivedModel, Recommender):
         """One step on a sample of users, possibly empty; returns its summed loss over the expected batch."""
         network, config, expected = self.network, self.config, self._plan.expected
         with torch.no_grad():
-            gradients = network.gradients(self.rows(users))
-            factors = dpsgd.clip_factors(gradients.squared_norms(), config.clip_norm)
+            gradients, norms = network.gradients(self.rows(users)).bounded()
+            factors = dpsgd.clip_factors(norms, config.clip_norm)
             sums, multiplier = gradients.weighted_sum(factors), self._multiplier or 0.0
-            released = [dpsgd.noisy(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
+            released = [dpsgd.add_noise(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
             if self.watch is not None:
                 self.watch(released, self._plan.probability)
             self._clipped.append(float((factors < 1).sum()) / expected)
@@ -189,11 +201,11 @@ class DPAE(DerivedModel, Recommender):
         with torch.no_grad():
             return self.network.gradients(rows).losses
 
-    def clipped(self, rows: Tensor) -> Gradients:
+    def clipped_gradients(self, rows: Tensor) -> Gradients:
         """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
         with torch.no_grad():
-            gradients = self.network.gradients(rows)
-            return gradients.scaled(dpsgd.clip_factors(gradients.squared_norms(), self.config.clip_norm))
+            gradients, norms = self.network.gradients(rows).bounded()
+            return gradients.scale(dpsgd.clip_factors(norms, self.config.clip_norm))
 
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs: the decoder, which may be published, and `codes`, (n_users, d), one for each user's eyes.
@@ -218,8 +230,8 @@ class DPAE(DerivedModel, Recommender):
         clipped, self._clipped = self._clipped, []
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return super().insecure() if math.isinf(self.config.epsilon) else ""
 
     def ledger(self) -> list[LedgerEntry]:

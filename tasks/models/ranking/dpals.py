@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.sparse import csr_array
+from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress
@@ -183,9 +184,9 @@ class DPALS(FactorModel):
     config: DPALSConfig
     _budget: Budget | None = None
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Alternate; see `Model.fit`."""
-        del progress
         config = self.config
         private = not math.isinf(config.epsilon)
         multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1) if private else 0.0
@@ -235,8 +236,8 @@ class DPALS(FactorModel):
         bounded = np.maximum(squares, counts) if alpha is not None else squares
         return UserTerms(cells, vectors, norm_weights(bounded, config.contribution), popularity, coefficients, alpha)
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return super().insecure() if math.isinf(self.config.epsilon) else ""
 
     def ledger(self) -> list[LedgerEntry]:
@@ -271,7 +272,7 @@ class DPALS(FactorModel):
         weights = norm_weights(np.diff(cells.indptr).astype(np.float64), config.contribution)
         bound = norm_bound(config.contribution)
         std = self._std(config.counts_share, bound)
-        counts = np.maximum(noisy("item counts", cells.T @ weights, std, bound, rng), 0.0)
+        counts = np.maximum(add_noise("item counts", cells.T @ weights, std, bound, rng), 0.0)
         length = np.sqrt(np.square(counts).mean())
         return counts / length if length else counts
 
@@ -296,9 +297,9 @@ class DPALS(FactorModel):
         steps = config.iterations
         rest = 1 - config.counts_share - config.gramian_share - config.local_share
         rhs, std = terms.rhs(), self._std(rest / steps, bound * clip)
-        rhs = noisy("right-hand sides", rhs, std, bound * clip, rng)
+        rhs = add_noise("right-hand sides", rhs, std, bound * clip, rng)
         if config.denoise:
-            rhs = shrunk(rhs, std)
+            rhs = shrink(rhs, std)
         gramian = terms.gramian()
         std = self._std(config.gramian_share / steps, clip**2)
         gramian = noisy_squares("Gramian", gramian, std, clip**2, rng)
@@ -358,7 +359,7 @@ def positive_part(matrices: Floats) -> Floats:
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
-def shrunk(noisy: Floats, std: float) -> Floats:
+def shrink(noisy: Floats, std: float) -> Floats:
     """(n, d) with each right singular direction of energy s² times max(0, 1 - n std²/s²), a Wiener filter.
 
     Noise adds n std² to the expected energy of every direction; one that has no more than that holds nothing else.
@@ -369,7 +370,7 @@ def shrunk(noisy: Floats, std: float) -> Floats:
     return noisy @ (directions * kept) @ directions.T
 
 
-def noisy(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
+def add_noise(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
     """With independent noise; as they are, and no draws, where `std` is 0."""
     return noise.add_gaussian(rng, release, exact, std, sensitivity=sensitivity) if std else exact
 

@@ -22,6 +22,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.ranking.factors import (
@@ -33,7 +34,7 @@ from tasks.models.ranking.factors import (
     unit_user_vectors,
 )
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import GIVEN, ONCE
+from tasks.privacy.accounting.gaps import GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
@@ -53,13 +54,13 @@ class DPMF(FactorModel):
     Config: ClassVar[type[ModelConfig]] = DPMFConfig
     config: DPMFConfig
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Solve for item vectors; see `Model.fit`.
 
         Raises:
             ConfigurationError: published accounting, and dimension is not below the numbers of users and of items.
         """
-        del progress
         config, ratings = self.config, cells(data)
         if config.accounting == "published":
             users = unit_user_vectors(ratings, config.dimension, rng)
@@ -82,9 +83,9 @@ class DPMF(FactorModel):
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
-        return [self._rigorous() if self.config.accounting == "rigorous" else self._published()]
+        return [self._rigorous_entry() if self.config.accounting == "rigorous" else self._published_entry()]
 
-    def _published(self) -> LedgerEntry:
+    def _published_entry(self) -> LedgerEntry:
         return published_entry(
             self.config.epsilon,
             neighbouring="one interaction added or removed",
@@ -97,7 +98,7 @@ class DPMF(FactorModel):
             ),
         )
 
-    def _rigorous(self) -> LedgerEntry:
+    def _rigorous_entry(self) -> LedgerEntry:
         epsilon = self.config.epsilon
         noise = {"noise_parameter": epsilon, "sensitivity": 1.0}
         infinite = math.isinf(epsilon)
@@ -121,7 +122,7 @@ class DPMF(FactorModel):
                 "privacy), not by ε.",
                 "A user's own list is computed from the released item vectors and that user's own interactions, so the "
                 "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that "
-                "user's list.",
+                "user's list. " + OWN_FILE,
             ),
             events=events,
         )

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.sparse import csr_array
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress
@@ -73,6 +74,7 @@ class ListedFactors(FactorModel):
     def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
         """The cells that count: sparse (n_users, n_items) of values in [0, 1], zeros stored."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Solve for item vectors; see `Model.fit`.
 
@@ -80,15 +82,14 @@ class ListedFactors(FactorModel):
             ConfigurationError: dimension is not below the numbers of users and of items.
             DataError: cells cannot be listed (see the class).
         """
-        del progress
         config, ratings = self.config, self.listing(data, rng)
         users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
         scale = objective.noise_scale(config.dimension, config.epsilon, 1.0)
         noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
         return self._keep(users, objective.perturbed_least_squares_of_stored(users, ratings, noise, config.ridge))
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return objective.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
@@ -121,8 +122,8 @@ class ImplicitDPMF(ListedFactors):
         "sampled for it."
     )
 
+    @override
     def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
-        """See `ListedFactors.listing`."""
         sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
         negatives = sampler.draw(data.users, rng)
         values = np.repeat([1.0, 0.0], len(data.users))
@@ -146,9 +147,8 @@ class ExplicitDPMF(ListedFactors):
         "protected even by the claim."
     )
 
+    @override
     def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
-        """See `ListedFactors.listing`."""
-        del rng
         low, high = self.config.rating_low, self.config.rating_high
         if data.ratings is None or np.isnan(data.ratings).any():
             raise DataError(

@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.ranking.factors import FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
@@ -44,13 +45,13 @@ class DPNE(FactorModel):
     Config: ClassVar[type[ModelConfig]] = DPNEConfig
     config: DPNEConfig
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Solve for item vectors; see `Model.fit`.
 
         Raises:
             ConfigurationError: dimension is not below the numbers of users and of items.
         """
-        del progress
         config = self.config
         matrix = cells(data, mutual_information(data, config.smoothing, config.shift, config.cap))
         users = unit_user_vectors(matrix, config.dimension, rng)
@@ -58,8 +59,8 @@ class DPNE(FactorModel):
         noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
         return self._keep(users, objective.perturbed_least_squares(users, matrix, noise, config.ridge))
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return objective.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:

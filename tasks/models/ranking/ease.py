@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
@@ -31,14 +32,15 @@ class EASE(Recommender):
     """
 
     Config: ClassVar[type[ModelConfig]] = EASEConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items")
     weights: NDArray[np.float32]
     """B, weight of an item a user has (row) for an item to be scored (column): (n_items, n_items)."""
     given: Seen
     """The training items of every user: what a score is made of."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Solve for B; nothing is random. See `Model.fit`."""
-        del rng, progress
         self.given = Seen.from_pairs(data.users, data.items, data.n_users)
         self.weights = solve(_matrix(self.given, data.n_items, np.float64), self.config.regularization)
         return self
@@ -55,8 +57,8 @@ class EASE(Recommender):
         arrays = {"weights": self.weights, "indptr": self.given.indptr, "items": self.given.items}
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.weights = tensors["weights"].numpy()
         self.given = Seen(tensors["indptr"].numpy(), tensors["items"].numpy())
 

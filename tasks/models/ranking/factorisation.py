@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.models.own_draws import Draws
 from tasks.models.training import EpochConfig, draw_weights
@@ -42,17 +43,17 @@ class FactorisationNetwork(UserNetwork):
         self.items = nn.Linear(dimension, n_items, bias=bias)
         self.unobserved = unobserved
 
+    @override
     def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
         """See `UserNetwork.codes`: the users' vectors."""
-        del rng
         return self.users[users], rows.new_zeros(len(rows))
 
     def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
         """(n,) sums of weighted squared errors."""
         return (torch.where(rows > 0, 1.0, self.unobserved) * (rows - logits).square()).sum(1)
 
+    @override
     def local(self) -> list[nn.Parameter]:
-        """See `UserNetwork.local`."""
         return [self.users]
 
 

@@ -8,9 +8,10 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import ModelConfig, Recommender
@@ -25,8 +26,6 @@ NON_PRIVATE = Event(kind="non-private")
 class FactorConfig(ModelConfig):
     """Configuration of a `FactorModel`."""
 
-    model_config = ConfigDict(ser_json_inf_nan="constants")  # an infinite budget survives being saved
-
     dimension: int = Field(ge=1)
     """Length of user and item vectors."""
     epsilon: float = Field(gt=0)
@@ -39,6 +38,7 @@ class FactorModel(Recommender):
     """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32."""
 
     Config: ClassVar[type[ModelConfig]] = FactorConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     users: torch.Tensor
     items: torch.Tensor
 
@@ -46,16 +46,16 @@ class FactorModel(Recommender):
         self.users, self.items = (torch.from_numpy(vectors.astype(np.float32)) for vectors in (users, items))
         return self
 
+    @override
     def score(self, users: NDArray[np.int32]) -> torch.Tensor:
-        """See `Recommender.score`."""
         return self.users[torch.from_numpy(users).long()] @ self.items.T
 
+    @override
     def released(self) -> dict[str, torch.Tensor]:
-        """See `Model.released`."""
         return {"users": self.users, "items": self.items}
 
+    @override
     def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.users, self.items = tensors["users"], tensors["items"]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
@@ -47,18 +48,19 @@ class KNN(Recommender):
     Config: ClassVar[type[ModelConfig]] = KNNConfig
     uses_ratings: ClassVar[bool] = True
     config: KNNConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items", "values")
     neighbours: NDArray[np.int64]
     """The k nearest of every user, ascending: (n_users, k)."""
     rows: csr_array
     """What every user has: (n_users, n_items) float32."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Find neighbours; `rng` decides who comes first at equal distance. See `Model.fit`.
 
         Raises:
             ConfigurationError: k is not below the number of users, or values are ratings and the data has none.
         """
-        del progress
         config = self.config
         if config.k >= data.n_users:
             raise ConfigurationError(
@@ -70,12 +72,12 @@ class KNN(Recommender):
                 raise ConfigurationError("values: the data has no ratings; set values: binary")
             values = data.ratings.astype(np.float64)
         rows = cells(data, values)
-        self.neighbours = nearest(rows, config.k, rng, scaled=config.scaled)
+        self.neighbours = nearest_rows(rows, config.k, rng, scaled=config.scaled)
         self.rows = rows.astype(np.float32)
         return self
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`."""
         k, near = self.config.k, self.neighbours[users].ravel()
         ones, indptr = np.ones(len(near), np.float32), np.arange(len(users) + 1) * k
         chosen = csr_array((ones, near, indptr), shape=(len(users), len(self.neighbours)))
@@ -89,15 +91,15 @@ class KNN(Recommender):
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return tensors | {"n_items": torch.tensor(rows.shape[1])}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         self.neighbours = arrays["neighbours"]
         shape = (len(self.neighbours), int(arrays["n_items"]))
         self.rows = csr_array((arrays["values"], arrays["items"], arrays["indptr"]), shape=shape)
 
 
-def nearest(rows: csr_array, k: int, rng: np.random.Generator, *, scaled: bool = False) -> NDArray[np.int64]:
+def nearest_rows(rows: csr_array, k: int, rng: np.random.Generator, *, scaled: bool = False) -> NDArray[np.int64]:
     """The k rows nearest to each row, itself left out, by Euclidean distance; ties by one random order of the rows.
 
     Distances come from inner products of `rows` as they are, and of integers or halves these are exact, so that equal
@@ -122,14 +124,14 @@ def nearest(rows: csr_array, k: int, rng: np.random.Generator, *, scaled: bool =
         products = (others[block] @ transposed).toarray()
         distances = _squared_distances(products, squares[block], squares, scaled)
         np.fill_diagonal(distances[:, block], np.inf)
-        neighbours[order[block]] = order[_smallest(distances, k)]
+        neighbours[order[block]] = order[_smallest_columns(distances, k)]
     return np.sort(neighbours, 1)
 
 
 def _squared_distances(
     products: NDArray[np.float64], left: NDArray[np.float64], right: NDArray[np.float64], scaled: bool
 ) -> NDArray[np.float64]:
-    """(n_left, n_right) from inner products and squared lengths; see `nearest` for `scaled`."""
+    """(n_left, n_right) from inner products and squared lengths; see `nearest_rows` for `scaled`."""
     if not scaled:
         return left[:, None] + right - 2 * products
     lengths = np.sqrt(np.multiply.outer(left, right))
@@ -137,7 +139,7 @@ def _squared_distances(
     return (left > 0)[:, None].astype(float) + (right > 0) - 2 * cosines
 
 
-def _smallest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def _smallest_columns(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
     """Columns of the k smallest of each row, (n, k); of equal ones the first."""
     largest = np.partition(values, k - 1, axis=1)[:, k - 1, None]
     below, equal = values < largest, values == largest

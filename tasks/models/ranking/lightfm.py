@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import embedding
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import Recommender
@@ -144,8 +145,8 @@ class LightFM(DerivedModel, Recommender):
         self._updated /= len(order)
         return total / len(order)
 
+    @override
     def step(self, loss: Tensor) -> float:
-        """See `EpochModel.step`."""
         with torch.sparse.check_sparse_tensor_invariants(False):  # the default, of which torch warns if it is not said
             return super().step(loss)
 
@@ -172,8 +173,8 @@ class LightFM(DerivedModel, Recommender):
         norms = user.square().sum() + item.square().sum() + other.square().sum()
         return (violated.weights * margins).sum() + self.config.regularization * norms
 
+    @override
     def reads_features(self) -> bool:
-        """See `Model.reads_features`."""
         return self.config.metadata
 
     def diagnostics(self) -> dict[str, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import account
@@ -37,9 +38,9 @@ class Popularity(Recommender):
     counts: torch.Tensor
     """Interactions per item, noisy or not: (n_items,) float32."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Count; see `Model.fit`."""
-        del progress
         self.counts = torch.from_numpy(self.count(data, rng).astype(np.float32))
         return self
 
@@ -52,12 +53,12 @@ class Popularity(Recommender):
         """See `Recommender.score`: the same row for everyone."""
         return self.counts.expand(len(users), -1)
 
+    @override
     def released(self) -> dict[str, torch.Tensor]:
-        """See `Model.released`."""
         return {"counts": self.counts}
 
+    @override
     def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.counts = tensors["counts"]
 
 
@@ -74,8 +75,8 @@ class PrivatePopularity(Popularity):
         counts = np.bincount(data.items[kept], minlength=data.n_items)
         return laplace.noisy_counts(counts, self.config.epsilon, self.config.contribution, rng)
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return ""
 
     def ledger(self) -> list[LedgerEntry]:

@@ -24,17 +24,19 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
 from tasks.models.sessions.gated import BATCH, Asked, GatedSessions
+from tasks.models.sessions.heads import heads
 from tasks.models.sessions.ledgers import LABELS, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import digest, mixed, prefix_ids
+from tasks.privacy.keyed import digest, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -71,15 +73,10 @@ class DIPSGNN(GatedSessions):
     key: int | None = None
     """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
+    @override
     def train_epoch(self) -> float:
-        """See `SequenceModel.train_epoch`."""
         self._rng.integers(2**62)  # results of systems without noise were made with a number drawn here
         return super().train_epoch()
-
-    def user_module(self, data: TrainingData) -> nn.Module | None:
-        """E_U of Eq. 5: (d0, d'), no bias."""
-        assert data.features is not None
-        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network and, where aggregates are cached, the vectors that they are made of."""
@@ -127,7 +124,7 @@ class DIPSGNN(GatedSessions):
             return self.score_next(sequences)
         with torch.no_grad():
             parts = np.array_split(np.arange(len(sequences)), -(-len(sequences) // BATCH))
-            return torch.cat([self.logits(sequences.take(rows), draws=draws[rows]) for rows in parts])
+            return torch.cat([self.logits(sequences.take(rows), draws=draws[rows], tested=True) for rows in parts])
 
     def aggregated_states(self, user: int) -> Tensor:
         """What an aggregate sums, for each item in a sequence of `user`: (n_items, d + d') rows of length C."""
@@ -139,9 +136,9 @@ class DIPSGNN(GatedSessions):
                 items = self._buffer("public_items")
                 users = self._initial_users(torch.tensor([user]))
             assert users is not None
-            return self.scaled(torch.cat([items, users.expand(len(items), -1)], dim=1))
+            return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """Every row scaled to length C (Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
@@ -158,7 +155,7 @@ class DIPSGNN(GatedSessions):
         """The initial joint states of all nodes."""
         users = self._initial_users(torch.from_numpy(asked.sequences.users).long())
         items = self._buffer("public_items")[asked.graphs.node_items]
-        return self.scaled(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
+        return self.scale_states(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
 
     def _initial_users(self, users: Tensor) -> Tensor:
         """The initial user vectors, (n_users, d')."""
@@ -168,9 +165,9 @@ class DIPSGNN(GatedSessions):
     def noise(self, step: Step, width: int, asked: Asked) -> tuple[Tensor, ...]:
         """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any.
 
-        It is a function of the secret, the vectors that are aggregated, the user and the items that the aggregate is
-        of: the same again whenever the same is asked, and independent where anything differs, so that no difference of
-        two releases is without noise.
+        It is a function of the secret, the vectors that are aggregated, the user, whether the sequence was learnt from
+        or is asked about, and the items that the aggregate is of: the same again whenever the same is asked, and
+        independent where anything differs, so that no difference of two releases is without noise.
         """
         sigma = self.sigma
         if not sigma or (self.config.accounting == "published" and not self.network.training):
@@ -220,8 +217,8 @@ class DIPSGNN(GatedSessions):
             tables = [self.network.items.weight, *self.network.user.parameters()]
         return digest(*(table.detach().numpy().tobytes() for table in tables))
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
@@ -252,6 +249,6 @@ class PrivU(DIPSGNN):
 
 
 def prefixes(asked: Asked) -> NDArray[np.uint64]:
-    """(n_events,) an id of each prefix: of its user, its draw and its items."""
+    """(n_events,) an id of each prefix: of its user, its draw, its part (learnt from or asked about) and its items."""
     sequences = asked.sequences
-    return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)
+    return prefix_ids(heads(sequences, asked.draws, tested=asked.tested), sequences.items, sequences.indptr)

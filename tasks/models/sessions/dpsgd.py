@@ -22,18 +22,19 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from typing_extensions import override
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.own_draws import OwnDraws
-from tasks.models.sessions.gated import GatedSessions, gated
+from tasks.models.sessions.gated import GatedSessions, gru_update
 from tasks.models.sessions.sequential import inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.accounting.per_record import Owned, copies, product, squared_norms, weighted_sums
+from tasks.privacy.accounting.per_record import Owned, bounded, copies, product, weighted_sums
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -94,16 +95,11 @@ class DPSGD(GatedSessions):
     """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
     the probability at which a user is in it. For auditors."""
 
-    def user_module(self, data: TrainingData) -> nn.Module | None:
-        """E_U of DIPSGNN's Eq. 5: (d0, d'), no bias."""
-        assert data.features is not None
-        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
-
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network, and the noise that all epochs together may need."""
         config = self.config
         network = super().build(data, rng)
-        self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)
+        self._plan = dpsgd.Plan.from_epochs(data.n_users, config.batch_size, config.epochs)
         self._places = np.full(data.n_users, -1)
         self._places[self._sequences.users] = np.arange(len(self._sequences))
         multiplier = self._plan.multiplier(config.epsilon, config.delta)
@@ -135,8 +131,8 @@ class DPSGD(GatedSessions):
         expected = self._plan.expected
         total, clipped, sums = self.clipped_sum(sequences, dropout)
         self._clipped.append(clipped / expected)
-        multiplier, clip_norm = self._counted("noise_multiplier"), self.config.clip_norm
-        released = [dpsgd.noisy(gradient, multiplier, clip_norm, self.noise_rng) for gradient in sums]
+        multiplier, clip_norm = self._read_buffer("noise_multiplier"), self.config.clip_norm
+        released = [dpsgd.add_noise(gradient, multiplier, clip_norm, self.noise_rng) for gradient in sums]
         if self.watch is not None:
             self.watch(released, self._plan.probability)
         for parameter, gradient in zip(self.network.parameters(), released, strict=True):
@@ -152,7 +148,8 @@ class DPSGD(GatedSessions):
         order = np.argsort(lengths, kind="stable")  # a piece of equally long sequences has little padding
         for piece in sequences.take(order[lengths[order] > 1]).batches(PIECE):
             losses, gradients = self.gradients(piece, dropout)
-            factors = dpsgd.clip_factors(squared_norms(gradients), self.config.clip_norm)
+            gradients, norms = bounded(gradients)
+            factors = dpsgd.clip_factors(norms, self.config.clip_norm)
             for part, gradient in zip(sums, weighted_sums(gradients, factors), strict=True):
                 part += gradient
             total += float(losses.sum())
@@ -173,12 +170,12 @@ class DPSGD(GatedSessions):
         losses = torch.zeros(n).index_add(0, owners, shares * cross_entropy(logits, targets, reduction="none"))
         return losses.detach(), list(torch.autograd.grad(losses.sum(), list(parameters.values())))
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """Every row scaled to length C (DIPSGNN, Eq. 6)."""
         return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         super().restore_released({name: tensor for name, tensor in tensors.items() if name not in COUNTED})
         for name in COUNTED:
             self.network.register_buffer(name, tensors[name])
@@ -188,8 +185,8 @@ class DPSGD(GatedSessions):
         clipped, self._clipped = self._clipped, []
         return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return super().insecure() if math.isinf(self.config.epsilon) else ""
 
     def ledger(self) -> list[LedgerEntry]:
@@ -200,7 +197,7 @@ class DPSGD(GatedSessions):
         if not private:
             events = (Event(kind="non-private"),)
         elif trained:
-            multiplier, probability, steps = (self._counted(name) for name in COUNTED)
+            multiplier, probability, steps = (self._read_buffer(name) for name in COUNTED)
             events = (dpsgd.release(multiplier, probability, int(steps)),)
         if trained:
             gaps += large_delta(config.delta, len(self.network.get_buffer("profiles")))
@@ -223,7 +220,7 @@ class DPSGD(GatedSessions):
             )
         ]
 
-    def _counted(self, name: str) -> float:
+    def _read_buffer(self, name: str) -> float:
         return self.network.get_buffer(name).item()
 
 
@@ -250,7 +247,7 @@ class _Pass:
         graphs, items = self._graphs, self._parameters["items.weight"]
         each = torch.arange(len(self._sequences))
         profiles = self._model.network.get_buffer("profiles")[torch.from_numpy(self._sequences.users).long()]
-        users = self._through("user", profiles, self._owned(each))
+        users = self._linear("user", profiles, self._owned(each))
         owned = self._owned(graphs.node_owners)
         states = dropout(items[graphs.node_owners, graphs.node_items], self._sequences.users, graphs.node_owners)
         for step in graphs.steps:
@@ -259,7 +256,7 @@ class _Pass:
 
     def _propagate(self, step: Step, states: Tensor, owned: Owned, users: Tensor) -> tuple[Tensor, Owned]:
         d, after = states.shape[1], self._owned(step.owners)
-        joint = self._model.scaled(torch.cat([states, users[owned.owners]], dim=1))
+        joint = self._model.scale_states(torch.cat([states, users[owned.owners]], dim=1))
         aggregates = [
             weighted_sum(block, self._model.edge_weights(block), self._times(f"{name}.weight", joint, owned))
             + self._parameters[f"{name}.bias"][after.owners]
@@ -269,18 +266,21 @@ class _Pass:
         received = received + self._parameters["gates.bias_ih"][after.owners]
         kept = joint[:, :d]
         recurrent = self._times("gates.weight_hh", kept, owned) + self._parameters["gates.bias_hh"][owned.owners]
-        return gated(received, recurrent[step.previous], kept[step.previous]), after
+        return gru_update(received, recurrent[step.previous], kept[step.previous]), after
 
     def _read(self, graphs: PrefixGraphs, states: Tensor, owned: Owned, users: Tensor) -> Tensor:
         last, members = states[graphs.last], graphs.members
-        nodes, lasts = self._through("attend_node", states, owned), self._through("attend_last", last, self._events)
+        nodes, lasts = (
+            self._linear("attend_node", states, owned),
+            self._linear("attend_last", last, self._events),
+        )
         hidden = torch.sigmoid(nodes[members.sources] + lasts[members.centres])
         edges = self._owned(self._events.owners[members.centres])
-        weights = self._through("attention", hidden, edges).squeeze(1)
+        weights = self._linear("attention", hidden, edges).squeeze(1)
         parts = [weighted_sum(members, weights, states), last, users[self._events.owners]]
-        return self._through("readout", torch.cat(parts, dim=1), self._events)
+        return self._linear("readout", torch.cat(parts, dim=1), self._events)
 
-    def _through(self, name: str, rows: Tensor, owned: Owned) -> Tensor:
+    def _linear(self, name: str, rows: Tensor, owned: Owned) -> Tensor:
         """A linear layer of the network, with its bias if it has one."""
         bias = self._parameters.get(f"{name}.bias")
         out = self._times(f"{name}.weight", rows, owned)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from pydantic import model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
@@ -21,7 +22,7 @@ from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.models.training import EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import mixed
+from tasks.privacy.keyed import mix
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -87,12 +88,12 @@ class EdgeRand(DIPSGNN):
         column = np.arange(int(place.max()) + 1)
         other = np.minimum(first[:, None] + column, len(owners) - 1)  # beyond the last node nothing is read
         later = place >= column
-        ids = mixed(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
+        ids = mix(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
         return noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
 
+    @override
     def aggregated_states(self, user: int) -> Tensor:
         """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""
-        del user
         return torch.eye(self.network.items.num_embeddings)
 
     @property

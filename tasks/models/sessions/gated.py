@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
+from typing_extensions import override
 
 from tasks.graph.ops import Block, additive_scores, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
@@ -69,12 +70,14 @@ class Asked:
     """What scores are computed of.
 
     graphs: of all prefixes of the sequences. draws: (n_sequences,) int64, which of the independent draws of a user's
-    noise each sequence gets, where there is any; 0 unless somebody asks for others.
+    noise each sequence gets, where there is any; 0 unless somebody asks for others. tested: whether the sequences are
+    asked about, which have noise of their own, and not learnt from.
     """
 
     sequences: Sequences
     graphs: PrefixGraphs
     draws: NDArray[np.int64]
+    tested: bool = False
 
 
 class GatedSessions(SequenceModel):
@@ -88,9 +91,14 @@ class GatedSessions(SequenceModel):
     network: GatedNetwork
 
     def user_module(self, data: TrainingData) -> nn.Module | None:
-        """The map from a user's profile (or id) to the user vector; None for models without users."""
-        del data
-        return None
+        """The map from a user's profile (or id) to the user vector; None for models without users.
+
+        Of a profile it is E_U of DIPSGNN's Eq. 5: (d0, d'), no bias.
+        """
+        if not self.uses_features:
+            return None
+        assert data.features is not None
+        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Every parameter uniform in ±1/√d, as in the authors' code of SR-GNN."""
@@ -109,11 +117,16 @@ class GatedSessions(SequenceModel):
         return cross_entropy(self.logits(prefixes, dropout), targets)
 
     def logits(
-        self, sequences: Sequences, dropout: Dropout = NO_DROPOUT, draws: NDArray[np.int64] | None = None
+        self,
+        sequences: Sequences,
+        dropout: Dropout = NO_DROPOUT,
+        draws: NDArray[np.int64] | None = None,
+        *,
+        tested: bool = False,
     ) -> Tensor:
-        """Scores of all items after every event: (n_events, n_items). draws: see `Asked`."""
+        """Scores of all items after every event: (n_events, n_items). draws, tested: see `Asked`."""
         graphs = self.graphs(sequences)
-        asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws)
+        asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
         users = self.user_vectors(torch.from_numpy(sequences.users).long())
         states = dropout(self.network.items(graphs.node_items))
         owners = graphs.node_owners
@@ -139,7 +152,7 @@ class GatedSessions(SequenceModel):
         Between the aggregate and the gates of the recurrent unit there are linear maps only, which are applied as one
         (`through`), and to the states before they are aggregated, of which there are fewer.
         """
-        joint = self.scaled(states if users is None else torch.cat([states, users[owners]], dim=1))
+        joint = self.scale_states(states if users is None else torch.cat([states, users[owners]], dim=1))
         network, d = self.network, self.config.dimension
         of_out, of_in = network.gates.weight_ih.split(d, dim=1)
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
@@ -147,9 +160,9 @@ class GatedSessions(SequenceModel):
         received = self.receive(step, joint, through, asked) + constant
         kept = joint[:, :d]
         recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
-        return gated(received, recurrent[step.previous], kept[step.previous])
+        return gru_update(received, recurrent[step.previous], kept[step.previous])
 
-    def scaled(self, joint: Tensor) -> Tensor:
+    def scale_states(self, joint: Tensor) -> Tensor:
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 
@@ -181,19 +194,19 @@ class GatedSessions(SequenceModel):
             parts.append(users[graphs.event_owners])
         return network.readout(torch.cat(parts, dim=1))
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         if not len(sequences):
             return torch.empty(0, self.network.items.num_embeddings)
         with torch.no_grad():
-            return torch.cat([self.logits(batch) for batch in sequences.batches(BATCH)])
+            return torch.cat([self.logits(batch, tested=True) for batch in sequences.batches(BATCH)])
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return dict(self.network.state_dict())
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         n_items = len(tensors["items.weight"])
         user: nn.Module | None = None
         if "user.weight" in tensors:
@@ -206,7 +219,7 @@ class GatedSessions(SequenceModel):
         self.network = network
 
 
-def gated(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
+def gru_update(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
     """A gated recurrent unit whose linear maps are done: (n, 3d), (n, 3d) and the states to update, (n, d)."""
     reset, update, new = received.chunk(3, dim=1)
     old_reset, old_update, old_new = recurrent.chunk(3, dim=1)

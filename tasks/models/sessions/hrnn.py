@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, embedding
+from typing_extensions import override
 
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig, draw_weights
@@ -65,7 +66,7 @@ class HRNNNetwork(nn.Module):
         # Longest first: the sequences that have an m-th session are then the first ones.
         order = np.argsort(-sequences.lengths, kind="stable")
         sorted_sequences = sequences.take(order)
-        table, lengths = torch.from_numpy(sorted_sequences.padded(0)), sorted_sequences.lengths
+        table, lengths = torch.from_numpy(sorted_sequences.pad(0)), sorted_sequences.lengths
         states = states[torch.from_numpy(order)]
         starts = range(0, table.shape[1], self._session_length)
         read, offsets, widths, total = [], [], [], 0
@@ -101,7 +102,7 @@ class HRNN(SequenceModel):
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Matrices after Glorot, biases 0."""
         self.weights_changed()
-        network = self._empty(data.n_items)
+        network = self._build_network(data.n_items)
         draw_weights(network, rng)
         return network
 
@@ -125,8 +126,8 @@ class HRNN(SequenceModel):
                     self._states[rows(piece.users)] = self.network(piece, before, NO_DROPOUT)[1]
         return self._states
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         before = self.user_states()[rows(sequences.users)]
         with torch.no_grad():
             return self.network.logits(self.network(sequences, before, NO_DROPOUT)[0])
@@ -135,14 +136,14 @@ class HRNN(SequenceModel):
         """See `Model.released`: the network's tensors, and every user's state."""
         return self.network.state_dict() | {"user_states": self.user_states()}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         weights = dict(tensors)
         self._states = weights.pop("user_states")
-        self.network = self._empty(len(weights["items"]))
+        self.network = self._build_network(len(weights["items"]))
         self.network.load_state_dict(weights)
 
-    def _empty(self, n_items: int) -> HRNNNetwork:
+    def _build_network(self, n_items: int) -> HRNNNetwork:
         return HRNNNetwork(n_items, self.config.dimension, self.config.session_length)
 
 

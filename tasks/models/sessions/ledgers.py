@@ -201,7 +201,8 @@ def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: f
         reason=accounted.reason or "Of the weights and of all lists, after every event, towards whoever sees them.",
         gaps=(
             "How many visits each user has, and the catalogue of items, are taken as public.",
-            "A visit is to be asked about in one sequence alone: in another one it would be released again.",
+            "Of each user one sequence is to be asked about, of visits that were not learnt from: another one would "
+            "release visits again, or share noise where both begin alike.",
             "Lists that leave out what a user had before read those items without noise; others do not.",
             "User features enter as they were perturbed; they have a line of their own.",
             *ONCE,

@@ -11,10 +11,11 @@ Here a visit is read twice, with Gaussian noise each time, and never otherwise:
 
 Weights are the ridge solution of the two. The guarantee is for one visit of one user replaced by a visit of another
 item, towards everybody who sees the weights and all lists. Proof: the visit's state moves by no more than the largest
-distance D of two public vectors, and no other state moves. Given all states, the readout's inputs, of length 1 or less,
-are constants, and the visit is the label of one example: two columns of the sum move by 1 each at most, √2 together.
-These are two Gaussian mechanisms, the second adaptive, with noise multipliers σ/D and σ_labels/√2; weights and lists
-are computed from their outputs. A visit that is no label (a tested one) spends less.
+distance D of two public vectors, and no other state moves: every visit has noise of its own, also where the sequence
+that is asked about begins as the user's training sequence does. Given all states, the readout's inputs, of length 1 or
+less, are constants, and the visit is the label of one example: two columns of the sum move by 1 each at most, √2
+together. These are two Gaussian mechanisms, the second adaptive, with noise multipliers σ/D and σ_labels/√2; weights
+and lists are computed from their outputs. A visit that is no label (a tested one) spends less.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
+from tasks.models.sessions.heads import heads
 from tasks.models.sessions.ledgers import released_entry
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import mixed, prefix_ids
+from tasks.privacy.keyed import prefix_ids
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -73,19 +76,19 @@ class Released(NextItemRecommender):
     features: Rows
     """(n_users, n_columns) features."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `Model.fit`.
 
         Raises:
             DataError: the order of events is not known, or no sequence has two.
         """
-        del progress
         if data.sequences is None:
             raise DataError("interactions: their order is not known, and this model learns what comes next")
         assert data.features is not None
         secret = self.noise_stream(data, rng)
         self.key = noise.key(secret)
-        self.vectors = scaled(normal(rng, (data.n_items, self.config.dimension)))
+        self.vectors = normalise_rows(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
         shown = data.sequences.without_last()
         if not len(shown):
@@ -113,11 +116,11 @@ class Released(NextItemRecommender):
         products = np.clip(self.vectors @ self.vectors.T, -1.0, 1.0)
         return math.sqrt(2 - 2 * float(products.min()))
 
-    def states(self, sequences: Sequences, draws: NDArray[np.int64] | None = None) -> Rows:
+    def states(self, sequences: Sequences, draws: NDArray[np.int64] | None = None, *, tested: bool = False) -> Rows:
         """What is released of every event: (n_events, dimension).
 
-        It is a function of the secret, the user and the items so far. draws: (n_sequences,), see
-        `tasks.models.sessions.gated.Asked`.
+        It is a function of the secret, the user, the part and the items so far. draws: (n_sequences,); tested: which
+        part, see `tasks.models.sessions.gated.Asked`.
 
         Raises:
             PrivacyError: the model was loaded, and nobody gave it a key.
@@ -130,20 +133,20 @@ class Released(NextItemRecommender):
             raise PrivacyError(
                 "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
             )
-        heads = mixed(sequences.users, np.zeros(1, np.int64) if draws is None else draws)
-        visits = prefix_ids(heads, sequences.items, sequences.indptr)
+        named = heads(sequences, np.zeros(1, np.int64) if draws is None else draws, tested=tested)
+        visits = prefix_ids(named, sequences.items, sequences.indptr)
         std = multiplier * self.distance
         return true + noise.gaussian_by_key((self.key,), "visits", std, visits, self.config.dimension).double().numpy()
 
-    def inputs(self, sequences: Sequences, draws: NDArray[np.int64] | None = None) -> Rows:
+    def inputs(self, sequences: Sequences, draws: NDArray[np.int64] | None = None, *, tested: bool = False) -> Rows:
         """What the readout is given after every event, of `states` alone: (n_events, width), of length 1 or less."""
-        states = self.states(sequences, draws)
+        states = self.states(sequences, draws, tested=tested)
         total = np.cumsum(states, axis=0)
         start = sequences.indptr[sequences.owners]
         total = total - (total[start] - states[start])
         before = np.where(sequences.positions[:, None] > 0, np.roll(states, 1, axis=0), 0.0)
         users = self.features[sequences.users][sequences.owners]
-        parts = [np.ones((len(states), 1)), *(scaled(part) for part in (total, states, before, users))]
+        parts = [np.ones((len(states), 1)), *(normalise_rows(part) for part in (total, states, before, users))]
         return np.concatenate(parts, axis=1) / math.sqrt(len(parts))
 
     def gram(self, inputs: Rows) -> Rows:
@@ -152,16 +155,16 @@ class Released(NextItemRecommender):
         penalty[0] = 0.0
         return inputs.T @ inputs + np.diag(penalty)
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         return self.score_again(sequences, None)
 
     def score_again(self, sequences: Sequences, draws: NDArray[np.int64] | None) -> Tensor:
         """As `score_next`, but sequence s gets draw draws[s] of its user's noise, all of them independent."""
-        return torch.from_numpy(self.inputs(sequences, draws) @ self.weights).float()
+        return torch.from_numpy(self.inputs(sequences, draws, tested=True) @ self.weights).float()
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return {name: torch.from_numpy(getattr(self, name)) for name in ("vectors", "weights", "features")}
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
@@ -169,8 +172,8 @@ class Released(NextItemRecommender):
         for name, tensor in tensors.items():
             setattr(self, name, tensor.numpy())
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
@@ -187,6 +190,6 @@ def _multiplier(epsilon: float, delta: float) -> float:
     return dpsgd.noise_multiplier(epsilon, delta, 1.0, 1)
 
 
-def scaled(rows: Rows) -> Rows:
+def normalise_rows(rows: Rows) -> Rows:
     """Rows of length 1 (Eq. 6); a row of zeros stays."""
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -26,6 +26,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, embedding, relu, scaled_dot_product_attention
+from typing_extensions import override
 
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig, draw_weights
@@ -134,16 +135,16 @@ class SASRec(SequenceModel):
         inputs, targets = inputs_and_targets(sequences)
         return cross_entropy(self.network(inputs, dropout) @ self.network.items.T, targets)
 
+    @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        """See `NextItemRecommender.score_next`."""
         with torch.no_grad():
             return self.network(sequences, NO_DROPOUT) @ self.network.items.T
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return dict(self.network.state_dict())
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.network = SASRecNetwork(len(tensors["items"]), len(tensors["positions"]), self.config)
         self.network.load_state_dict(tensors)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from tasks.graph.ops import Block
 from tasks.models.sessions.gated import GatedConfig, GatedSessions
 from tasks.models.training import EpochConfig
-from tasks.training_data import TrainingData
 
 
 class SRGNN(GatedSessions):
@@ -37,8 +36,3 @@ class APGNN(SRGNN):
 
     Config: ClassVar[type[EpochConfig]] = APGNNConfig
     uses_features: ClassVar[bool] = True
-
-    def user_module(self, data: TrainingData) -> nn.Module | None:
-        """E_U of DIPSGNN's Eq. 5: (d0, d'), no bias."""
-        assert data.features is not None
-        return nn.Linear(data.features.shape[1], self.config.user_dimension, bias=False)

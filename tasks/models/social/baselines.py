@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from tasks.models.social import ledgers
 from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
@@ -52,7 +53,7 @@ class MF(SocialFactorisation):
 
     def ledger(self) -> list[LedgerEntry]:
         """Sensitive ratings are not used."""
-        return [ledgers.unused()]
+        return [ledgers.unused_entry()]
 
 
 class SoReg(MF):
@@ -62,8 +63,8 @@ class SoReg(MF):
     config: SoRegConfig
     uses_links = True
 
+    @override
     def alpha(self) -> float:
-        """See `SocialFactorisation.alpha`."""
         return self.config.alpha
 
 
@@ -91,4 +92,4 @@ class DPMF(SocialFactorisation):
         if math.isinf(config.epsilon):
             return [ledgers.without_noise("published")]
         done = self.iterations_done or config.iterations
-        return [ledgers.published(config.epsilon, config.epsilon, None, done)]
+        return [ledgers.published_entry(config.epsilon, config.epsilon, None, done)]

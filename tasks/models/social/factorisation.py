@@ -20,13 +20,13 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
 from tasks.models.social.friends import Friends
-from tasks.models.social.memory import Memory
-from tasks.models.social.messages import Traffic
+from tasks.models.social.messages import Memory, Traffic
 from tasks.models.social.ratings import RatingTable, check_scale
 from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.users import Users, into_unit_ball
@@ -104,6 +104,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
 
     Config: ClassVar[type[EpochConfig]] = FactorisationConfig
     config: FactorisationConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     network: Vectors
     with_parties: ClassVar[bool] = True
     """Whether users keep ratings to themselves and send messages; a plain model reads published ratings alone."""
@@ -120,8 +121,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """The noise of all messages; none unless a subclass says so."""
         return Noises()
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         if self.noises() == Noises():
             return super().insecure()
         return "users, friends and recommender each draw shares of the noise; here one process simulates them all"
@@ -145,7 +146,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             DataError: ratings, their sensitivity or links are missing, or a rating is outside the scale.
         """
         config = self.config
-        ratings, sensitive = self._checked(data)
+        ratings, sensitive = self._check(data)
         starts = dict(zip(PARTIES, rng.spawn(len(PARTIES)), strict=True))
         self._noise_rngs = dict(zip(PARTIES, self.noise_stream(data, rng).spawn(len(PARTIES)), strict=True))
         used, submitted = self.sides(sensitive)
@@ -227,8 +228,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         if messages is not None:
             self._traffic = self._traffic.plus(messages.traffic())
 
+    @override
     def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
-        """See `RatingPredictor.predict`."""
         rows, columns = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items))
         return (self.network.users[rows] * self.network.items[columns]).sum(1)
 
@@ -239,8 +240,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         return Observed(
             items=self.network.items.numpy().copy(),
             mean_items=self._items / np.float32(self.iterations_done),
-            submissions=None if self._submitted is None else self._submitted.received(),
-            friends=None if self._to_friends is None else self._to_friends.received(),
+            submissions=None if self._submitted is None else self._submitted.averages(),
+            friends=None if self._to_friends is None else self._to_friends.averages(),
         )
 
     @property
@@ -262,30 +263,30 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             return done
         return {"messages": float(self._traffic.messages), "bytes": float(self._traffic.bytes)} | done
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return {"users": self.network.users.detach(), "items": self.network.items.detach()}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.network = Vectors(tensors["users"], tensors["items"])
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See `EpochModel.state`: also what receivers remember, and every party's generator."""
         tensors, rest = super().state()
         generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}
-        return tensors | self._remembered(), rest | {"parties": generators, "traffic": list(self._traffic)}
+        return tensors | self._memory_tensors(), rest | {"parties": generators, "traffic": list(self._traffic)}
 
+    @override
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
-        """See `EpochModel.load_state`."""
         super().load_state(tensors, rest)
-        for name, tensor in self._remembered().items():
+        for name, tensor in self._memory_tensors().items():
             tensor.copy_(tensors[name])
         for party, state in rest["parties"].items():
             self._noise_rngs[party].bit_generator.state = state
         self._traffic = Traffic(*rest["traffic"])
 
-    def _checked(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def _check(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Ratings and which are sensitive, both being there and in range."""
         if data.ratings is None or data.sensitive is None:
             raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
@@ -336,7 +337,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             variance = noises.friends.variance(friends.counts[receivers]) / self._divisor.astype(np.float64) ** 2
             self._to_friends = Memory(senders, receivers, receivers, submitted.shape[0], variance, dimension)
 
-    def _remembered(self) -> dict[str, Tensor]:
+    def _memory_tensors(self) -> dict[str, Tensor]:
         """All that receivers remember, sharing memory with it."""
         tensors = {"memory.items": torch.from_numpy(self._items)}
         for party, memory in (("submitted", self._submitted), ("told", self._to_friends)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, PREPARED
+from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, OWN_FILE, PREPARED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 
 VALUE = "the value of one sensitive rating replaced"
@@ -16,13 +16,13 @@ NOISY_SUMS = "Laplace noise on items' sums of sensitive ratings"
 PRESENCE = "Which items a user rated is not hidden: users with a rating of an item send messages about it."
 OWN = (
     "A user's own predictions are computed from that user's own ratings, so the guarantee is towards everyone else "
-    "(joint differential privacy)."
+    "(joint differential privacy). " + OWN_FILE
 )
 UNUSED = (CONFIGURATION, METRICS, PREPARED)
 """Gaps of a model to which no sensitive rating goes."""
 
 
-def unused() -> LedgerEntry:
+def unused_entry() -> LedgerEntry:
     """Of a model that reads published ratings alone."""
     return LedgerEntry(
         protects="rating",
@@ -55,12 +55,7 @@ def without_noise(accounting: Accounting) -> LedgerEntry:
     )
 
 
-def published_mechanism(sensitive: float) -> str:
-    """The mechanism of published accounting; sensitive: ε that the noise of sensitive ratings is scaled by."""
-    return f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration"
-
-
-def published(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
+def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
     """Of the published noise.
 
     Args:
@@ -90,7 +85,7 @@ def published(epsilon: float, sensitive: float, friends: float | None, iteration
     return LedgerEntry(
         protects="rating",
         neighbouring=VALUE,
-        mechanism=published_mechanism(sensitive),
+        mechanism=f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration",
         accounting="published",
         claimed_epsilon=epsilon,
         claimed_delta=0.0,

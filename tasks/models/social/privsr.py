@@ -22,6 +22,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from tasks.models.social import ledgers
 from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
@@ -109,18 +110,18 @@ class PrivSR(SocialFactorisation):
         assert self.config.delta is not None
         return dpsgd.noise_multiplier(self.config.epsilon, self.config.delta, 1.0, self.config.iterations)
 
+    @override
     def alpha(self) -> float:
-        """See `SocialFactorisation.alpha`."""
         return self.config.alpha
 
+    @override
     def sensitive_weight(self) -> float:
-        """See `SocialFactorisation.sensitive_weight`."""
         if self.config.sensitive_weight is None or math.isinf(self.config.epsilon):
             return 1.0
         return min(1.0, self.config.sensitive_weight / self.noise_multiplier())
 
+    @override
     def splits_vectors(self) -> bool:
-        """See `SocialFactorisation.splits_vectors`."""
         return self.config.accounting == "rigorous"
 
     def ledger(self) -> list[LedgerEntry]:
@@ -130,7 +131,7 @@ class PrivSR(SocialFactorisation):
             return [ledgers.without_noise(config.accounting)]
         done = self.iterations_done or config.iterations
         if config.accounting == "published":
-            return [ledgers.published(config.epsilon, config.sensitive_epsilon, config.epsilon, done)]
+            return [ledgers.published_entry(config.epsilon, config.sensitive_epsilon, config.epsilon, done)]
         assert config.delta is not None
         assert config.towards is not None
         raters = int(self._users.sensitive.of_item.max(initial=0)) if self.epochs_done else 0

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
@@ -21,13 +22,13 @@ from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
 from tasks.models.social.ratings import check_scale
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE
+from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
 OWN = (
     "A user's own predictions contain that user's own mean, sensitive ratings included, so the guarantee is towards "
-    "everyone else (joint differential privacy)."
+    "everyone else (joint differential privacy). " + OWN_FILE
 )
 
 
@@ -64,17 +65,18 @@ class RatingMeans(RatingPredictor):
 
     Config: ClassVar[type[ModelConfig]] = RatingMeansConfig
     config: RatingMeansConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("user_offsets",)
     mean: Tensor
     user_offsets: Tensor
     item_offsets: Tensor
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `Model.fit`.
 
         Raises:
             DataError: ratings or their sensitivity are missing, or a rating is outside the scale.
         """
-        del progress
         if data.ratings is None or data.sensitive is None:
             raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
         low, high = self.config.scale
@@ -110,17 +112,17 @@ class RatingMeans(RatingPredictor):
         sums = np.bincount(data.items[public], deviations[public], data.n_items)
         return _ratio(sums, np.bincount(data.items[public], minlength=data.n_items) + self.config.damping)
 
+    @override
     def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
-        """See `RatingPredictor.predict`."""
         rows, columns = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items))
         return self.mean + self.user_offsets[rows] + self.item_offsets[columns]
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`."""
         return {"mean": self.mean, "user_offsets": self.user_offsets, "item_offsets": self.item_offsets}
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self.mean, self.user_offsets = tensors["mean"], tensors["user_offsets"]
         self.item_offsets = tensors["item_offsets"]
 
@@ -155,11 +157,11 @@ class PrivateRatingMeans(RatingMeans):
     Config: ClassVar[type[ModelConfig]] = PrivateRatingMeansConfig
     config: PrivateRatingMeansConfig
 
+    @override
     def offsets(
         self, data: TrainingData, deviations: NDArray[np.float64], mean: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """See `RatingMeans.offsets`; also from noisy sums of sensitive ratings."""
-        del mean
         assert data.sensitive is not None
         config, sensitive = self.config, data.sensitive
         span = config.scale[1] - config.scale[0]
@@ -174,8 +176,8 @@ class PrivateRatingMeans(RatingMeans):
         # a mean of n_s ratings has weight `worth`: where n_s is 0, so is that
         return _ratio(public + worth * _ratio(noisy, raters), counts + worth + config.damping)
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return "" if self.config.of in ("item", "bias") else super().insecure()
 
     def ledger(self) -> list[LedgerEntry]:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Model, Progress
@@ -91,8 +92,8 @@ class NetworkData:
         ends = [self.links] if self.posts is None else [self.links, self.posts.users]
         if any(users.size and not 0 <= users.min() <= users.max() < self.n_users for users in ends):
             raise DataError(f"network: links or posts name a user beyond the {self.n_users} there are")
-        if len(undirected(self.links)) != len(self.links):
-            raise DataError("links: a user linked to itself or two users twice; see `undirected`")
+        if len(undirected_pairs(self.links)) != len(self.links):
+            raise DataError("links: a user linked to itself or two users twice; see `undirected_pairs`")
         for name in ("features", "text_vectors", "has_text"):
             if (rows := getattr(self, name)) is not None and len(rows) != self.n_users:
                 raise DataError(f"{name}: {len(rows)} rows for {self.n_users} users")
@@ -139,7 +140,7 @@ class PairData:
                 raise DataError(f"embeddings: shapes {shapes} for networks of {sizes.tolist()} users")
 
 
-def undirected(links: NDArray[np.integer]) -> NDArray[np.int32]:
+def undirected_pairs(links: NDArray[np.integer]) -> NDArray[np.int32]:
     """Friendships of follows: each pair of different users once, the smaller id first, sorted. (n_links, 2) int32."""
     pairs = np.sort(links[links[:, 0] != links[:, 1]], axis=1).astype(np.int64)
     if not len(pairs):
@@ -148,7 +149,7 @@ def undirected(links: NDArray[np.integer]) -> NDArray[np.int32]:
     return np.stack(np.divmod(np.unique(pairs @ [size, 1]), size), axis=1).astype(np.int32)
 
 
-def scaled(rows: NDArray[np.float32]) -> Tensor:
+def scale(rows: NDArray[np.float32]) -> Tensor:
     """The rows, all divided by one number, so that the mean square of their entries is 1.
 
     Attributes perturbed with a small budget are tens of times longer than true ones (all but a few are 0, and these are
@@ -198,8 +199,8 @@ class Embedder(Model):
     def compute(self) -> dict[str, Tensor]:
         """The embeddings as the fitted weights give them: name -> (n_users, d) float32."""
 
+    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        """See `Model.restore_released`."""
         self._embeddings = tensors
 
     def ledger(self) -> list[LedgerEntry]:

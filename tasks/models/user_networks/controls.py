@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress
@@ -31,9 +32,8 @@ class Control(UserEmbedder):
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
         """(n_users, d)."""
 
+    @override
     def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
-        """See `UserEmbedder.fit`."""
-        del progress
         self._entries = tuple(raw_inputs([data], self.reads))
         self._embeddings = {"users": torch.from_numpy(self.vectors(data, rng))}
         return self
@@ -48,13 +48,13 @@ class Attributes(Control):
 
     reads: ClassVar[frozenset[Protected]] = frozenset({"feature"})
 
+    @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
         """See `Control.vectors`.
 
         Raises:
             DataError: users have no attributes.
         """
-        del rng
         if data.features is None:
             raise DataError("network: users have no attributes; choose a model that needs none")
         return data.features
@@ -65,9 +65,8 @@ class Degree(Control):
 
     reads: ClassVar[frozenset[Protected]] = frozenset({"edge"})
 
+    @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """See `Control.vectors`."""
-        del rng
         return np.bincount(data.links.ravel(), minlength=data.n_users).astype(np.float32)[:, None]
 
 
@@ -85,6 +84,6 @@ class Random(Control):
     config: RandomConfig
     reads: ClassVar[frozenset[Protected]] = frozenset()
 
+    @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """See `Control.vectors`."""
         return normal(rng, (data.n_users, self.config.dimension), single=True)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import ModelConfig
@@ -164,7 +165,7 @@ class CroGCN(EpochEmbedder, PairEmbedder):
             total += self.step(loss)
         return total / max(n_steps, 1)
 
+    @override
     def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`."""
         first, second = self.network()
         return {"first": first, "second": second}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.user_networks.base import NetworkData, UserEmbedder, raw_inputs
@@ -62,9 +63,8 @@ class DeepWalk(UserEmbedder):
     config: DeepWalkConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"edge"})
 
+    @override
     def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
-        """See `UserEmbedder.fit`."""
-        del progress
         self._entries = tuple(raw_inputs([data], self.reads))
         self._embeddings = {"users": torch.from_numpy(walk_vectors(data, self.config, rng))}
         return self

@@ -22,7 +22,7 @@ def shifted_ppmi(counts: csr_array, negatives: float) -> csr_array:
     return csr_array((values[kept], (cells.row[kept], cells.col[kept])), shape=counts.shape)
 
 
-def factorised(matrix: csr_array, dimension: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def factorise(matrix: csr_array, dimension: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """U √Σ of the `dimension` largest singular values: (n, dimension) float32; columns beyond the rank are 0."""
     n = matrix.shape[0]
     vectors = np.zeros((n, dimension), np.float32)
@@ -42,4 +42,4 @@ def skipgram_vectors(
     counts: csr_array, dimension: int, negatives: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """A vector for each row of a symmetric matrix of co-occurrences: (n, dimension); zeros where nothing occurred."""
-    return factorised(shifted_ppmi(counts, negatives), dimension, rng)
+    return factorise(shifted_ppmi(counts, negatives), dimension, rng)

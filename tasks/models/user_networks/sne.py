@@ -15,13 +15,14 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import softsign
+from typing_extensions import override
 
 from tasks.models.base import ModelConfig
 from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scaled
+from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
 from tasks.models.user_networks.friendship import friendship_loss, neighbourhoods
-from tasks.models.user_networks.walks import nearby, random_walks
+from tasks.models.user_networks.walks import nearby_pairs, random_walks
 from tasks.privacy.accounting.ledger import Protected
 
 
@@ -50,7 +51,7 @@ class SNENetwork(nn.Module):
     def __init__(self, data: NetworkData, config: SNEConfig) -> None:
         super().__init__()
         self.weight = config.attribute_weight
-        self.features = None if data.features is None else scaled(data.features)
+        self.features = None if data.features is None else scale(data.features)
         self.ids = nn.Parameter(torch.empty(data.n_users, config.ids))
         self.neighbours = nn.Parameter(torch.empty(data.n_users, config.dimension))
         width = config.ids
@@ -75,8 +76,8 @@ class SNE(EpochEmbedder, UserEmbedder):
     network: SNENetwork
     reads: ClassVar[frozenset[Protected]] = frozenset({"feature", "edge"})
 
+    @override
     def build(self, data: NetworkData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`."""
         self._graph = neighbourhoods(data.links, data.n_users)
         network = SNENetwork(data, self.config)
         draw_weights(network, rng)
@@ -88,7 +89,7 @@ class SNE(EpochEmbedder, UserEmbedder):
         """The neighbours on one walk from every user who has friends; returns the mean loss."""
         config, rng = self.config, self._rng
         starts = np.flatnonzero(np.diff(self._graph.indptr.numpy()))
-        cooccurring = nearby(random_walks(self._graph, starts, config.length, rng), config.window)
+        cooccurring = nearby_pairs(random_walks(self._graph, starts, config.length, rng), config.window)
         n_users, total = len(self.network.ids), 0.0
         for pairs in np.array_split(
             cooccurring[rng.permutation(len(cooccurring))], max(-(-len(cooccurring) // config.batch_size), 1)
@@ -99,6 +100,6 @@ class SNE(EpochEmbedder, UserEmbedder):
                 total += self.step(loss) * len(pairs)
         return total / max(len(cooccurring), 1)
 
+    @override
     def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`."""
         return {"users": self.network() + self.network.neighbours}

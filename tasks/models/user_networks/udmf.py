@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import ModelConfig
@@ -65,7 +66,7 @@ class UDMFNetwork(nn.Module):
         return torch.stack(errors).sum()
 
 
-def standardised(rows: Tensor) -> Tensor:
+def standardise(rows: Tensor) -> Tensor:
     """Columns centred, and the whole scaled to a mean square of 1, so that no modality outweighs another."""
     centred = rows - rows.mean(0)
     return centred / centred.square().mean().sqrt().clamp(min=1e-9)
@@ -86,7 +87,7 @@ class UDMF(EpochEmbedder, UserEmbedder):
         """
         structure = walk_vectors(data, self.config.walk, rng) if len(data.links) else None
         modalities = [data.features, text_of_users(data, self.config.text, rng), structure]
-        known = [standardised(torch.from_numpy(rows)) for rows in modalities if rows is not None]
+        known = [standardise(torch.from_numpy(rows)) for rows in modalities if rows is not None]
         if not known or not data.n_users:
             raise DataError("network: no attributes, no texts and no links; there is nothing to fuse")
         network = UDMFNetwork(known, self.config)
@@ -99,6 +100,6 @@ class UDMF(EpochEmbedder, UserEmbedder):
         order = torch.from_numpy(self._rng.permutation(n_users))
         return sum(self.step(self.network.loss(u)) * len(u) for u in order.split(self.config.batch_size)) / n_users
 
+    @override
     def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`."""
         return {"users": self.network(torch.arange(len(self.network.modalities[0])))}

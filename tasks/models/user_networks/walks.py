@@ -26,7 +26,7 @@ def random_walks(
     return walks
 
 
-def nearby(rows: NDArray[np.integer], window: int) -> NDArray[np.int64]:
+def nearby_pairs(rows: NDArray[np.integer], window: int) -> NDArray[np.int64]:
     """Pairs of tokens at most `window` apart in one row: (n_pairs, 2), each in both orders; -1 is no token."""
     parts = []
     for distance in range(1, min(window, rows.shape[1] - 1) + 1):

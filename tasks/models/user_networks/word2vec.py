@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress
@@ -75,13 +76,13 @@ class Word2Vec(UserEmbedder):
     config: Word2VecConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"text"})
 
+    @override
     def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
         """See `UserEmbedder.fit`.
 
         Raises:
             DataError: the network has no texts.
         """
-        del progress
         self._entries = tuple(raw_inputs([data], self.reads))
         users = text_of_users(data, self.config, rng)
         if users is None:

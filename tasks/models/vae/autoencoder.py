@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.models.own_draws import Draws
 from tasks.models.training import EpochConfig, draw_weights
@@ -77,9 +78,8 @@ class AENetwork(RowNetwork):
         self.reader = nn.Linear(n_items, config.dimension)
         self.items = self.writer(tied=config.tied)
 
+    @override
     def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
-        """See `UserNetwork.codes`."""
-        del users
         return self.read(rows, rng), rows.new_zeros(len(rows))
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tasks.models.training import EpochConfig
 
 
 class UserConfig(EpochConfig):
     """Configuration of `UserModel`. All that begins at `privacy` means nothing without privacy, but `popularity`."""
-
-    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     batch_size: int = Field(ge=1)
     """Users in a step (rigorous accounting: expected number)."""

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
@@ -23,7 +24,7 @@ from tasks.models.base import SILENT, Progress, Recommender
 from tasks.models.own_draws import Draws, OwnDraws
 from tasks.models.training import DerivedModel, EpochConfig
 from tasks.models.vae.user_config import UserConfig
-from tasks.models.vae.userwise_ledger import entries, planned
+from tasks.models.vae.userwise_ledger import entries, plan_releases
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
 from tasks.training_data import TrainingData
@@ -77,6 +78,7 @@ class UserModel(DerivedModel, Recommender):
 
     Config: ClassVar[type[EpochConfig]] = UserConfig
     config: UserConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: UserNetwork
     uses_ratings = True
     watch: Callable[[Sequence[Tensor], float], None] | None = None
@@ -98,8 +100,8 @@ class UserModel(DerivedModel, Recommender):
             raise ConfigurationError("values: these data have no ratings; say binary")
         return super().fit(data, rng=rng, progress=progress)
 
+    @override
     def reads_ratings(self) -> bool:
-        """See `Model.reads_ratings`."""
         return self.config.values == "ratings"
 
     @abstractmethod
@@ -112,11 +114,11 @@ class UserModel(DerivedModel, Recommender):
         self._budgets = self.draw_budgets(data.n_users, rng)
         network = self.architecture(data, rng)
         self._start_at_popularity(network, data)
-        network.private = planned(self.config, data.n_users, self._budgets)
+        network.private = plan_releases(self.config, data.n_users, self._budgets)
         return network
 
+    @override
     def optimiser(self) -> torch.optim.Optimizer:
-        """See `EpochModel.optimiser`."""
         if self.config.optimiser == "adam":
             return super().optimiser()
         decay = 2 * self.config.regularization
@@ -152,7 +154,7 @@ class UserModel(DerivedModel, Recommender):
         assert network.private is not None
         draws = self.draws(users, self._rng)
         ids, rows = self._examples(users, draws)
-        with ghost.recorded(network) as calls:
+        with ghost.record_calls(network) as calls:
             losses = network.losses(rows, ids, draws)
         outers, own = ghost.gradients(losses, calls, network.local())
         losses = losses.detach()
@@ -188,7 +190,7 @@ class UserModel(DerivedModel, Recommender):
         with torch.no_grad():
             return self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
 
-    def clipped(self, rows: Tensor) -> ghost.Scaled:
+    def clipped_gradients(self, rows: Tensor) -> ghost.Scaled:
         """What users with these rows, (n, n_items), would add to the sums of the next private step.
 
         As if that step had nothing to draw; see `losses`.
@@ -196,9 +198,9 @@ class UserModel(DerivedModel, Recommender):
         self._rows_alone()
         private = self.network.private
         assert private is not None
-        with ghost.recorded(self.network) as calls:
+        with ghost.record_calls(self.network) as calls:
             losses = self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
-        outers, norms = ghost.bounded(ghost.gradients(losses, calls)[0])
+        outers, norms = ghost.zero_non_finite(ghost.gradients(losses, calls)[0])
         return ghost.Scaled(outers, dpsgd.clip_factors(norms.square(), private.present_bound()))
 
     def rows(self, users: NDArray[np.integer]) -> Tensor:
@@ -255,8 +257,8 @@ class UserModel(DerivedModel, Recommender):
         noted, private.noted = np.array(private.noted), []
         return {"bound": float(noted[:, 0].mean()), "clipped": float(noted[:, 1].mean())}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         config = self.config
         if config.privacy == "none" or config.epsilon_max is None or math.isinf(config.epsilon_max):
             return super().insecure()

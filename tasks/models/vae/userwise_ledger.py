@@ -23,7 +23,7 @@ CHOSEN = "In every step the clipping bound is chosen from the gradients without 
 SHARED = "The mean of every kind of metadata is taken over all users without noise and trains everyone's prior."
 
 
-def planned(config: UserConfig, n_users: int, budgets: NDArray[np.float64]) -> UserSGD | None:
+def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]) -> UserSGD | None:
     """How gradients are released, with noise for all planned epochs; None in public training. Reads no interactions.
 
     budgets: (n_users,) ε_k.

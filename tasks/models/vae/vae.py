@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.draws import normal
@@ -98,12 +99,12 @@ class VAE(UserModel):
             )
         return network
 
+    @override
     def reads_features(self) -> bool:
-        """See `Model.reads_features`."""
         return self.config.prior == "user"
 
+    @override
     def metadata_in(self) -> Literal["nothing", "local", "shared"]:
-        """See `UserModel.metadata_in`."""
         if self.config.prior == "standard":
             return "nothing"
         return "local" if self.config.accounting == "rigorous" else "shared"

@@ -17,7 +17,7 @@ from tasks.papers.dipsgnn.published import (
     STEPS,
 )
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend, pairs_of
 from tasks.reporting.core.results import Results
 
 CUTOFF = 20
@@ -26,7 +26,7 @@ CUTOFF = 20
 
 def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
     """All claims that tests decide, and those of arithmetic alone, of which there are none."""
-    printed = comparison.printed(results, DIPSGNN)
+    printed = comparison.printed_values(results, DIPSGNN)
     return [*_table2(printed), *_budgets(), *_steps(), *_clip(on_paper_data=bool(printed)), *_features()], []
 
 
@@ -35,27 +35,27 @@ def _table2(printed: dict[tuple[str, str, str, str], float]) -> list[Spec]:
     others = tuple(name for name in OPEN if name not in ("SRGNN", "APGNN"))
     specs: list[Spec] = [
         Order("table2", "SRGNN and APGNN rank best of the methods without privacy",
-              (*_first("SRGNN", others), *_first("APGNN", others)), every),
+              (*pairs_of("SRGNN", others), *pairs_of("APGNN", others)), every),
         Order("table2", "DPMF with explicit feedback ranks better than with implicit feedback",
-              _first("DPMF_exp", ("DPMF_imp",)), every),
+              pairs_of("DPMF_exp", ("DPMF_imp",)), every),
         Order("table2", "Both DPMFs rank much worse than EdgeRand and DIPSGNN (read as: at most half)", tuple(
-            pair for name in GRAPHS for pair in _first(name, ("DPMF_imp", "DPMF_exp"))
-        ), _scaled(every, 2.0)),
+            pair for name in GRAPHS for pair in pairs_of(name, ("DPMF_imp", "DPMF_exp"))
+        ), _scale(every, 2.0)),
         Order("table2", "DPSGD ranks much worse than EdgeRand and DIPSGNN (read as: at most half)", tuple(
-            pair for name in GRAPHS for pair in _first(name, ("DPSGD",))
-        ), _scaled(every, 2.0)),
-        Order("table2", "DIPSGNN ranks better than EdgeRand", _first("DIPSGNN", ("EdgeRand",)), every),
+            pair for name in GRAPHS for pair in pairs_of(name, ("DPSGD",))
+        ), _scale(every, 2.0)),
+        Order("table2", "DIPSGNN ranks better than EdgeRand", pairs_of("DIPSGNN", ("EdgeRand",)), every),
         Order("table2", "DIPSGNN ranks better than LightGCN, HRNN and SASRec",
-              _first("DIPSGNN", ("LightGCN", "HRNN", "SASRec")), every),
+              pairs_of("DIPSGNN", ("LightGCN", "HRNN", "SASRec")), every),
     ]  # fmt: skip
     gain = _gain(printed)
     if gain is not None:  # of ML-1M alone
         specs += [
             Order("table2", f"DIPSGNN's Recall@20 is {100 * (gain - 1):.2f} % above EdgeRand's (read as: by that share "
-                  "at least)", _first("DIPSGNN", ("EdgeRand",)), _scaled(_measures(20)[:1], gain)),
+                  "at least)", pairs_of("DIPSGNN", ("EdgeRand",)), _scale(_measures(20)[:1], gain)),
             Order("table2", "DIPSGNN beats APGNN, the best method without privacy, on MRR@20, Recall@10 and MRR@10",
-                  _first("DIPSGNN", ("APGNN",)), every[1:]),
-            Order("table2", "DIPSGNN beats SRGNN", _first("DIPSGNN", ("SRGNN",)), every),
+                  pairs_of("DIPSGNN", ("APGNN",)), every[1:]),
+            Order("table2", "DIPSGNN beats SRGNN", pairs_of("DIPSGNN", ("SRGNN",)), every),
         ]  # fmt: skip
     return specs
 
@@ -113,13 +113,19 @@ def _clip(*, on_paper_data: bool) -> list[Spec]:
 def _features() -> list[Spec]:
     recall = _measures(CUTOFF)[:1]
     return [
-        Order("figure7", "Features help without privacy: Nonp ranks above Nonp-U", _first("Nonp", ("Nonp-U",)), recall),
-        Order("figure7", "Features help with privacy: Priv ranks above Priv-U", _first("Priv", ("Priv-U",)), recall),
+        Order(
+            "figure7",
+            "Features help without privacy: Nonp ranks above Nonp-U",
+            pairs_of("Nonp", ("Nonp-U",)),
+            recall,
+        ),
+        Order(
+            "figure7",
+            "Features help with privacy: Priv ranks above Priv-U",
+            pairs_of("Priv", ("Priv-U",)),
+            recall,
+        ),
     ]
-
-
-def _first(method: str, others: tuple[str, ...]) -> tuple[tuple[Side, Side], ...]:
-    return tuple((Side(method), Side(other)) for other in others)
 
 
 def _measures(k: int) -> tuple[Measure, ...]:
@@ -129,7 +135,7 @@ def _measures(k: int) -> tuple[Measure, ...]:
     )
 
 
-def _scaled(measures: tuple[Measure, ...], factor: float) -> tuple[Measure, ...]:
+def _scale(measures: tuple[Measure, ...], factor: float) -> tuple[Measure, ...]:
     return tuple(
         Measure(measure.name, measure.metric, measure.ks, measure.better, factor=factor, digits=measure.digits)
         for measure in measures

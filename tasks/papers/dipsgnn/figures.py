@@ -22,11 +22,11 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     layout = results.layout
     utility, key = layout.utility, figure.key_swept
     paper = results.reproduced
-    printed = {} if paper is None else comparison.printed(results, paper)
+    printed = {} if paper is None else comparison.printed_values(results, paper)
     sweeps = {
         name: (system, settings)
         for name in figure.drawn
-        if (system := results.named(layout.methods[name])) is not None
+        if (system := results.find(layout.methods[name])) is not None
         and len(settings := swept(results, system).get(key, {})) > 1
     }
     values = sorted({value for _, settings in sweeps.values() for value in settings})
@@ -62,7 +62,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
 def versions(results: Results, figure: published.Figure, k: int) -> Chart:
     """Versions of one method side by side, by recall and by MRR."""
     layout = results.layout
-    systems = [(name, system) for name in figure.drawn if (system := results.named(layout.methods[name])) is not None]
+    systems = [(name, system) for name in figure.drawn if (system := results.find(layout.methods[name])) is not None]
     ticks = [name for name, _ in systems]
     panels = []
     for quality in layout.qualities:

@@ -31,13 +31,13 @@ from tasks.papers.protocol import (
     Prepared,
     Range,
     as_text,
-    coded,
-    counted,
+    count,
+    encode,
     ordering,
     profiles,
+    renumber_survivors,
     require_some,
     split_names,
-    surviving,
 )
 from tasks.raw import RawTables
 
@@ -73,20 +73,20 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
             "interactions: nothing says which came first (no time stamps), and dipsgnn learns from sequences; take a "
             "data set that has them"
         )
-    start = coded(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
+    start = encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
     rows = start.rows
-    counts = [start.published, counted("in the ranges kept", rows)]
+    counts = [start.published, count("in the ranges kept", rows)]
 
     rows = rows.filter(k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
     require_some(rows, f"nobody is in the {options.core}-core of {counts[-1].interactions} rows")
-    counts.append(counted(f"{options.core}-core", rows))
+    counts.append(count(f"{options.core}-core", rows))
 
     rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows
     ties = np.random.default_rng(options.tie_seed).random(rows.height)
     rows = rows.with_columns(_tie=ties).sort("user", time, "_tie").drop("_tie")
     length = np.bincount(rows["user"])
     rows = rows.filter(positions(length) >= np.repeat(length - options.last, length))
-    counts.append(counted(f"last {options.last} of each user", rows))
+    counts.append(count(f"last {options.last} of each user", rows))
 
     length = np.bincount(rows["user"])
     rng = np.random.default_rng(options.split_seed)
@@ -95,10 +95,10 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     known = np.zeros(len(start.item_ids), dtype=bool)
     known[items[held != TEST]] = True
     rows = rows.with_columns(split_names(held)).filter(known[items])
-    counts.append(counted("without test events of items not seen before", rows))
+    counts.append(count("without test events of items not seen before", rows))
 
-    users, user_ids = surviving(rows["user"].to_numpy(), start.user_ids)
-    items, item_ids = surviving(rows["item"].to_numpy(), start.item_ids)
+    users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
+    items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     people, features = profiles(raw, user_ids)
     interactions = rows.select(pl.Series("user", users), pl.Series("item", items), "rating", "timestamp", "split")
     return Prepared(

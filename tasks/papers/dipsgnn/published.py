@@ -39,7 +39,7 @@ _METHODS = {
 _RECALL = Quality("next/recall", "Recall", NEXT, "all items", DIGITS)
 
 
-def _compared(protocol: str, *, comparable: bool) -> Table:
+def _comparison(protocol: str, *, comparable: bool) -> Table:
     return Table(
         key="table2",
         name="Table 2",
@@ -106,7 +106,7 @@ DIPSGNN = Paper(
     ),
     methods=_METHODS,
     protecting=(*PRIVATE, "DIPSGNN"),
-    tables=(_compared(NEXT, comparable=True), _compared(NEXT_NEW, comparable=False)),
+    tables=(_comparison(NEXT, comparable=True), _comparison(NEXT_NEW, comparable=False)),
     figures=(
         _swept(3, "Budget of the interactions, ε2", "epsilon", EPSILON, 5.0, GRAPHS),
         _swept(4, "Budget of the features, ε1", "features_epsilon", FEATURES_EPSILON, 20.0, GRAPHS),

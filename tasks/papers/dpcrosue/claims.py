@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from tasks.papers.dpcrosue.published import BUDGETS, OPEN, SENSITIVE, SINGLE, VALUES
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Trend
-from tasks.reporting.core.layout import joined, number
+from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Trend, pairs_of
+from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.published import inference, interests
 from tasks.reporting.core.results import Network, Results
 
@@ -32,7 +32,7 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
     specs: list[Spec] = []
     for network in networks:
         specs += [*_ratios(network), *_interests(network), *_attacks(network), *_budgets(network), *_ablation(network)]
-    return specs + (_most(networks) if networks else []), []
+    return specs + (_majority_claims(networks) if networks else []), []
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Ratios:
         )
         compared, absent = [], []
         for pair in self.pairs:
-            sides = [comparison.Method(name, results.named(layout.methods[name])) for name in pair]
-            left, right = (comparison.measured(results, side, column) for side in sides)
+            sides = [comparison.Method(name, results.find(layout.methods[name])) for name in pair]
+            left, right = (comparison.measured_values(results, side, column) for side in sides)
             absent += [side.name for side, values in zip(sides, (left, right), strict=True) if not len(values)]
             if len(left) and len(left) == len(right):
                 text = f"TMR: {pair[0]} {number(left.mean())}, {pair[1]} {number(right.mean())}"
@@ -87,11 +87,7 @@ def _guesses(network: Network, *attributes: str) -> tuple[Measure, ...]:
     )
 
 
-def _over(first: str, others: tuple[str, ...]) -> tuple[tuple[Side, Side], ...]:
-    return tuple((Side(first), Side(other)) for other in others)
-
-
-def _at(key: str, value: float) -> Side:
+def _side(key: str, value: float) -> Side:
     return Side("DP-CroSUE", key, value)
 
 
@@ -106,15 +102,15 @@ def _interests(network: Network) -> list[Spec]:
     where, scores = network.title, _scores(network)
     return [
         Order("table3", f"{where}: DP-CroSUE outperforms every method that sees one network",
-              _over("DP-CroSUE", SINGLE), scores),
+              pairs_of("DP-CroSUE", SINGLE), scores),
         Order("table3", f"{where}: CroSUE, which sees true networks, outperforms DP-CroSUE",
-              _over("CroSUE", ("DP-CroSUE",)), scores),
+              pairs_of("CroSUE", ("DP-CroSUE",)), scores),
         Order("table3", f"{where}: single-view methods are the worst",
               tuple((Side(multi), Side(single)) for multi in MULTI_VIEW for single in SINGLE_VIEW), scores),
-        Order("table3", f"{where}: R-GCN on the true network outperforms DP-R-GCN", _over("R-GCN", ("DP-R-GCN",)),
+        Order("table3", f"{where}: R-GCN on the true network outperforms DP-R-GCN", pairs_of("R-GCN", ("DP-R-GCN",)),
               scores),
         Order("table3", f"{where}: R-GCN is the best method that sees one network",
-              _over("R-GCN", tuple(name for name in SINGLE if name != "R-GCN")), scores),
+              pairs_of("R-GCN", tuple(name for name in SINGLE if name != "R-GCN")), scores),
     ]  # fmt: skip
 
 
@@ -125,11 +121,11 @@ def _attacks(network: Network) -> list[Spec]:
         Order("table4", f"{where}: methods that see true attributes or posts give away gender and occupation (read as: "
               "more than DeepWalk)", tuple((Side("DeepWalk"), Side(other)) for other in OPEN), both),
         Order("table4", f"{where}: DeepWalk has no ability to infer gender (read as: its precision is at most 5 % "
-              "above that of random vectors)", _over("DeepWalk", ("random",)),
+              "above that of random vectors)", pairs_of("DeepWalk", ("random",)),
               tuple(replace(measure, factor=NO_ABILITY) for measure in gender)),
         Order("table4", f"{where}: DP-CroSUE is less attackable than every method on true attributes or posts",
-              _over("DP-CroSUE", (*OPEN, "CroSUE")), both),
-        Order("table4", f"{where}: DP-R-GCN is less attackable than R-GCN", _over("DP-R-GCN", ("R-GCN",)), both),
+              pairs_of("DP-CroSUE", (*OPEN, "CroSUE")), both),
+        Order("table4", f"{where}: DP-R-GCN is less attackable than R-GCN", pairs_of("DP-R-GCN", ("R-GCN",)), both),
     ]  # fmt: skip
 
 
@@ -149,27 +145,27 @@ def _budgets(network: Network) -> list[Spec]:
             for key in ("features_epsilon", "edges_epsilon")
         ),
         Order("figure3", f"{where}: at every ε_a DP-CroSUE outperforms R-GCN",
-              tuple((_at("features_epsilon", value), Side("R-GCN")) for value in features), scores),
+              tuple((_side("features_epsilon", value), Side("R-GCN")) for value in features), scores),
         Order("figure3", f"{where}: even at ε_a = 15 it is less attackable than R-GCN",
-              ((_at("features_epsilon", features[-1]), Side("R-GCN")),), both),
+              ((_side("features_epsilon", features[-1]), Side("R-GCN")),), both),
         Order("figure3", f"{where}: at ε_g = 1 its interests are worse than R-GCN's",
-              ((Side("R-GCN"), _at("edges_epsilon", VALUES["edges_epsilon"][0])),), scores),
+              ((Side("R-GCN"), _side("edges_epsilon", VALUES["edges_epsilon"][0])),), scores),
         Order("figure3", f"{where}: at every ε_t it is less attackable than R-GCN",
-              tuple((_at("text_epsilon", value), Side("R-GCN")) for value in texts), both),
+              tuple((_side("text_epsilon", value), Side("R-GCN")) for value in texts), both),
     ]  # fmt: skip
 
 
 def _ablation(network: Network) -> list[Spec]:
     where, scores = network.title, _scores(network)[:1]
     return [
-        Order("table5", f"{where}: hierarchical layers help (CroGCN above CroGCN-NH)", _over("CroGCN", ("CroGCN-NH",)),
-              scores),
+        Order("table5", f"{where}: hierarchical layers help (CroGCN above CroGCN-NH)",
+              pairs_of("CroGCN", ("CroGCN-NH",)), scores),
         Order("table5", f"{where}: the regularisation of anchors helps (CroGCN above CroGCN-NA)",
-              _over("CroGCN", ("CroGCN-NA",)), scores),
+              pairs_of("CroGCN", ("CroGCN-NA",)), scores),
     ]  # fmt: skip
 
 
-def _most(networks: list[Network]) -> list[Spec]:
+def _majority_claims(networks: list[Network]) -> list[Spec]:
     """What the paper says of most data sets."""
     scores = tuple(
         replace(measure, name=f"{measure.name} on {network.title}")
@@ -181,10 +177,10 @@ def _most(networks: list[Network]) -> list[Spec]:
         for network in networks
         for measure in _guesses(network, *SENSITIVE)
     )
-    prefix = f"On most data sets (here {joined([network.title for network in networks])})"
+    prefix = f"On most data sets (here {join_words([network.title for network in networks])})"
     return [
         Order("table3", f"{prefix} UDMF and R-GCN perform better than SNE",
               tuple((Side(name), Side("SNE")) for name in ("UDMF", "R-GCN")), scores, most=True),
         Order("table4", f"{prefix} DP-CroSUE is less attackable than DP-R-GCN",
-              _over("DP-CroSUE", ("DP-R-GCN",)), attacks, most=True),
+              pairs_of("DP-CroSUE", ("DP-R-GCN",)), attacks, most=True),
     ]  # fmt: skip

@@ -72,7 +72,7 @@ def scores(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(f"chart-{table.anchor}", "Interests by score", "Bars: 95 % intervals over seeds.", panels)
 
 
-def crossed(results: Results, table: published.Table, _: int) -> Chart:
+def tradeoff_chart(results: Results, table: published.Table, _: int) -> Chart:
     """Table 4: interests of every system against the attacks on it."""
     panels = []
     for network in _networks(results):
@@ -130,7 +130,7 @@ def _by_budget(
     methods: dict[str, str],
 ) -> Panel:
     metric, series, values = f"{network.name}/{what}/precision", [], set[float]()
-    systems = [(style, results.named(methods[method])) for style, method in enumerate(figure.drawn)]
+    systems = [(style, results.find(methods[method])) for style, method in enumerate(figure.drawn)]
     for style, system in systems:
         settings = {} if system is None else swept(results, system).get(key, {})
         if system is None or len(settings) < 2:
@@ -140,7 +140,7 @@ def _by_budget(
             series.append(Series(system.label, style, drawn))
             values |= set(settings)
     levels = []
-    reference = results.named(methods[REFERENCE])
+    reference = results.find(methods[REFERENCE])
     if reference is not None and len(known := results.values(reference, metric, 0)):
         levels.append(Level(f"level of {reference.label}", float(known.mean()), "dashed"))
     control = EVERYTHING if what == "interests" else MAJORITY

@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import Field
 
 from tasks.errors import DataError
-from tasks.papers.protocol import NetworkCount, Prepared, as_text, dense, links, profiles, renumbered
+from tasks.papers.protocol import NetworkCount, Prepared, as_text, dense_ids, links, profiles, renumber
 from tasks.papers.protocol import Options as BaseOptions
 from tasks.raw import RawTables
 
@@ -62,7 +62,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         return Prepared(tables={}, n_users=0, networks=networks)
     first, second = user_ids.values()
     published = raw.scan("anchors").select("source", "target").collect()
-    inside = renumbered(published, {"source": first, "target": second})
+    inside = renumber(published, {"source": first, "target": second})
     anchors = inside.unique().sort("source", "target")
     steps = {"published": published, "between users kept": inside, "each once": anchors}
     counts = [
@@ -85,7 +85,7 @@ def vocabulary(tokens: pl.Series, min_count: int, most: int | None) -> pl.DataFr
     return words.select(pl.int_range(pl.len(), dtype=pl.Int32).alias("id"), "word")
 
 
-def tokenized(posts: pl.DataFrame, tokenizer: str) -> pl.DataFrame:
+def tokenize(posts: pl.DataFrame, tokenizer: str) -> pl.DataFrame:
     """One row per token: post (its row), user, word; in the order of the text.
 
     Texts are brought to one form first (NFKC: full-width letters are as others, an accent is part of its letter) and to
@@ -106,7 +106,7 @@ def tokenized(posts: pl.DataFrame, tokenizer: str) -> pl.DataFrame:
 def _users(raw: RawTables) -> pl.DataFrame:
     tables = ["users"] if "users" in raw.schema.tables else [name for name in OF_USERS if name in raw.schema.tables]
     named = [raw.scan(table).select(user=column) for table in tables for column in OF_USERS[table]]
-    ids = dense(pl.concat(named).unique().collect().to_series()) if named else pl.DataFrame()
+    ids = dense_ids(pl.concat(named).unique().collect().to_series()) if named else pl.DataFrame()
     if ids.is_empty():
         raise DataError(f"{raw.folder}: no table names a user (has {list(raw.schema.tables)}); run convert again")
     return ids
@@ -130,10 +130,10 @@ def _network(raw: RawTables, user_ids: pl.DataFrame, options: Options) -> Prepar
         counts.append(NetworkCount(f"posts {steps[-1][0]}", n_users, 0, 0, n_links, steps[-1][1], n_words))
     if "labels" in schema.tables:
         labels = raw.scan("labels").select("user", *schema.labels).collect()
-        tables["labels"] = renumbered(labels, {"user": user_ids}).sort("user")
+        tables["labels"] = renumber(labels, {"user": user_ids}).sort("user")
     if "vectors" in schema.tables:
         vectors = raw.scan("vectors").select("user", "vector").collect()
-        tables["vectors"] = renumbered(vectors, {"user": user_ids}).rename({"user": "node"}).sort("node")
+        tables["vectors"] = renumber(vectors, {"user": user_ids}).rename({"user": "node"}).sort("node")
         vector_size = vectors.schema["vector"].shape[0]  # type: ignore[attr-defined]  # RAW_COLUMNS: of fixed size
     return Prepared(
         tables=tables,
@@ -151,8 +151,8 @@ def _texts(
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[tuple[str, int]]]:
     """Posts of users and ids of words, the vocabulary, and how many posts each step left."""
     published = raw.scan("posts").select("user", "text").collect()
-    posts = renumbered(published, {"user": user_ids}).sort("user", "text")
-    tokens = tokenized(posts, options.tokenizer)
+    posts = renumber(published, {"user": user_ids}).sort("user", "text")
+    tokens = tokenize(posts, options.tokenizer)
     words = vocabulary(tokens["word"], options.min_count, options.max_vocabulary)
     known = tokens.join(words, on="word", how="inner", maintain_order="left")
     texts = known.group_by("post", "user", maintain_order=True).agg(tokens="id")

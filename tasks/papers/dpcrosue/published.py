@@ -123,7 +123,7 @@ def _ablation(network: Network) -> Part:
     return Part(part.title, part.columns[:2])  # the paper prints no micro-F1 here
 
 
-def _measured(networks: tuple[Network, ...]) -> tuple[tuple[str, tuple[Quality, ...]], ...]:
+def _quantities(networks: tuple[Network, ...]) -> tuple[tuple[str, tuple[Quality, ...]], ...]:
     def column(metric: str, label: str, k: int = 0) -> Quality:
         return Quality(metric, label, "", "", k=k, lower=True)
 
@@ -285,7 +285,7 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
             verdict="The controls of the tables are no systems and have no line here.",
         ),
         private_yardstick="",
-        measured=_measured(networks),
+        measured=_quantities(networks),
         pairs={("foursquare", "twitter"): "foursquare-twitter", ("weibo1", "weibo2"): "weibo"},
         joint=("DP-CroSUE", "CroSUE", *ABLATION),
         attribute_free="rgcn-attribute-free",

@@ -10,10 +10,10 @@ REPORT = PaperReport(
     tables={
         "table2": figures.ratios,
         "table3": figures.scores,
-        "table4": figures.crossed,
+        "table4": figures.tradeoff_chart,
     },
     figures={"figure3": figures.budgets},
     claims=claims.claims,
     statistics=networks.statistics,
-    lacking=networks.lacking,
+    lacking=networks.missing_artefacts,
 )

@@ -50,20 +50,27 @@ PRIORS_VAE = Side("VAE", setting=USER, version=None)
 def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
     """All claims that tests decide, and those of counting alone."""
     small = results.origin == SMALL
-    specs = [*_priors(small=small), *_clip(), *_compared(small=small), *_lengths(), *_together(), *_generalised()]
+    specs = [
+        *_priors(small=small),
+        *_clip(),
+        *_comparison_claims(small=small),
+        *_lengths(),
+        *_joint_claims(),
+        *_generalisation_claims(),
+    ]
     if small:
         specs += _budgets()
     else:
-        specs += _constructed()
-    tested = [*_preserved(results), *_not_constructed(results), *_parameters(results)]
+        specs += _construction_claims()
+    tested = [*_preservation_claims(results), *_not_constructed(results), *_parameters(results)]
     return specs, tested
 
 
-def _preserved(results: Results) -> list[Claim]:
+def _preservation_claims(results: Results) -> list[Claim]:
     """Section 4.2.1 of ML-100K: no run is needed."""
     if results.origin != SMALL or results.processed is None:
         return []
-    ours = preparation.counted(results.processed)
+    ours = preparation.our_counts(results.processed)
     (first, last), same = ours.values(), ours["original"] == ours["preprocessed"]
     left = ", ".join(f"{last[name]:,.0f} of {first[name]:,.0f} {name}" for name in ("users", "items", "ratings"))
     return [
@@ -79,8 +86,10 @@ def _preserved(results: Results) -> list[Claim]:
 
 def _parameters(results: Results) -> list[Claim]:
     """Table 3's number of parameters beside the network's own."""
-    printed = comparison.printed(results, DPVAE).get((DPVAE.settings_table, "DP-VAE", "", preparation.PARAMETERS))
-    system = results.named(DPVAE.methods["DP-VAE"])
+    printed = comparison.printed_values(results, DPVAE).get(
+        (DPVAE.settings_table, "DP-VAE", "", preparation.PARAMETERS)
+    )
+    system = results.find(DPVAE.methods["DP-VAE"])
     ours = None if system is None else preparation.parameters(results, system)
     if printed is None or ours is None:
         return []
@@ -109,7 +118,7 @@ def _not_constructed(results: Results) -> list[Claim]:
     ]
 
 
-def _constructed() -> list[Spec]:
+def _construction_claims() -> list[Spec]:
     specs: list[Spec] = []
     ours = {"DP-VAE": PLAIN_DPVAE, "VAE": PLAIN_VAE}
     pairs = tuple(
@@ -140,7 +149,7 @@ def _clip() -> list[Spec]:
     return [Order("table7", "The optimal clipping bound improves DP-VAE", ((CLIPPED_DPVAE, PLAIN_DPVAE),), MEASURES)]
 
 
-def _compared(*, small: bool) -> list[Spec]:
+def _comparison_claims(*, small: bool) -> list[Spec]:
     ndcg, *recalls = MEASURES
     ours, vae = Side("DP-VAE"), Side("VAE")
     specs: list[Spec] = [
@@ -176,7 +185,7 @@ def _lengths() -> list[Spec]:
     ]  # fmt: skip
 
 
-def _together() -> list[Spec]:
+def _joint_claims() -> list[Spec]:
     return [
         Order("table9", "Priors and optimal clip together (OV) improve plain DP-VAE (NV)",
               ((BOTH_DPVAE, PLAIN_DPVAE),), MEASURES),
@@ -199,7 +208,7 @@ def _budgets() -> list[Spec]:
     ]  # fmt: skip
 
 
-def _generalised() -> list[Spec]:
+def _generalisation_claims() -> list[Spec]:
     return [
         Order("table11", f"With the optimal clip (DP-O) {method} ranks above {method} with a constant one (DP)",
               ((Side(method, setting=OPTIMAL, version="DP-O"), Side(method, setting=CONSTANT, version="DP")),),

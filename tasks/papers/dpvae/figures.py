@@ -40,7 +40,7 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
                     point = point_of(results, system, column.metric, column.k, x, entry.method.setting)
                     points_of[kind, source] += [point] if point else []
         series = [
-            Series(_named(kind, source), kinds.index(kind) + N_COLOURS * bool(source), points, line=False)
+            Series(_system_label(kind, source), kinds.index(kind) + N_COLOURS * bool(source), points, line=False)
             for (kind, source), points in points_of.items()
             if points
         ]
@@ -72,7 +72,7 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
         series = [Series("DP-VAE", 0, [point for point in ours if point])]
         series += [Series(f"DP-VAE{PAPER}", N_COLOURS, printed_points)] if printed_points else []
         levels = _lists(results, column)
-        vae = results.named("vae")
+        vae = results.find("vae")
         if vae is not None and len(values := results.values(vae, column.metric, column.k)):
             levels.append(Level(f"level of {vae.label}", float(values.mean()), "dashdot"))
         ticks = [value for value, _ in swept]
@@ -102,7 +102,7 @@ def _method(entry: comparison.Entry) -> str:
     return next((name for name, ours in known.items() if ours == label), entry.method.name)
 
 
-def _named(kind: str, source: str) -> str:
+def _system_label(kind: str, source: str) -> str:
     return f"{kind}{source}" if kind else source.removeprefix(", ") or "ours"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.reporting.core import comparison
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import Processed, Results, System
 from tasks.reporting.core.sweeps import as_number
 
@@ -30,8 +30,8 @@ def statistics(results: Results) -> Table | None:
     if results.processed is None:
         return None
     paper = results.reproduced
-    printed = {} if paper is None else comparison.printed(results, paper)
-    ours = counted(results.processed)
+    printed = {} if paper is None else comparison.printed_values(results, paper)
+    ours = our_counts(results.processed)
     published = {
         (stage, name): printed.get(("table2", comparison.STATISTICS, stage, name))
         for stage in STAGES
@@ -56,11 +56,11 @@ def statistics(results: Results) -> Table | None:
 
 def settings(results: Results) -> Table | None:
     """Table 3: the settings of DP-VAE's network and its number of parameters; None where it was not run."""
-    systems = [(name, system) for name in SHOWN if (system := results.named(name)) is not None and system.label == name]
+    systems = [(name, system) for name in SHOWN if (system := results.find(name)) is not None and system.label == name]
     if not systems or systems[0][0] != SHOWN[0]:
         return None
     paper = results.reproduced
-    printed = {} if paper is None else comparison.printed(results, paper)
+    printed = {} if paper is None else comparison.printed_values(results, paper)
     published = {name: printed.get(("table3", "DP-VAE", "", name)) for name in (*SETTINGS, PARAMETERS)}
     with_paper = any(value is not None for value in published.values())
     rows = []
@@ -81,7 +81,7 @@ def settings(results: Results) -> Table | None:
     )
 
 
-def counted(processed: Processed) -> dict[str, dict[str, float]]:
+def our_counts(processed: Processed) -> dict[str, dict[str, float]]:
     """Stage of `STAGES` -> attribute of `ATTRIBUTES` -> ours; sparsity is 1 - R / (U I) in percent (Eq. 21)."""
     first = [count for count in processed.counts if count["step"] in ORIGINAL] or list(processed.counts[:1])
     return {
@@ -114,15 +114,15 @@ def parameters(results: Results, system: System) -> int | None:
 
 def _cells(value: float | None, published: float | None, digits: int, *, with_paper: bool) -> list[Cell]:
     """Ours, and beside the paper its number and the difference."""
-    cells = [missing("not told") if value is None else Cell(_grouped(value, digits))]
+    cells = [missing_cell("not told") if value is None else Cell(_group_digits(value, digits))]
     if with_paper:
-        cells.append(missing() if published is None else Cell(_grouped(published, digits)))
+        cells.append(missing_cell() if published is None else Cell(_group_digits(published, digits)))
         known = value is not None and published is not None
-        cells.append(Cell(_difference(value - published, digits)) if known else missing())  # type: ignore[operator]
+        cells.append(Cell(_difference(value - published, digits)) if known else missing_cell())  # type: ignore[operator]
     return cells
 
 
-def _grouped(value: float, digits: int) -> str:
+def _group_digits(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}"
 
 

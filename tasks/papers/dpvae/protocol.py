@@ -40,12 +40,12 @@ from tasks.papers.protocol import (
     Prepared,
     Range,
     as_text,
-    coded,
+    encode,
     ordering,
     profiles,
+    renumber_survivors,
     require_some,
     split_names,
-    surviving,
 )
 from tasks.papers.protocol import Options as BaseOptions
 from tasks.raw import RawTables
@@ -107,28 +107,28 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """
     of_sample, of_split = np.random.default_rng(options.split_seed).spawn(2)
     time = ordering(raw)
-    start = coded(raw, options.keep, ["rating", *([time] if time else [])])
+    start = encode(raw, options.keep, ["rating", *([time] if time else [])])
     user_ids, item_ids, published = start.user_ids, start.item_ids, start.published
     columns = start.rows.rename({time: "time"} if time else {}).to_dict()
     del start  # so that `in_order` can let go of them
     rows = in_order(columns)
-    counts = [published, _counted("in the ranges kept", rows)]
+    counts = [published, _count("in the ranges kept", rows)]
     if options.sample is not None:
-        rows = sampled(rows, options.sample, of_sample)
-        counts.append(_counted("sampled", rows))
-    rows = merged(rows)
-    counts.append(_counted("one row per user and item", rows))
+        rows = sample(rows, options.sample, of_sample)
+        counts.append(_count("sampled", rows))
+    rows = merge(rows)
+    counts.append(_count("one row per user and item", rows))
 
     if bound := options.bounds():
         lower, upper = bound
-        rows = rows.filter(pl.Series(enough(rows, lower, options.omit)))
+        rows = rows.filter(pl.Series(frequent(rows, lower, options.omit)))
         require_some(rows, f"of {counts[-1].interactions}, nobody has {lower} or more")
-        counts.append(_counted(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
+        counts.append(_count(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
         rows = most_recent(rows, upper)
-        counts.append(_counted(f"most recent {upper} of each user", rows))
+        counts.append(_count(f"most recent {upper} of each user", rows))
 
-    users, user_ids = surviving(rows["user"].to_numpy(), user_ids)
-    items, item_ids = surviving(rows["item"].to_numpy(), item_ids)
+    users, user_ids = renumber_survivors(rows["user"].to_numpy(), user_ids)
+    items, item_ids = renumber_survivors(rows["item"].to_numpy(), item_ids)
     rows = rows.drop("user", "item")
     held = within_users(
         np.bincount(users),
@@ -176,11 +176,11 @@ def in_order(columns: dict[str, pl.Series]) -> pl.DataFrame:
     """
     n_items = int(columns["item"].max()) + 1  # type: ignore[arg-type]  # there is a row
     key = pl.DataFrame(columns).select(pl.col("user").cast(pl.Int64) * n_items + pl.col("item")).to_series().to_numpy()
-    order = pl.Series(ascending(key).astype(np.uint32))
+    order = pl.Series(argsort(key).astype(np.uint32))
     del key
     # Gathering from the many chunks that streaming leaves takes ten times as long.
     rows = pl.DataFrame([columns.pop(name).rechunk().gather(order) for name in list(columns)])
-    again = np.flatnonzero(_repeated(rows))
+    again = np.flatnonzero(_is_repeated(rows))
     if len(again):
         by = [name for name in ("user", "item", "time", "rating") if name in rows.columns]
         repeats = rows[again].sort(by)  # the rows of a pair lie together, so they stay in their places
@@ -188,7 +188,7 @@ def in_order(columns: dict[str, pl.Series]) -> pl.DataFrame:
     return rows
 
 
-def ascending(key: NDArray[np.int64]) -> NDArray[np.int64]:
+def argsort(key: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places of the numbers (0 or more) in rising order, equal ones as they come.
 
     A number and its place, packed into one, are sorted without an index: in a quarter of the time and half the memory.
@@ -203,7 +203,7 @@ def ascending(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return packed
 
 
-def sampled(rows: pl.DataFrame, n: int, rng: np.random.Generator) -> pl.DataFrame:
+def sample(rows: pl.DataFrame, n: int, rng: np.random.Generator) -> pl.DataFrame:
     """n of the rows, in their order; every set of n is equally likely.
 
     Raises:
@@ -221,7 +221,7 @@ def sampled(rows: pl.DataFrame, n: int, rng: np.random.Generator) -> pl.DataFram
     return rows.filter(pl.Series(chosen))
 
 
-def merged(rows: pl.DataFrame) -> pl.DataFrame:
+def merge(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per pair: ratings r^1..r^m in the order of time become Σ r^t 2t/(m(m+1)), and the time is the last one.
 
     Without times all r^t weigh 1/m. Where a rating is missing, so is the merged one.
@@ -229,7 +229,7 @@ def merged(rows: pl.DataFrame) -> pl.DataFrame:
     Args:
         rows: in the order of `in_order`.
     """
-    again = _repeated(rows)
+    again = _is_repeated(rows)
     if not again.any():
         return rows
     first = ~_as_before(rows)
@@ -248,7 +248,7 @@ def merged(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(**columns).filter(pl.Series(first))
 
 
-def enough(rows: pl.DataFrame, lower: int, omit: tuple[str, ...]) -> NDArray[np.bool_]:
+def frequent(rows: pl.DataFrame, lower: int, omit: tuple[str, ...]) -> NDArray[np.bool_]:
     """The rows whose user and item (those that `omit` names) have `lower` rows or more; (n_rows,)."""
     result = np.ones(rows.height, dtype=bool)
     for name in omit:
@@ -289,14 +289,14 @@ def _as_before(rows: pl.DataFrame) -> NDArray[np.bool_]:
     return result
 
 
-def _repeated(rows: pl.DataFrame) -> NDArray[np.bool_]:
+def _is_repeated(rows: pl.DataFrame) -> NDArray[np.bool_]:
     """Whether another row has the same user and item; (n_rows,) of rows where those lie together."""
     result = _as_before(rows)
     result[:-1] |= result[1:]
     return result
 
 
-def _counted(step: str, rows: pl.DataFrame) -> Count:
+def _count(step: str, rows: pl.DataFrame) -> Count:
     """`base.counted` without a hash table: ids are small numbers."""
     users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
     return Count(step, users, items, rows.height)

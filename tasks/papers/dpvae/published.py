@@ -76,7 +76,7 @@ def _table(
     )
 
 
-def _constructed(method: str) -> tuple[Version, Version]:
+def _constructed_versions(method: str) -> tuple[Version, Version]:
     system = _METHODS[method]
     ours = {"DP-VAE": PLAIN, "VAE": STANDARD}.get(method, BASE)
     return (
@@ -103,7 +103,7 @@ DPVAE = Paper(
             "Original and pre-processed data",
             "Pre-processed: every user's contribution is bounded. DP-VAE has a constant clip, and both it and VAE have "
             "the standard prior.",
-            tuple(version for method in COMPARED for version in _constructed(method)),
+            tuple(version for method in COMPARED for version in _constructed_versions(method)),
             "So the printed numbers agree with Tables 6, 7 and 9.",
             ("ml-20m", "netflix"),
         ),

@@ -11,7 +11,7 @@ import polars as pl
 
 from tasks.papers.gerai.published import GERAI
 from tasks.privacy.mechanisms import functional
-from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend
+from tasks.reporting.core.claim_specs import Claim, Measure, Order, Side, Spec, Trend, pairs_of
 from tasks.reporting.core.published import ATTACKERS, CUTOFFS
 from tasks.reporting.core.results import YARDSTICKS, Results
 
@@ -60,25 +60,25 @@ def noise_scales() -> Claim:
 
 def _table2(results: Results) -> list[Spec]:
     every, late = _f1(CUTOFFS), _f1((15, 20, 25, 30))
-    best = _first("GERAI", COMPARED)
+    best = pairs_of("GERAI", COMPARED)
     return [
         Order("table2", "GERAI has the lowest F1 of all methods for K from 15 to 30, on all attributes", best, late),
-        Order("table2", "RAP is slightly below GERAI on age at K = 5 and 10", _first("RAP", ("GERAI",)), (
+        Order("table2", "RAP is slightly below GERAI on age at K = 5 and 10", pairs_of("RAP", ("GERAI",)), (
             _attack("age", (5, 10)),
         )),
-        Order("table2", "In all other cases GERAI is below RAP", _first("GERAI", ("RAP",)), (
+        Order("table2", "In all other cases GERAI is below RAP", pairs_of("GERAI", ("RAP",)), (
             _attack("age", (15, 20, 25, 30)), _attack("gender", CUTOFFS), _attack("occupation", CUTOFFS),
         )),
-        Order("table2", "GERAI resists significantly better than Blurm", _first("GERAI", ("Blurm",)), every),
+        Order("table2", "GERAI resists significantly better than Blurm", pairs_of("GERAI", ("Blurm",)), every),
         Order("table2", "Methods with differential privacy have a lower F1 than BPR and GCN", tuple(
-            pair for method in (*NOISY, "GERAI") for pair in _first(method, ("BPR", "GCN"))
+            pair for method in (*NOISY, "GERAI") for pair in pairs_of(method, ("BPR", "GCN"))
         ), every),
-        Order("table2", "GERAI is below all other methods with differential privacy", _first("GERAI", NOISY), every),
+        Order("table2", "GERAI is below all other methods with differential privacy", pairs_of("GERAI", NOISY), every),
         Order("table2", "GCN protects the least of all methods", tuple(
             (Side(method), Side("GCN")) for method in ("GERAI", *COMPARED) if method != "GCN"
         ), every),
         Order("table2", "On average GERAI improves on GCN by 11 % on age, 14.4 % on gender and 6.75 % on occupation "
-              "(read as: GERAI's F1 is a smaller share of GCN's than in the table)", _first("GERAI", ("GCN",)),
+              "(read as: GERAI's F1 is a smaller share of GCN's than in the table)", pairs_of("GERAI", ("GCN",)),
               tuple(_attack(name, CUTOFFS, factor=share) for name, share in _shares(results).items())),
         Trend("table2", "F1 falls slightly with K", "K", ("GERAI", *COMPARED), every, rises=False),
     ]  # fmt: skip
@@ -88,10 +88,10 @@ def _table3() -> list[Spec]:
     every, early = _ranking(CUTOFFS), _ranking(CUTOFFS[:-1])
     return [
         Order("table3", "GCN ranks best of all methods, except at K = 30",
-              _first("GCN", ("GERAI", *(name for name in COMPARED if name != "GCN"))), early),
-        Order("table3", "GERAI ranks above all private baselines", _first("GERAI", PRIVATE), every),
+              pairs_of("GCN", ("GERAI", *(name for name in COMPARED if name != "GCN"))), early),
+        Order("table3", "GERAI ranks above all private baselines", pairs_of("GERAI", PRIVATE), every),
         Order("table3", "GERAI comes closer to GCN than RAP does (read as: it ranks above RAP)",
-              _first("GERAI", ("RAP",)), every),
+              pairs_of("GERAI", ("RAP",)), every),
         Order("table3", "Blurm ranks worst of all methods", tuple(
             (Side(method), Side("Blurm")) for method in ("GERAI", *COMPARED) if method != "Blurm"
         ), every),
@@ -103,14 +103,14 @@ def _table3() -> list[Spec]:
 def _table4(results: Results) -> list[Spec]:
     protection = _f1((5,))
     orders: list[Spec] = [
-        Order("table4", "Noise on the loss alone (GERAI-NL) lowers F1 below GCN's", _first("GERAI-NL", ("GCN",)),
+        Order("table4", "Noise on the loss alone (GERAI-NL) lowers F1 below GCN's", pairs_of("GERAI-NL", ("GCN",)),
               protection),
-        Order("table4", "Noise on the features alone (GERAI-NF) lowers F1 below GCN's", _first("GERAI-NF", ("GCN",)),
+        Order("table4", "Noise on the features alone (GERAI-NF) lowers F1 below GCN's", pairs_of("GERAI-NF", ("GCN",)),
               protection),
-        Order("table4", "Raw features leak: GERAI is significantly below GERAI-NL", _first("GERAI", ("GERAI-NL",)),
+        Order("table4", "Raw features leak: GERAI is significantly below GERAI-NL", pairs_of("GERAI", ("GERAI-NL",)),
               protection),
         Order("table4", "Both noises together protect better than the features' alone (GERAI-NF)",
-              _first("GERAI", ("GERAI-NF",)), protection),
+              pairs_of("GERAI", ("GERAI-NF",)), protection),
     ]  # fmt: skip
     loss = _largest_loss(results)
     if loss is not None:
@@ -127,10 +127,10 @@ def _table5() -> list[Spec]:
         _attack(name, (5,), attacker) for name in ATTRIBUTES for attacker in ATTACKERS if attacker != "neural"
     )
     return [
-        Order("table5", "GERAI has the lowest F1 against other attackers in most cases", _first("GERAI", COMPARED),
+        Order("table5", "GERAI has the lowest F1 against other attackers in most cases", pairs_of("GERAI", COMPARED),
               cases, most=True),
         Order("table5", "RAP resists worse than GERAI against attackers that are no neural network",
-              _first("GERAI", ("RAP",)), cases),
+              pairs_of("GERAI", ("RAP",)), cases),
     ]  # fmt: skip
 
 
@@ -162,10 +162,6 @@ def _figure2(k: int) -> list[Spec]:
         trend("dimension", "A larger d ranks better", ranking),
         Order("figure2", "d = 60 commonly protects best", extreme("dimension", 60.0, best=True), protection, most=True),
     ]  # fmt: skip
-
-
-def _first(method: str, others: tuple[str, ...]) -> tuple[tuple[Side, Side], ...]:
-    return tuple((Side(method), Side(other)) for other in others)
 
 
 def _attack(attribute: str, ks: tuple[int, ...], attacker: str = "neural", factor: float = 1.0) -> Measure:

@@ -40,7 +40,7 @@ def attacks(results: Results, table: published.Table, _: int) -> Chart:
 def ablation(results: Results, table: published.Table, _: int) -> Chart:
     """Every column of the table as a panel, the versions of the method side by side."""
     known = results.layout.methods
-    systems = [system for name in table.methods if (system := results.named(known[name]))]
+    systems = [system for name in table.methods if (system := results.find(known[name]))]
     ticks = [system.label for system in systems]
     panels = []
     for column in table.parts[0].columns:
@@ -82,7 +82,7 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
 
 def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     """Per swept key: ranking beside the level of the rival, and F1 of the neural attacker on every attribute."""
-    system = results.named(results.layout.methods[figure.method])
+    system = results.find(results.layout.methods[figure.method])
     rival = results.called(RIVAL)
     hit = "sampled-100/hit"
     above = []

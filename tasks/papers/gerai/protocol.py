@@ -15,7 +15,7 @@ from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
 from tasks.evaluation.splits import per_user
 from tasks.papers.protocol import Options as BaseOptions
-from tasks.papers.protocol import Prepared, as_text, counted, dense, latest, profiles, renumbered
+from tasks.papers.protocol import Prepared, as_text, count, dense_ids, keep_latest, profiles, renumber
 from tasks.raw import RawTables
 
 MOST_LEVELS = 10
@@ -39,9 +39,9 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         DataError: a rating is not on the scale, a user has no profile, or a feature the name of a number about ratings.
     """
     published = raw.scan("interactions").collect()
-    rows = latest(published)
-    user_ids, item_ids = dense(rows["user"]), dense(rows["item"])
-    interactions = renumbered(rows, {"user": user_ids, "item": item_ids})
+    rows = keep_latest(published)
+    user_ids, item_ids = dense_ids(rows["user"]), dense_ids(rows["item"])
+    interactions = renumber(rows, {"user": user_ids, "item": item_ids})
     interactions = interactions.select("user", "item", "rating", "timestamp").sort("user", "item")
     split = per_user(
         interactions["user"].to_numpy(),
@@ -66,7 +66,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         n_items=len(item_ids),
         features=features + attributes,
         scale=raw.schema.scale,
-        counts=[counted("published", published), counted("one row per user and item", interactions)],
+        counts=[count("published", published), count("one row per user and item", interactions)],
     )
 
 

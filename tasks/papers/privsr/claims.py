@@ -39,30 +39,30 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
     return [*_recommendation(), *_privacy(), *_parameters()], []
 
 
-def _at(method: str, share: float, epsilon: float = 0.0) -> Side:
+def _side(method: str, share: float, epsilon: float = 0.0) -> Side:
     """A method at x, and at a budget where it has one."""
     at = {SHARE: share} | ({"epsilon": epsilon} if epsilon else {})
     version = f"ε = {epsilon:g}, x = {100 * share:g} %" if epsilon else f"x = {100 * share:g} %"
     return Side(method, at=tuple(at.items()), version=version)
 
 
-def _ours(share: float, epsilon: float = EPSILON) -> Side:
-    return _at("PrivSR", share, epsilon)
+def _our_side(share: float, epsilon: float = EPSILON) -> Side:
+    return _side("PrivSR", share, epsilon)
 
 
 def _recommendation() -> list[Spec]:
     others = {"MF": 0.0, "SoReg": 0.0, "DPMF": EPSILON}
     return [
         Order("figure3", "Without sensitive ratings PrivSR (ε = 0.1) performs almost as good as SoReg (read as: its "
-              "MAE is at most 1 % higher)", ((_ours(0.0), _at("SoReg", 0.0)),), (replace(ERROR, factor=ALIKE),)),
+              "MAE is at most 1 % higher)", ((_our_side(0.0), _side("SoReg", 0.0)),), (replace(ERROR, factor=ALIKE),)),
         *(
             Order("figure3", f"PrivSR (ε = 0.1) outperforms {other} at every share of sensitive ratings",
-                  tuple((_ours(share), _at(other, share, epsilon)) for share in SENSITIVE), (ERROR,))
+                  tuple((_our_side(share), _side(other, share, epsilon)) for share in SENSITIVE), (ERROR,))
             for other, epsilon in others.items()
         ),
         Order("figure3", "PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases",
-              tuple((_ours(share, SMALLER), _at("DPMF", share, EPSILON)) for share in SHARES), (ERROR,), most=True,
-              apart=True),
+              tuple((_our_side(share, SMALLER), _side("DPMF", share, EPSILON)) for share in SHARES), (ERROR,),
+              most=True, apart=True),
     ]  # fmt: skip
 
 
@@ -71,22 +71,22 @@ def _privacy() -> list[Spec]:
     return [
         *(
             Order("figure4", f"Noise helps against the attack: it errs more on {method} (ε = 0.1) than on {other}",
-                  tuple((_at(method, share, EPSILON), _at(other, share)) for share in SENSITIVE), (PRIVACY,))
+                  tuple((_side(method, share, EPSILON), _side(other, share)) for share in SENSITIVE), (PRIVACY,))
             for method in ("PrivSR", "DPMF") for other in ("MF", "SoReg")
         ),
         Order("figure4", "With a similar budget PrivSR and DPMF protect alike (read as: the attacker's errors are "
               "within 5 % of each other)",
               tuple(pair for share in SENSITIVE for epsilon in (EPSILON, SMALLER)
-                    for privsr, dpmf in [(_ours(share, epsilon), _at("DPMF", share, epsilon))]
+                    for privsr, dpmf in [(_our_side(share, epsilon), _side("DPMF", share, epsilon))]
                     for pair in ((privsr, dpmf), (dpmf, privsr))),
               (alike,)),
         Order("figure4", "At the same budget PrivSR is significantly better than DPMF",
-              tuple((_ours(share, epsilon), _at("DPMF", share, epsilon))
+              tuple((_our_side(share, epsilon), _side("DPMF", share, epsilon))
                     for share in SENSITIVE for epsilon in (EPSILON, SMALLER)), (ERROR,)),
         Order("figure4", "A lower budget of PrivSR significantly increases protection (ε = 0.05 against 0.1)",
-              tuple((_ours(share, SMALLER), _ours(share)) for share in SENSITIVE), (PRIVACY,)),
+              tuple((_our_side(share, SMALLER), _our_side(share)) for share in SENSITIVE), (PRIVACY,)),
         Order("figure4", "It retains a good effectiveness (read as: its MAE is at most 5 % above that of ε = 0.1)",
-              tuple((_ours(share, SMALLER), _ours(share)) for share in SENSITIVE),
+              tuple((_our_side(share, SMALLER), _our_side(share)) for share in SENSITIVE),
               (replace(ERROR, factor=RETAINED),)),
         Trend("figure4", "That holds especially where few ratings are sensitive (read as: what the lower budget costs "
               "rises with x)", SHARE, ("PrivSR",), (ERROR,), rises=True, values=SENSITIVE,

@@ -18,7 +18,7 @@ from tasks.reporting.core import published
 from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
 from tasks.reporting.core.figures import point_of, yardstick_levels
 from tasks.reporting.core.results import Results, System
-from tasks.reporting.core.sweeps import along
+from tasks.reporting.core.sweeps import settings_along
 from tasks.reporting.sections.reconstruction import CONTROL, control_levels, metric
 
 DIGITS = 3
@@ -41,8 +41,8 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
     methods, run = results.layout.methods, results.layout.words.run
     series: list[Series] = []
     for style, (method, at) in enumerate(LINES):
-        system = results.named(methods[method])
-        settings = {} if system is None else along(results, system, SHARE, at)
+        system = results.find(methods[method])
+        settings = {} if system is None else settings_along(results, system, SHARE, at)
         if system is None or len(settings) < 2:
             continue
         budget = "".join(f", ε = {value:g}" for value in at.values())
@@ -65,13 +65,13 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
 def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
     """Figure 5: PrivSR over ε at one β, and over β at one ε; error and attack apart."""
     layout = results.layout
-    system, run = results.named(layout.methods["PrivSR"]), layout.words.run
+    system, run = results.find(layout.methods["PrivSR"]), layout.words.run
     panels: list[Panel] = []
     for title, key, name, at in (
         (f"(a) β = {FIXED_BETA:g}", "epsilon", "ε", {"beta": FIXED_BETA}),
         (f"(b) ε = {FIXED_EPSILON:g}", "beta", "β", {"epsilon": FIXED_EPSILON}),
     ):
-        settings = {} if system is None else along(results, system, key, at)
+        settings = {} if system is None else settings_along(results, system, key, at)
         if system is None or len(settings) < 2:
             continue
         for measured, data, levels in (
@@ -101,8 +101,8 @@ def _points(results: Results, system: System, measured: str, settings: Mapping[f
 def _control(results: Results) -> Series:
     """What published ratings alone tell at each x: of any system, since it does not depend on one."""
     for name in results.layout.methods.values():
-        system = results.named(name)
-        settings = {} if system is None else along(results, system, SHARE)
+        system = results.find(name)
+        settings = {} if system is None else settings_along(results, system, SHARE)
         if system is not None and len(points := _points(results, system, metric(CONTROL), settings)) > 1:
             return Series("published ratings alone (control)", len(LINES), points, muted=True)
     return Series("", len(LINES), [])

@@ -36,16 +36,16 @@ from tasks.papers.protocol import (
     Prepared,
     Range,
     as_text,
-    averaged,
-    coded,
-    counted,
-    latest,
+    average,
+    count,
+    encode,
+    keep_latest,
     links,
     ordering,
     profiles,
+    renumber_survivors,
     require_some,
     split_names,
-    surviving,
 )
 from tasks.papers.protocol import Options as BaseOptions
 from tasks.raw import RawTables
@@ -75,18 +75,18 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         DataError: nothing is left; a user has no profile.
     """
     time = ordering(raw)
-    start = coded(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
+    start = encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
     rows = start.rows
-    counts: list[Count] = [start.published, counted("in the ranges kept", rows)]
-    rows = averaged(rows) if time is None else latest(rows)
-    counts.append(counted("one row per user and item", rows))
+    counts: list[Count] = [start.published, count("in the ranges kept", rows)]
+    rows = average(rows) if time is None else keep_latest(rows)
+    counts.append(count("one row per user and item", rows))
     for name, least in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
         codes = rows[name].to_numpy()
         rows = rows.filter(pl.Series((np.bincount(codes) >= least)[codes]))
         require_some(rows, f"of {counts[-1].interactions}, no {name} has {least}")
-        counts.append(counted(f"{name}s with {least} or more", rows))
-    users, user_ids = surviving(rows["user"].to_numpy(), start.user_ids)
-    items, item_ids = surviving(rows["item"].to_numpy(), start.item_ids)
+        counts.append(count(f"{name}s with {least} or more", rows))
+    users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
+    items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     rows = rows.with_columns(pl.Series("user", users), pl.Series("item", items)).sort("user", "item")
 
     # Each draw has its own stream: another number of folds leaves sensitivity as it is.

@@ -65,7 +65,7 @@ def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
     if delta == 0:
         if gaussian:
             return Spent(None, delta, "Gaussian noise gives no finite epsilon at delta = 0")
-        return _spent(basic, delta)
+        return _spent_epsilon(basic, delta)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
     sampled = [
         event
@@ -75,17 +75,17 @@ def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
     gaussian = [event for event in gaussian if event not in sampled]
     multiplier = _joint_multiplier(gaussian)
     if sampled:
-        return _spent(_composed([*pure, *sampled], multiplier if gaussian else None, delta), delta)
+        return _spent_epsilon(_compose([*pure, *sampled], multiplier if gaussian else None, delta), delta)
     normal = _gaussian_epsilon(multiplier, delta) if gaussian else 0.0
     epsilon = basic + normal
     small = [event for event in pure if _pure_epsilon(event) < LARGE]
     if small and normal < LARGE:
         large = [event for event in pure if _pure_epsilon(event) >= LARGE]
-        epsilon = min(epsilon, _sum(large) + _composed(small, multiplier if gaussian else None, delta))
-    return _spent(epsilon, delta)
+        epsilon = min(epsilon, _sum(large) + _compose(small, multiplier if gaussian else None, delta))
+    return _spent_epsilon(epsilon, delta)
 
 
-def _spent(epsilon: float, delta: float) -> Spent:
+def _spent_epsilon(epsilon: float, delta: float) -> Spent:
     if math.isinf(epsilon):
         return Spent(None, delta, "the noise is too small for any finite epsilon")
     return Spent(epsilon, delta, "")
@@ -137,7 +137,7 @@ def _gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     return float(get_epsilon_gaussian(noise_multiplier, delta))
 
 
-def _composed(events: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
+def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
     """Epsilon at delta > 0 by composing privacy loss distributions."""
     from dp_accounting.pld import privacy_loss_distribution
 

@@ -31,9 +31,13 @@ PLACE = (
     "A user who is taken out keeps an empty place: the number of users is public, and with it the sampling probability "
     "and what sums are divided by."
 )
+OWN_FILE = (
+    "What follows from a user's own record, such as the user's vector, is for that user's eyes, too: a saved model has "
+    "it in a file apart, *.own.safetensors, which is not to be released."
+)
 OWN_LIST = (
     "A user's own list is computed from that user's own row and leaves out what the user has rated, so the guarantee "
-    "is towards everyone else (joint differential privacy), not towards somebody who sees that list."
+    "is towards everyone else (joint differential privacy), not towards somebody who sees that list. " + OWN_FILE
 )
 FLOATS = "Norms and noise are computed in floating point."
 DRAWN = "Noise is drawn in floating point."
@@ -73,7 +77,7 @@ BY_EPOCHS = (EPOCH, LOSSES, *ONCE)
 """Of every private model trained by epochs."""
 
 
-def secured(entry: LedgerEntry) -> LedgerEntry:
+def secure_entry(entry: LedgerEntry) -> LedgerEntry:
     """The entry of the same release with secure noise; the same where nothing is drawn."""
     if not entry.events or all(event.kind == "non-private" for event in entry.events):
         return entry

@@ -88,7 +88,7 @@ class LedgerEntry(BaseModel):
         return self
 
 
-def unprotected(protects: Protected, reason: str) -> LedgerEntry:
+def unprotected_entry(protects: Protected, reason: str) -> LedgerEntry:
     """The entry of something that no mechanism protects."""
     return LedgerEntry(
         protects=protects,

@@ -31,7 +31,7 @@ class Owned:
         starts = counts.cumsum(0) - counts
         self._places = torch.arange(len(owners)) + (owners * longest - starts[owners])
 
-    def padded(self, rows: Tensor) -> Tensor:
+    def pad(self, rows: Tensor) -> Tensor:
         """(n_rows, width) -> (n_records, longest, width), zeros after the last row of a record."""
         table = rows.new_zeros(self._shape[0] * self._shape[1], rows.shape[1])
         return table.index_copy_(0, self._places, rows).view(*self._shape, rows.shape[1])
@@ -60,13 +60,26 @@ class _Product(torch.autograd.Function):
         rows, matrices = ctx.saved_tensors
         (gradient,) = gradients
         of_rows = gradient @ matrices[0] if ctx.needs_input_grad[0] else None
-        padded = ctx.owned.padded
+        padded = ctx.owned.pad
         return of_rows, padded(gradient).transpose(1, 2) @ padded(rows), None
 
 
 def squared_norms(gradients: list[Tensor]) -> Tensor:
     """(n_records,) squared norms of the records' gradients, all parameters together; each (n_records, ...)."""
     return torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
+
+
+def bounded(gradients: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+    """The same gradients, zeros for records where these are not finite, and the squared norms of all: (n_records,).
+
+    An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
+    """
+    norms = squared_norms(gradients)
+    broken = ~norms.isfinite()
+    if broken.any():
+        gradients = [gradient.masked_fill(broken.view(-1, *[1] * (gradient.dim() - 1)), 0.0) for gradient in gradients]
+        norms = norms.masked_fill(broken, 0.0)
+    return gradients, norms
 
 
 def weighted_sums(gradients: list[Tensor], weights: Tensor) -> list[Tensor]:

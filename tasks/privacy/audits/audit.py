@@ -66,7 +66,7 @@ def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confiden
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1) (is {delta})")
     half = len(a) // 2
-    bins_a, bins_b = _binned(a, b, half)
+    bins_a, bins_b = _bin(a, b, half)
     n_bins = int(max(bins_a.max(), bins_b.max())) + 1
     chosen, judged = [
         (np.bincount(bins_a[part], minlength=n_bins), np.bincount(bins_b[part], minlength=n_bins))
@@ -76,7 +76,7 @@ def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confiden
     hits = [int(counts[event].sum()) for counts in judged]
     more, less = reversed(hits) if swapped else hits
     bound = float(lower_bound(np.array([more]), np.array([less]), half, confidence, delta)[0])
-    return Audit(max(0.0, bound), provable(half, confidence, delta), confidence, len(a), (more, less))
+    return Audit(max(0.0, bound), largest_bound(half, confidence, delta), confidence, len(a), (more, less))
 
 
 def lower_bound(
@@ -94,7 +94,7 @@ def lower_bound(
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
-def provable(n: int, confidence: float, delta: float = 0.0) -> float:
+def largest_bound(n: int, confidence: float, delta: float = 0.0) -> float:
     """The largest bound that n judging samples can give: an event certain for one input, impossible for the other."""
     return max(0.0, float(lower_bound(np.array([n]), np.array([0]), n, confidence, delta)[0]))
 
@@ -110,7 +110,7 @@ def verdict(result: Audit, claimed_epsilon: float) -> Verdict:
     return "consistent" if result.provable > claimed_epsilon else "inconclusive"
 
 
-def _binned(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _bin(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Bin numbers of all samples; edges come from the choosing half of both."""
     seen, times = np.unique(np.concatenate([a[:half], b[:half]]), return_counts=True)
     if len(seen) > BINS:

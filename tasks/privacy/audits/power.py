@@ -58,37 +58,37 @@ def power(
     known = account(events, delta).epsilon is not None
     gaussian = known and all(event.kind.endswith("gaussian") for event in events)
     n = result.samples // 2
-    seen = _seen(result, n, delta)
+    seen = _log_ratio(result, n, delta)
     if gaussian:
-        apart = _apart(*samples)
-        factor = _smallest(lambda c: _of_normals(c * apart, n, result.confidence, delta) > claimed)
+        apart = _mean_distance(*samples)
+        factor = _smallest_refuted(lambda c: _of_normals(c * apart, n, result.confidence, delta) > claimed)
         drawn = partial(_normals, apart)
         if any(event.kind == "sampled-gaussian" for event in events):
             exact = _ratios(events, 1.0, 1.0, np.random.default_rng(0), result.samples)
-            drawn, factor = partial(_ratios, events, apart / _apart(*exact)), 1.0
+            drawn, factor = partial(_ratios, events, apart / _mean_distance(*exact)), 1.0
         while factor is not None and not _refutes(partial(drawn, factor), result, claimed, delta):
             factor = factor * STEP if factor < MOST else None
     else:
         often = (result.hits[0] + 0.5) / (n + 1)
-        factor = _smallest(lambda c: _of_event(often, c * seen, n, result.confidence, delta) > claimed)
+        factor = _smallest_refuted(lambda c: _of_event(often, c * seen, n, result.confidence, delta) > claimed)
     if factor is None:
         return None
-    return account([_scaled(event, factor) for event in events], delta).epsilon if known else factor * seen
+    return account([_scale_noise(event, factor) for event in events], delta).epsilon if known else factor * seen
 
 
-def _seen(result: Audit, n: int, delta: float) -> float:
+def _log_ratio(result: Audit, n: int, delta: float) -> float:
     """Log-likelihood ratio of the event, as it was counted."""
     more, less = ((count + 0.5) / (n + 1) for count in result.hits)
     return max(math.log(max(more - delta, 1e-300) / less), 1e-3)
 
 
-def _apart(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+def _mean_distance(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     """How many standard deviations two normal laws would lie apart that are told apart as well as these."""
     better = stats.mannwhitneyu(left, right).statistic / len(left) / len(right)
     return max(math.sqrt(2) * abs(float(stats.norm.ppf(np.clip(better, 1e-6, 1 - 1e-6)))), 1e-3)
 
 
-def _smallest(refuted: Callable[[float], bool]) -> float | None:
+def _smallest_refuted(refuted: Callable[[float], bool]) -> float | None:
     """The smallest c of 0.1 to `MOST`, to 1 %."""
     low, high = 0.1, MOST
     if not refuted(high):
@@ -149,7 +149,7 @@ def _bound(more: NDArray[np.float64], less: NDArray[np.float64], n: int, confide
     return float(lower_bound(counts[0].astype(np.int64), counts[1].astype(np.int64), n, confidence, delta).max())
 
 
-def _scaled(event: Event, factor: float) -> Event:
+def _scale_noise(event: Event, factor: float) -> Event:
     """The same release with noise smaller by a factor."""
     name, exponent = SCALED[event.kind]
     changed = event.parameters | {name: event.parameters[name] * factor**exponent}

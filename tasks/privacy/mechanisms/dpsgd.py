@@ -49,7 +49,7 @@ class Plan(NamedTuple):
         return noise_multiplier(epsilon, delta, self.probability, self.steps, composed_with)
 
     @classmethod
-    def of(cls, n_records: int, batch_size: int, epochs: int) -> Self:
+    def from_epochs(cls, n_records: int, batch_size: int, epochs: int) -> Self:
         """batch_size: expected records in a step; their number, or more, puts all of them into every step."""
         expected = min(batch_size, n_records)
         steps = max(1, round(n_records / expected))
@@ -161,7 +161,7 @@ def clip_factors(squared_norms: Tensor, clip_norm: float) -> Tensor:
     return (clip_norm / squared_norms.clamp(min=0).sqrt()).clamp(max=1.0)
 
 
-def noisy(total: Tensor, multiplier: float, clip_norm: float, rng: np.random.Generator) -> Tensor:
+def add_noise(total: Tensor, multiplier: float, clip_norm: float, rng: np.random.Generator) -> Tensor:
     """`total` with Gaussian noise of `multiplier` × `clip_norm`, in its precision; itself where there is none.
 
     Args:

@@ -107,7 +107,7 @@ def release(
     # The count is an integer: discrete Laplace noise of the same budget has no low digits that would leak.
     noisy = laplace.noisy_counts(np.array([len(keys)]), epsilon_count, 1, rng)
     target = min(max(int(noisy[0]), 0), n_cells(n_nodes))
-    released = _unkeyed(_filtered(keys, n_nodes, target, epsilon, rng, mode), n_nodes)
+    released = _decode_keys(_filter_keys(keys, n_nodes, target, epsilon, rng, mode), n_nodes)
     return Filtered(released, target, threshold(target, n_cells(n_nodes), epsilon))
 
 
@@ -127,7 +127,7 @@ def filter_towards(
     _check_mode(mode)
     check_epsilon(epsilon)
     keys = _keys(edges, n_nodes)
-    return _unkeyed(_filtered(keys, n_nodes, target, epsilon, rng, mode), n_nodes)
+    return _decode_keys(_filter_keys(keys, n_nodes, target, epsilon, rng, mode), n_nodes)
 
 
 def budgets(epsilon: float, count_share: float, mode: Accounting) -> tuple[float, float]:
@@ -251,7 +251,7 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
     )
 
 
-def _filtered(
+def _filter_keys(
     keys: NDArray[np.int64], n_nodes: int, target: int, epsilon: float, rng: np.random.Generator, mode: Accounting
 ) -> NDArray[np.int64]:
     """Sorted keys of the released edges."""
@@ -315,7 +315,7 @@ def _keys(edges: NDArray[np.integer], n_nodes: int) -> NDArray[np.int64]:
     return ordered
 
 
-def _unkeyed(keys: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
+def _decode_keys(keys: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
     return np.stack(np.divmod(keys, max(n_nodes, 1)), axis=1)
 
 

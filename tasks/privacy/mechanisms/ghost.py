@@ -159,7 +159,7 @@ Outers = Outer | TiedOuters
 """The gradients of n examples for parameters that nothing else has gradients for."""
 
 
-def bounded(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
+def zero_non_finite(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
     """The same gradients, zeros in place of those that are not finite, and the L2 norms of all: (n,).
 
     An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
@@ -173,7 +173,7 @@ def bounded(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
 
 
 @contextmanager
-def recorded(network: nn.Module) -> Iterator[list[Call]]:
+def record_calls(network: nn.Module) -> Iterator[list[Call]]:
     """Collects every use of a trained linear layer of `network` while the block runs, in order.
 
     Raises:
@@ -214,7 +214,7 @@ def gradients(
 
     Args:
         losses: (n,) the loss of each example; row i of every call must influence loss i alone.
-        calls: what `recorded` collected while `losses` was computed.
+        calls: what `record_calls` collected while `losses` was computed.
         local: further tensors whose gradients of the summed loss are wanted, e.g. what belongs to the users alone.
 
     Returns:

@@ -36,7 +36,7 @@ class Vocabulary:
     diameter: float
 
     @classmethod
-    def of(cls, names: list[str], vectors: NDArray[np.floating]) -> Self:
+    def from_vectors(cls, names: list[str], vectors: NDArray[np.floating]) -> Self:
         """With the diameter of the vectors (ValueError: one is not finite)."""
         return cls(names, vectors, words.diameter(vectors))
 
@@ -69,7 +69,7 @@ def perturb(
         posts = first_words(posts, words_per_user, rng)
         epsilon = words.epsilon_per_distance(epsilon, words_per_user, vocabulary.diameter)
         entries = words.ledger(epsilon, words_per_user, vocabulary.diameter, "public", "rigorous", n_releases)
-    lengths, tokens = ragged(posts)
+    lengths, tokens = to_ragged(posts)
     replaced = words.substitute(tokens, vocabulary.vectors, epsilon, rng)
     return rebuilt(posts["user"].to_numpy(), lengths, replaced, np.ones(len(replaced), np.bool_)), entries
 
@@ -82,7 +82,7 @@ def known_words(posts: pl.DataFrame, own: pl.Series, public: Vocabulary) -> pl.D
     """
     place = pl.DataFrame({"word": public.names}).with_row_index("public")
     ids = own.rename("word").to_frame().join(place, on="word", how="left", maintain_order="left")["public"]
-    lengths, tokens = ragged(posts)
+    lengths, tokens = to_ragged(posts)
     codes = ids.fill_null(len(public.names)).to_numpy().astype(np.int64)[tokens]
     return rebuilt(posts["user"].to_numpy(), lengths, codes, codes < len(public.names))
 
@@ -94,14 +94,14 @@ def first_words(posts: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.
     """
     coins = noise.uniform(rng, "which posts come first", len(posts))
     posts = posts[np.lexsort((coins, posts["user"].to_numpy()))]
-    lengths, tokens = ragged(posts)
+    lengths, tokens = to_ragged(posts)
     users = posts["user"].to_numpy()
     of_tokens = np.repeat(users, lengths)
     before = np.arange(len(tokens)) - np.searchsorted(of_tokens, of_tokens)
     return rebuilt(users, lengths, tokens, before < most)
 
 
-def ragged(posts: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def to_ragged(posts: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(n_posts,) words of each, none of them 0, and (n_tokens,) all ids one after the other."""
     lengths = posts["tokens"].list.len().to_numpy().astype(np.int64)
     return lengths, posts["tokens"].explode().to_numpy().astype(np.int64)

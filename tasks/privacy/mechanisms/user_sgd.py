@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
@@ -117,7 +118,7 @@ class Published(UserSGD):
     ) -> tuple[Gradient, float]:
         """See `UserSGD.release`. The users' own noise adds up to one draw, whose variance is the sum of theirs."""
         sigmas = self.sigmas[users]
-        outers, norms = ghost.bounded(outers)
+        outers, norms = ghost.zero_non_finite(outers)
         bound = self.clip_norm
         if bound is None:
             n_parameters = sum(parameter.numel() for outer in outers for parameter in outer.parameters())
@@ -177,7 +178,7 @@ class Rigorous(UserSGD):
                 equal.
         """
         super().__init__(n_users, batch_size, epochs)
-        self.plan = dpsgd.Plan.of(n_users, batch_size, epochs)
+        self.plan = dpsgd.Plan.from_epochs(n_users, batch_size, epochs)
         self.quantile = quantile
         self.register_buffer("bound", torch.tensor(float(clip_norm), dtype=torch.float64))
         self.multiplier = self.plan.multiplier(epsilon_max, delta, composed_with)
@@ -213,7 +214,7 @@ class Rigorous(UserSGD):
         In the count a user adds 1/2 or -1/2, and 0 without interactions (whose gradient is 0), as a user who is not in
         the step: so one user's presence moves it by 1/2 at most.
         """
-        (outers, norms), bound = ghost.bounded(outers), float(self.bound)
+        (outers, norms), bound = ghost.zero_non_finite(outers), float(self.bound)
         shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms.dtype)
         self._note(bound, norms)
         factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples
@@ -225,8 +226,8 @@ class Rigorous(UserSGD):
             self.bound *= math.exp(-QUANTILE_RATE * (count / self.plan.expected + 0.5 - self.quantile))
         return released, self.plan.expected
 
+    @override
     def present_bound(self) -> float:
-        """See `UserSGD.present_bound`."""
         return float(self.bound)
 
     def events(self) -> tuple[Event, ...]:
@@ -244,7 +245,7 @@ def _add_noise(total: Tensor, multiplier: float, bound: float, rng: np.random.Ge
     if not multiplier:
         return
     for piece in total.view(-1).split(PIECE):  # type: ignore[no-untyped-call]  # torch has no types here
-        piece.copy_(dpsgd.noisy(piece, multiplier, bound, rng))
+        piece.copy_(dpsgd.add_noise(piece, multiplier, bound, rng))
 
 
 def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:

@@ -66,8 +66,8 @@ def _substitute(
     word_ids: NDArray[np.integer], vectors: NDArray[np.floating], epsilon: float, rng: np.random.Generator, block: int
 ) -> NDArray[np.int64]:
     check_epsilon(epsilon)
-    centred = _centred(vectors)
-    word_ids = _checked(word_ids, len(centred))
+    centred = _centre(vectors)
+    word_ids = _check(word_ids, len(centred))
     uniform = noise.uniform(rng, "which word", len(word_ids))
     order = np.argsort(word_ids, kind="stable")
     counts = np.bincount(word_ids, minlength=len(centred))
@@ -77,7 +77,7 @@ def _substitute(
         done += len(tokens)
         np.cumsum(weights, axis=1, out=weights)
         rows = np.repeat(np.arange(len(words)), counts[words])
-        result[tokens] = _inverse(weights, rows, uniform[tokens])
+        result[tokens] = _invert_cumulative(weights, rows, uniform[tokens])
     return result
 
 
@@ -92,10 +92,10 @@ def probabilities(words: NDArray[np.integer], vectors: NDArray[np.floating], eps
         ValueError: as `substitute`.
     """
     check_epsilon(epsilon)
-    centred = _centred(vectors)
+    centred = _centre(vectors)
     result = np.empty((len(words), len(centred)))
     done = 0
-    for _, weights in _weights(_checked(words, len(centred)), centred, epsilon, BLOCK):
+    for _, weights in _weights(_check(words, len(centred)), centred, epsilon, BLOCK):
         result[done : done + len(weights)] = weights / weights.sum(axis=1, keepdims=True)
         done += len(weights)
     return result
@@ -107,7 +107,7 @@ def diameter(vectors: NDArray[np.floating]) -> float:
     Raises:
         ValueError: a vector is not finite.
     """
-    centred = _centred(vectors)
+    centred = _centre(vectors)
     blocks = _distances(np.arange(len(centred)), centred, BLOCK)
     return max((float(distances.max()) for _, distances in blocks), default=0.0)
 
@@ -242,7 +242,7 @@ def _distances(
         yield chosen, np.sqrt(distances, out=distances)
 
 
-def _inverse(
+def _invert_cumulative(
     cumulative: NDArray[np.float64], rows: NDArray[np.int64], uniform: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """For each draw the first column of its row whose sum exceeds `uniform` × the row's total, by bisection.
@@ -264,7 +264,7 @@ def _inverse(
     return low
 
 
-def _centred(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+def _centre(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """Less their mean, which changes no distance and makes products smaller, so that they round less."""
     vectors = np.asarray(vectors)
     if vectors.ndim != 2:
@@ -285,7 +285,7 @@ def _centred(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     return centred
 
 
-def _checked(word_ids: NDArray[np.integer], n_words: int) -> NDArray[np.int64]:
+def _check(word_ids: NDArray[np.integer], n_words: int) -> NDArray[np.int64]:
     word_ids = np.asarray(word_ids)
     if word_ids.ndim != 1 or not np.issubdtype(word_ids.dtype, np.integer):
         raise ValueError(f"word_ids must be integers of shape (n,) (are {word_ids.dtype} of shape {word_ids.shape})")

@@ -29,11 +29,11 @@ def audit_of(
     own = [
         record
         for record in results.audit or ()
-        if _same(record, entry)
+        if _is_same(record, entry)
         and (
             setting in record["covers"].get(system.experiment, ()) and record["network"] in ("", network)
             if "covers" in record
-            else _alone(results, record)
+            else _is_alone(results, record)
         )
     ]
     return max(own, key=lambda record: float(record["audited_epsilon"]), default=None)
@@ -50,18 +50,18 @@ def reason(results: Results, entry: LedgerEntry) -> str:
     return UNSAID if any("covers" not in record for record in results.audit) else ""
 
 
-def private(entry: LedgerEntry) -> bool:
+def is_private(entry: LedgerEntry) -> bool:
     """Whether a ledger claims or accounts a finite budget."""
     return entry.claimed_epsilon is not None or entry.accounted_epsilon is not None
 
 
-def unexplained(results: Results) -> list[str]:
+def unexplained_lines(results: Results) -> list[str]:
     """Each private line that has neither an audit nor a reason, as text that names the system."""
     lines = set()
     for system in results.systems:
         for spent in system.spent:
             entry = spent.entry
-            if private(entry) and not (
+            if is_private(entry) and not (
                 audit_of(results, system, spent.setting, entry, spent.network) or reason(results, entry)
             ):
                 towards = f", towards {entry.observer}" if entry.observer else ""
@@ -69,19 +69,19 @@ def unexplained(results: Results) -> list[str]:
     return sorted(lines)
 
 
-def shown(record: Record) -> str:
+def format_bound(record: Record) -> str:
     """The bound of an audit as text."""
-    return f"≥ {record['audited_epsilon']:.{3 if saturated(record) else 4}g}"
+    return f"≥ {record['audited_epsilon']:.{3 if saturation_note(record) else 4}g}"
 
 
-def saturated(record: Record) -> str:
+def saturation_note(record: Record) -> str:
     """What to say of a bound that no mechanism could have made larger; empty for others."""
     if not math.isclose(record["audited_epsilon"], record["provable"], rel_tol=SATURATED):
         return ""
     return f"the most that {record['samples']:,} samples can prove, on a worst case built for it"
 
 
-def detectable(record: Record) -> str:
+def detectable_epsilon(record: Record) -> str:
     """The smallest ε that the audit would have refuted, as text; empty where it was not recorded."""
     if "power" not in record:
         return ""
@@ -93,7 +93,7 @@ def case(record: Record) -> str:
     return f"worst case: {record['worst_case']}" if "worst_case" in record else ""
 
 
-def _same(record: Record, entry: LedgerEntry) -> bool:
+def _is_same(record: Record, entry: LedgerEntry) -> bool:
     """Whether an audit is of the same mechanism, for the same budget, towards the same observer."""
     budget = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
     return (
@@ -105,6 +105,8 @@ def _same(record: Record, entry: LedgerEntry) -> bool:
     )
 
 
-def _alone(results: Results, record: Record) -> bool:
+def _is_alone(results: Results, record: Record) -> bool:
     """Whether the lines that a record of version 0.1 may be of are of one system."""
-    return len({system.name for system in results.systems for spent in system.spent if _same(record, spent.entry)}) == 1
+    return (
+        len({system.name for system in results.systems for spent in system.spent if _is_same(record, spent.entry)}) == 1
+    )

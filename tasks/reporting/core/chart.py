@@ -120,19 +120,19 @@ class Panel:
         if len(points) == 1:
             return f"{self.y_label} of {first} is {number(high)}"
         a, b = points[0], points[-1]
-        return f"{self.y_label} of {first} is {number(a.y)} at {_shown(a.x)} and {number(b.y)} at {_shown(b.x)}"
+        return f"{self.y_label} of {first} is {number(a.y)} at {_format(a.x)} and {number(b.y)} at {_format(b.x)}"
 
     @property
     def records(self) -> Iterator[dict[str, str]]:
         """Its points and levels as rows of a table."""
         for series in self.series:
             for point in series.points:
-                record = {"series": series.name, "x": _shown(point.x), "y": _shown(point.y)}
+                record = {"series": series.name, "x": _format(point.x), "y": _format(point.y)}
                 for axis, interval in (("x", point.x_interval), ("y", point.y_interval)):
-                    record |= dict(zip((f"{axis}_low", f"{axis}_high"), map(_shown, interval or ()), strict=False))
+                    record |= dict(zip((f"{axis}_low", f"{axis}_high"), map(_format, interval or ()), strict=False))
                 yield record
         for level in self.levels:
-            yield {"series": level.name, "y": _shown(level.y)}
+            yield {"series": level.name, "y": _format(level.y)}
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,12 @@ class Forest:
     def records(self) -> Iterator[dict[str, str]]:
         """Its rows as those of a table."""
         for row in self.rows:
-            yield {"series": row.name, "x": _shown(row.mean), "x_low": _shown(row.low), "x_high": _shown(row.high)}
+            yield {
+                "series": row.name,
+                "x": _format(row.mean),
+                "x_low": _format(row.low),
+                "x_high": _format(row.high),
+            }
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,12 @@ class Heat:
     def records(self) -> Iterator[dict[str, str]]:
         """Its cells as rows of a table."""
         for cell in self.cells:
-            yield {"series": cell.row, "x": cell.column, "y": _shown(cell.value), "marked": str(cell.marked).lower()}
+            yield {
+                "series": cell.row,
+                "x": cell.column,
+                "y": _format(cell.value),
+                "marked": str(cell.marked).lower(),
+            }
 
 
 @dataclass(frozen=True)
@@ -261,14 +271,14 @@ class Chart:
         return "data:text/csv;charset=utf-8," + quote(self.csv, safe=",()=;:/+@")
 
 
-def sampled(systems: int, seeds: Sequence[int], run: str) -> str:
+def sample_size(systems: int, seeds: Sequence[int], run: str) -> str:
     """How much was measured: "14 systems, 5 seeds each"."""
     low, high = min(seeds, default=0), max(seeds, default=0)
     runs = count(low, run) if low == high else f"{low} to {high} {run}s"
     return f"n = {count(systems, 'system')}, {runs} each"
 
 
-def _shown(value: float | str) -> str:
+def _format(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return "∞" if math.isinf(value) else f"{value:.6g}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.reporting.core.layout import joined, number
+from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.core.sweeps import NAMES, along, located, swept
+from tasks.reporting.core.sweeps import NAMES, find_setting, settings_along, swept
 
 Verdict = Literal["supported", "contradicted", "not decided", "not run"]
 
@@ -57,7 +58,7 @@ class Side:
     key: str = ""
     value: float = 0.0
     setting: str = ""
-    """Values of its configuration, as `Results.resolved` reads them, where they are no value of a swept key alone."""
+    """Values of its configuration, as `Results.find_setting` reads them, where they are not of a swept key alone."""
     version: str | None = ""
     """What that setting is called; None where the method alone is told."""
     at: tuple[tuple[str, float], ...] = ()
@@ -106,6 +107,11 @@ class Spec(Protocol):
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """The comparisons that can be made, and what was not run."""
+
+
+def pairs_of(method: str, others: Iterable[str]) -> tuple[tuple[Side, Side], ...]:
+    """A method beside each of the others."""
+    return tuple((Side(method), Side(other)) for other in others)
 
 
 @dataclass(frozen=True)
@@ -186,7 +192,7 @@ class Trend:
                 subtrahend = replace(self, at=self.minus, minus=())
                 less = [subtrahend._curve(results, method, measure) for method in self.methods]
                 if len(less) != len(curves) or any(other != xs for _, other in less):
-                    absent.append(f"{joined(self.methods)} at the same values")
+                    absent.append(f"{join_words(self.methods)} at the same values")
                     continue
                 curves = [
                     {seed: curve[seed] - off[seed] for seed in curve.keys() & off.keys()}
@@ -222,7 +228,7 @@ class Trend:
                 settings = {}
             else:
                 settings = (
-                    along(results, system, self.key, dict(self.at))
+                    settings_along(results, system, self.key, dict(self.at))
                     if self.at
                     else swept(results, system).get(self.key, {})
                 )
@@ -236,7 +242,7 @@ class Trend:
 
 def system_of(results: Results, method: str) -> System | None:
     """The system that answers to a method's name in the paper."""
-    return results.named(results.layout.methods.get(method, method))
+    return results.find(results.layout.methods.get(method, method))
 
 
 def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
@@ -246,10 +252,10 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
         return {}
     setting: str | None
     if side.at:
-        setting = located(results, system, dict(side.at))
+        setting = find_setting(results, system, dict(side.at))
     else:
         wanted = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
-        setting = None if wanted is None else results.resolved(system, wanted)
+        setting = None if wanted is None else results.find_setting(system, wanted)
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]

@@ -20,7 +20,7 @@ from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison
 from tasks.reporting.core.claim_specs import Claim, Comparison, Spec, Verdict
 from tasks.reporting.core.findings import SIGNIFICANCE, paired_tests
-from tasks.reporting.core.layout import joined, number, signed
+from tasks.reporting.core.layout import format_difference, join_words, number
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, unique
 
@@ -66,14 +66,14 @@ def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
             (tested.get(f"{index} {place} as claimed"), tested.get(f"{index} {place} reversed"))
             for place in range(len(comparisons))
         ]
-        claims.append(_judged(spec, comparisons, both, absent, effect=effect))
+        claims.append(_check_claim(spec, comparisons, both, absent, effect=effect))
     return claims
 
 
-def counted(claims: Sequence[Claim]) -> str:
+def verdict_counts(claims: Sequence[Claim]) -> str:
     """How many claims there are of each verdict, as running text."""
     verdicts = [claim.verdict for claim in claims]
-    return joined([f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts])
+    return join_words([f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts])
 
 
 def frame(claims: Sequence[Claim]) -> pl.DataFrame:
@@ -82,7 +82,7 @@ def frame(claims: Sequence[Claim]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
 
 
-def _judged(
+def _check_claim(
     spec: Spec,
     comparisons: list[Comparison],
     tests: list[tuple[PairedTest | None, PairedTest | None]],
@@ -90,10 +90,10 @@ def _judged(
     *,
     effect: bool,
 ) -> Claim:
-    lacking = f" Not run: {joined(absent)}." if absent else ""
+    lacking = f" Not run: {join_words(absent)}." if absent else ""
     if not comparisons:
         return Claim(spec.artefact, spec.claim, "not run", lacking.strip() or "Not run.")
-    as_claimed, reversed_ = ([_shown(pair[side]) for pair in tests] for side in (0, 1))
+    as_claimed, reversed_ = ([_is_shown(pair[side]) for pair in tests] for side in (0, 1))
     groups = unique([comparison.group for comparison in comparisons])
     held, broken = 0, 0
     for group in groups:
@@ -112,7 +112,7 @@ def _judged(
     return Claim(spec.artefact, spec.claim, verdict, evidence + lacking)
 
 
-def _shown(test: PairedTest | None) -> bool:
+def _is_shown(test: PairedTest | None) -> bool:
     return test is not None and test.p_holm < SIGNIFICANCE
 
 
@@ -121,7 +121,7 @@ def _effect(test: PairedTest | None) -> str:
     if test is None:
         return ""
     size = "" if test.effect is None else f", d = {number(test.effect, 1)}"
-    return f" (as claimed by {signed(test.difference)}, {number(test.low)} to {number(test.high)}{size})"
+    return f" (as claimed by {format_difference(test.difference)}, {number(test.low)} to {number(test.high)}{size})"
 
 
 def _evidence(comparisons: list[Comparison], held: int, broken: int, effects: list[str]) -> str:

@@ -60,13 +60,13 @@ class Entry:
 
 def is_printed(results: Results, paper: published.Paper) -> bool:
     """Whether the paper prints anything about the suite's data set."""
-    return bool(printed(results, paper))
+    return bool(printed_values(results, paper))
 
 
 def statistics_title(results: Results) -> str:
     """What heads the statistics of the suite's data."""
     paper = results.reproduced
-    return f"{f'{published.numbered(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}"
+    return f"{f'{published.table_title(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}"
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:
@@ -79,7 +79,7 @@ def methods(results: Results, table: published.Table) -> list[Method]:
         return [*_versions(results, table), *(Method(system.label, system) for system in results.yardsticks)]
     rows = []
     for name in table.methods:
-        system = results.named(layout.methods[name])
+        system = results.find(layout.methods[name])
         if system is not None:
             rows.append(Method(name if compared else system.label, system))
         elif compared and table.comparable:
@@ -87,20 +87,22 @@ def methods(results: Results, table: published.Table) -> list[Method]:
     if not table.alone:
         return rows
     names = table.methods if table.everyone else layout.methods
-    known = [results.named(layout.methods[name]) for name in names]
+    known = [results.find(layout.methods[name]) for name in names]
     return rows + [Method(system.label, system) for system in results.compared if system not in known]
 
 
-def has(results: Results, table: published.Table) -> bool:
-    """Whether a table stands in the report of such data."""
+def has_table(results: Results, table: published.Table) -> bool:
+    """Whether a table stands in the report of such data. Without a paper, tables of versions of one method do not."""
+    if results.paper is None and len(table.methods) < max(len(other.methods) for other in results.layout.tables):
+        return False
     return not table.data or any(name in results.dataset for name in table.data)
 
 
 def entries(results: Results) -> list[Entry]:
     """Every quantity of every table, table by table, part by part, method by method."""
-    paper, here = results.reproduced, [table for table in results.layout.tables if has(results, table)]
+    paper, here = results.reproduced, [table for table in results.layout.tables if has_table(results, table)]
     parts = {column.data for table in here for part in table.parts for column in part.columns}
-    numbers = {data: {} if paper is None else printed(results, paper, data) for data in parts}
+    numbers = {data: {} if paper is None else printed_values(results, paper, data) for data in parts}
     return [
         Entry(
             table,
@@ -109,7 +111,7 @@ def entries(results: Results) -> list[Entry]:
             numbers[column.data].get((table.key, *method.printed_as(column), column.published))
             if table.comparable
             else None,
-            measured(results, method, column),
+            measured_values(results, method, column),
         )
         for table in here
         for part in table.parts
@@ -118,14 +120,14 @@ def entries(results: Results) -> list[Entry]:
     ]
 
 
-def near(entry: Entry) -> bool:
+def is_near(entry: Entry) -> bool:
     """Whether our mean is within 10 % of the printed number; False where either is missing."""
     if entry.printed is None or not len(entry.ours):
         return False
     return abs(float(entry.ours.mean()) - entry.printed) <= NEAR * abs(entry.printed)
 
 
-def measured(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
+def measured_values(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
     """Our values of one quantity of one method: (n_seeds,), empty where it was not run or the ratio is to nothing."""
     if method.system is None:
         return np.empty(0)
@@ -179,8 +181,8 @@ def _versions(results: Results, table: published.Table) -> list[Method]:
     compared = results.reproduced is not None
     rows = []
     for version in table.versions:
-        system = results.named(version.system)
-        setting = None if system is None else results.resolved(system, version.ours)
+        system = results.find(version.system)
+        setting = None if system is None else results.find_setting(system, version.ours)
         if system is not None and setting is not None:
             name = version.name if compared else ", ".join(unique([system.label, version.kind or system.label]))
             rows.append(Method(name, system, setting, version))
@@ -189,7 +191,7 @@ def _versions(results: Results, table: published.Table) -> list[Method]:
     return rows
 
 
-def printed(results: Results, paper: published.Paper, data: str = "") -> dict[tuple[str, str, str, str], float]:
+def printed_values(results: Results, paper: published.Paper, data: str = "") -> dict[tuple[str, str, str, str], float]:
     """(artefact, method, setting, metric) -> what the paper prints of the suite's data set, in our unit of metrics.
 
     Statistics of data sets are counts and stay as they are.
@@ -205,9 +207,9 @@ def printed(results: Results, paper: published.Paper, data: str = "") -> dict[tu
 
 
 def printed_statistics(results: Results, paper: published.Paper, data: str = "") -> dict[str, float]:
-    """Metric -> what the paper's table of its data prints; `data` as of `printed`."""
+    """Metric -> what the paper's table of its data prints; `data` as of `printed_values`."""
     return {
         metric: value
-        for (artefact, method, _, metric), value in printed(results, paper, data).items()
+        for (artefact, method, _, metric), value in printed_values(results, paper, data).items()
         if (artefact, method) == (paper.data_table, STATISTICS)
     }

@@ -19,7 +19,7 @@ from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from tasks.reporting.core.chart import ALARM, COLOURS, DASHES, MUTED, Forest, Heat, Panel
-from tasks.reporting.core.layout import signed
+from tasks.reporting.core.layout import format_difference
 
 INK, SOFT, LINE, PAPER = "#1c2024", "#565f68", "#cfd5da", "#ffffff"
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
@@ -61,19 +61,19 @@ def svg(panel: Panel | Forest | Heat) -> Markup:
     """A panel as an SVG element, its texts escaped."""
     with debug_mode(False):  # Altair looks at each part of a description as it is made: half of the time
         described = json.dumps(specification(panel).to_dict(validate=False))
-    drawn = _drawn(described)
+    drawn = _draw_svg(described)
     label = f"{panel.title}: {panel.finding}"
     named = Markup(' role="img" aria-label="{}" ').format(label)
-    return Markup(_compact(drawn).replace(" ", named, 1))
+    return Markup(_compact_svg(drawn).replace(" ", named, 1))
 
 
 @lru_cache(512)
-def _drawn(described: str) -> str:
+def _draw_svg(described: str) -> str:
     """The SVG of a description in Vega-Lite; a site shows some figures twice."""
     return str(vl_convert.vegalite_to_svg(described, config=CONFIG, allowed_base_urls=[]))
 
 
-def _compact(drawn: str) -> str:
+def _compact_svg(drawn: str) -> str:
     """The same picture with places to a hundredth of a pixel, without what is not seen: half the bytes.
 
     It has one label for screen readers; what its marks mean stands in `data-text`, for those who point at them.
@@ -88,7 +88,7 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     width, height = panel.size
     if any(isinstance(point.x, str) for series in panel.series for point in series.points):
         return _categories(panel)
-    far = _far(panel)
+    far = _infinity_place(panel)
     xs = [_place(x, far) for x in _all_x(panel)]
     x_low, x_high = _span(xs, log=panel.log)
     if panel.log and not panel.x_ticks:  # from one power of ten on
@@ -106,7 +106,7 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     layers = [*_levels(panel), *([_identity(x, y, y_low, y_high)] if panel.identity else [])]
     layers += _marks(rows, x, y)
     if panel.named:
-        spots = _ends if any(series.line for series in panel.series) else _at_points
+        spots = _end_labels if any(series.line for series in panel.series) else _at_points
         layers += spots(rows, (x_low, x_high), (y_low, y_high), panel)
     return alt.layer(*layers).properties(width=width, height=height, title=panel.title)
 
@@ -158,7 +158,7 @@ def _heat(panel: Heat) -> alt.TopLevelMixin:
     top = max((abs(cell.value) for cell in panel.cells), default=0.0) or 1.0
     rows = [
         {"row": cell.row, "column": cell.column, "value": cell.value, "text": cell.text,
-         "shown": signed(cell.value, 2), "ink": PAPER if cell.value > 0.62 * top else INK,
+         "shown": format_difference(cell.value, 2), "ink": PAPER if cell.value > 0.62 * top else INK,
          "weight": "bold" if cell.marked else "normal"}
         for cell in panel.cells
     ]  # fmt: skip
@@ -241,7 +241,7 @@ def _identity(x: alt.X, y: alt.Y, low: float, high: float) -> alt.Chart:
     return line.mark_line(color=SOFT, strokeDash=[4, 3], aria=False).encode(x=x, y=y)
 
 
-def _ends(
+def _end_labels(
     rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float], panel: Panel
 ) -> list[alt.Chart]:
     """Names to the right of the frame, each as near to the end of its line as the others allow."""
@@ -250,7 +250,7 @@ def _ends(
     ends = sorted(last.values(), key=lambda row: -row["y"])
     low, high = y_span
     wanted = [(high - row["y"]) / (high - low) * height for row in ends]
-    places = [high - place / height * (high - low) for place in apart(wanted, 0.0, float(height))]
+    places = [high - place / height * (high - low) for place in separate(wanted, 0.0, float(height))]
     named = [row | {"at": place, "right": x_span[1]} for row, place in zip(ends, places, strict=True)]
     colour = alt.Color("colour:N", scale=None)
     leads = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6)
@@ -258,7 +258,7 @@ def _ends(
     return [
         leads.encode(x=alt.X("x:Q"), x2=alt.X2("right:Q"), y=alt.Y("y:Q"), color=colour),
         leads.encode(x=alt.X("right:Q"), y=alt.Y("y:Q"), y2=alt.Y2("at:Q"), color=colour),
-        texts.encode(x=alt.X("right:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable()),
+        texts.encode(x=alt.X("right:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable_colour()),
     ]
 
 
@@ -284,7 +284,7 @@ def _at_points(
         place = left * (right / left) ** share if panel.log else left + share * (right - left)
         named.append(row | {"across": place, "at": high - down / height * (high - low)})
     texts = _chart(named).mark_text(fontSize=LABEL, aria=False)
-    return [texts.encode(x=alt.X("across:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable())]
+    return [texts.encode(x=alt.X("across:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable_colour())]
 
 
 def labels(
@@ -318,7 +318,7 @@ def labels(
     return chosen
 
 
-def apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+def separate(wanted: Sequence[float], low: float, high: float) -> list[float]:
     """Places `ROW` apart from `low` on, as near to the wanted ones (ascending) as least squares allows."""
     groups: list[tuple[float, int]] = []  # mean of wanted place minus place in line, how many
     for index, y in enumerate(wanted):
@@ -332,7 +332,7 @@ def apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
     return [min(max(offset, low), most) + index * ROW for index, offset in enumerate(offsets)]
 
 
-def _readable() -> alt.Color:
+def _readable_colour() -> alt.Color:
     """The colour of a name: its system's, where that is not too pale to be read."""
     return alt.condition(alt.datum.colour == MUTED, alt.value(SOFT), alt.Color("colour:N", scale=None))
 
@@ -356,7 +356,7 @@ def _all_y(panel: Panel) -> list[float]:
     return [y for point in points for y in (point.y, *(point.y_interval or ()))] + [level.y for level in panel.levels]
 
 
-def _far(panel: Panel) -> float:
+def _infinity_place(panel: Panel) -> float:
     """Where ∞ stands; 0 where nothing does."""
     xs = [x for x in _all_x(panel) if not isinstance(x, str)]
     known = [x for x in xs if math.isfinite(x) and x > 0]

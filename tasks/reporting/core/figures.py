@@ -10,8 +10,8 @@ from typing import Any
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import comparison, findings, ledger, published
 from tasks.reporting.core.chart import N_COLOURS, SMALL, WIDE, Chart, Estimate, Forest, Level, Panel, Point, Series
+from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import number, with_interval
-from tasks.reporting.core.refutations import refutations
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
 
@@ -34,7 +34,7 @@ def tradeoff(results: Results, k: int) -> Chart:
         series = [
             series_of(results, system, [point], line=False)
             for system in results.compared
-            if (point := _crossed(results, system, attribute, k))
+            if (point := _tradeoff_point(results, system, attribute, k))
         ]
         label = f"gain of the {results.shown_attacker} attacker at K = {k}"
         title = f"{utility.at(k)}, {utility.spoken}"
@@ -129,11 +129,11 @@ def agreement(results: Results) -> Chart:
                 text = (
                     f"{entry.method.name}, {entry.column.label}: printed {number(entry.printed)}, ours {number(ours)}"
                 )
-                points[comparison.near(entry)].append(Point(entry.printed, ours, text))
+                points[comparison.is_near(entry)].append(Point(entry.printed, ours, text))
         names = {True: "within 10 %", False: "further off"}
         series = [Series(names[near], int(not near), points[near], line=False) for near in names if points[near]]
         panels.append(Panel(table.name, "printed", "ours", series, size=SMALL, identity=True))
-    near = sum(map(comparison.near, known))
+    near = sum(map(comparison.is_near, known))
     return Chart(
         "chart-agreement",
         "Published against ours",
@@ -194,8 +194,8 @@ def swept_in_figures(results: Results) -> list[System]:
     """The systems whose sweeps a figure of the paper shows."""
     layout = results.layout
     varying = [figure for figure in layout.figures if not figure.by_length]
-    systems = [results.named(layout.methods[name]) for figure in varying for name in figure.drawn]
-    systems += [results.named(sweep.system) for sweep in layout.budget_sweeps]
+    systems = [results.find(layout.methods[name]) for figure in varying for name in figure.drawn]
+    systems += [results.find(sweep.system) for sweep in layout.budget_sweeps]
     return [system for system in systems if system is not None]
 
 
@@ -227,7 +227,7 @@ def series_of(results: Results, system: System, points: list[Point], *, line: bo
     """The points of a system in its colour and marker, the same in every figure."""
     if len(results.compared) <= N_COLOURS:
         return Series(system.label, results.compared.index(system), points, line=line)
-    named = [results.named(name) for name in results.layout.emphasis]
+    named = [results.find(name) for name in results.layout.emphasis]
     first = [emphasised for emphasised in named if emphasised is not None][:N_COLOURS]
     order = [*first, *(other for other in results.compared if other not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
@@ -237,7 +237,7 @@ def yardstick_levels(results: Results, k: int) -> list[Level]:
     """How well the popularity lists rank."""
     layout = results.layout
     metric = layout.utility.metric
-    named = [system for name in layout.floor if (system := results.named(name)) is not None]
+    named = [system for name in layout.floor if (system := results.find(name)) is not None]
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for system, kind in zip(named or results.yardsticks, ("dashed", "dotted"), strict=False)
@@ -251,7 +251,7 @@ def crossing_levels(results: Results, k: int) -> list[Level]:
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for name, kind in zip(layout.levels, ("dashed", "dashdot", "dotted"), strict=False)
-        if (system := results.named(name)) is not None
+        if (system := results.find(name)) is not None
         and len(values := results.values(system, layout.utility.metric, k))
     ]
 
@@ -280,7 +280,7 @@ def point_of(
     return Point(x, y.mean, text, y_interval=(y.low, y.high))
 
 
-def _crossed(results: Results, system: System, attribute: str, k: int) -> Point | None:
+def _tradeoff_point(results: Results, system: System, attribute: str, k: int) -> Point | None:
     utility = results.layout.utility
     gain = results.gain(system, attribute, results.shown_attacker, k, "majority")
     ys = results.values(system, utility.metric, k)

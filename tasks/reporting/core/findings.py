@@ -1,4 +1,4 @@
-"""What the numbers say: differences between systems, and between attacks and their controls, with their intervals.
+"""What the numbers say: differences between systems, attacks against controls, with intervals, and refuted claims.
 
 Two rules. A system is said to rank better than another only if the paired test over seeds stays significant after
 Holm's correction for all comparisons of that kind. An attack is said to gain only if it beats a control: if the 95 %
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tasks.evaluation import statistics
 from tasks.evaluation.gains import CONTROLS, Gain
+from tasks.reporting.core import ledger
+from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System
 
 SIGNIFICANCE = 0.05
@@ -75,7 +77,7 @@ def yardstick_differences(results: Results, metric: str, k: int, *, lower: bool 
     lower: whether less of the metric is better.
     """
     pairs = [
-        (system, yardstick, *results.paired(system, metric, k, yardstick, metric, k))
+        (system, yardstick, *results.paired_values(system, metric, k, yardstick, metric, k))
         for yardstick in results.yardsticks
         for system in results.compared
         if not system.is_yardstick
@@ -98,17 +100,17 @@ def yardstick_differences(results: Results, metric: str, k: int, *, lower: bool 
 
 def above_chance(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
     """The attack minus the majority guess, for every system."""
-    return _above(results, attribute, attacker, k, "majority")
+    return _differences_above(results, attribute, attacker, k, "majority")
 
 
 def above_ratings(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
     """The attack minus the same attacker that sees the ratings alone, for every system."""
-    return _above(results, attribute, attacker, k, "ratings")
+    return _differences_above(results, attribute, attacker, k, "ratings")
 
 
 def above_random(results: Results, attribute: str, attacker: str, k: int) -> list[Difference]:
     """The attack minus the same attacker on shuffled attributes, for every system."""
-    return _above(results, attribute, attacker, k, "random")
+    return _differences_above(results, attribute, attacker, k, "random")
 
 
 def controls(results: Results, system: System, attribute: str, attacker: str, k: int) -> dict[str, Gain]:
@@ -127,9 +129,42 @@ def claims_privacy(system: System) -> bool:
     return any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
 
 
-def _above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
+def _differences_above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:
     return [
         Difference(system, control, gain.mean, gain.low, gain.high, beats(gain))
         for system in results.compared
         if (gain := results.gain(system, attribute, attacker, k, control)) is not None
     ]
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A claimed ε that is too small."""
+
+    label: str
+    """Systems that claim it; the mechanism where the audit did not say whose it is."""
+    experiments: tuple[str, ...]
+    """Of these systems; empty where the audit did not say."""
+    claimed: float
+    proved: float
+    """Lower bound on ε at the audit's confidence."""
+    confidence: float
+
+    @property
+    def text(self) -> str:
+        """As a clause: who claims what, and what is proved."""
+        return f"{self.label} claims ε = {self.claimed:.3g}, but ε ≥ {self.proved:.3g} is proved"
+
+
+def refutations(results: Results) -> list[Refutation]:
+    """Every refuted claim, the one that is furthest exceeded first; audits of several systems' lines once."""
+    lines = [line for line in ledger.lines(results) if line.audit is not None]
+    known = []
+    for record in results.audit or ():
+        if record["verdict"] != "refuted":
+            continue
+        labels = {line.system.experiment: line.system.label for line in lines if line.audit is record}
+        label = join_words(list(labels.values())) or f"“{record['mechanism']}”"
+        bounds = (float(record["epsilon_claimed"]), float(record["audited_epsilon"]), float(record["confidence"]))
+        known.append(Refutation(label, tuple(labels), *bounds))
+    return sorted(known, key=lambda refuted: refuted.claimed - refuted.proved)

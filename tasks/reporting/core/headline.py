@@ -28,7 +28,7 @@ class Standing:
     accounted: float | None
     """ε of everything that it learns from; None: no finite guarantee."""
     given: str
-    """What that takes as fixed: `ledger.fixed`; empty for nothing, or where ε is not finite."""
+    """What that takes as fixed: `ledger.fixed_conditions`; empty for nothing, or where ε is not finite."""
     unit: str
     """What neighbouring inputs differ in: `ledger.units_of`; empty where ε is not finite."""
     proved: float | None
@@ -41,7 +41,9 @@ class Standing:
     def budget(self) -> str:
         """The accounted ε as text, with its unit and what it takes as fixed."""
         unit = f"for {self.unit}" if self.unit else ""
-        return ", ".join(filter(None, (" ".join(filter(None, (ledger.shown(self.accounted), unit))), self.given)))
+        return ", ".join(
+            filter(None, (" ".join(filter(None, (ledger.format_budget(self.accounted), unit))), self.given))
+        )
 
 
 def standings(results: Results, k: int) -> list[Standing]:
@@ -55,12 +57,12 @@ def standings(results: Results, k: int) -> list[Standing]:
         for difference in findings.yardstick_differences(
             results, utility.metric, utility.cutoff(k), lower=utility.lower
         )
-        if (yardstick := results.named(results.layout.private_yardstick)) and difference.other == yardstick.label
+        if (yardstick := results.find(results.layout.private_yardstick)) and difference.other == yardstick.label
     }
 
     def verdict(system: System, refuted: list[dict[str, Any]]) -> str:
         if refuted:
-            return f"claimed ε = {ledger.shown(max(audit['epsilon_claimed'] for audit in refuted))} is refuted"
+            return f"claimed ε = {ledger.format_budget(max(audit['epsilon_claimed'] for audit in refuted))} is refuted"
         if system.is_yardstick or (difference := differences.get(system.experiment)) is None:
             return ""
         word = "better than" if difference.better else "worse than" if difference.worse else "undecided beside"
@@ -76,7 +78,7 @@ def standings(results: Results, k: int) -> list[Standing]:
                 system,
                 float(values.mean()) if len(values) else None,
                 (epsilon := ledger.total_epsilon(results, system)),
-                "" if epsilon is None else ledger.fixed(results, system),
+                "" if epsilon is None else ledger.fixed_conditions(results, system),
                 "" if epsilon is None else ledger.units_of(results, system),
                 max((float(audit["audited_epsilon"]) for audit in audits), default=None),
                 verdict(system, refuted),
@@ -89,7 +91,7 @@ def standings(results: Results, k: int) -> list[Standing]:
     )
 
 
-def shown(every: Sequence[Standing]) -> list[Standing]:
+def select_lines(every: Sequence[Standing]) -> list[Standing]:
     """At most `LINES` of them, in their order: yardsticks, the best of all, refuted claims, other private systems."""
 
     def rank(standing: Standing) -> int:
@@ -127,13 +129,13 @@ def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]
     return {
         "utility": {
             "metric": utility.at(k),
-            "best_without_guarantee": None if without is None else _rounded(without.utility),
-            "best_private": None if private is None else _rounded(private.utility),
-            "best_private_epsilon": None if private is None else _rounded(private.accounted),
+            "best_without_guarantee": None if without is None else _round(without.utility),
+            "best_private": None if private is None else _round(private.utility),
+            "best_private_epsilon": None if private is None else _round(private.accounted),
             "best_private_given": None if private is None else private.given.removeprefix("given "),
             "best_private_unit": None if private is None else private.unit,
         }
-        | {label: _rounded(level(name)) for label, name in _yardsticks(results).items()},
+        | {label: _round(level(name)) for label, name in _yardsticks(results).items()},
         "ledger": {
             "private": len(lines),
             "finite": sum(line.entry.accounted_epsilon is not None for line in lines),
@@ -141,7 +143,7 @@ def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]
             "refuted": sum(line.audit is not None and line.audit["verdict"] == REFUTED for line in lines),
         },
         "claims": {verdict.replace(" ", "_"): verdicts.count(verdict) for verdict in get_args(Verdict)},
-        "published": reproduced(comparison.frame(results)),
+        "published": reproduction_counts(comparison.frame(results)),
     }
 
 
@@ -151,11 +153,11 @@ def _yardsticks(results: Results) -> dict[str, str]:
     return {"noisy_popularity": private, "popularity": private.removeprefix("dp-")}
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def reproduced(table: pl.DataFrame) -> dict[str, Any]:
+def reproduction_counts(table: pl.DataFrame) -> dict[str, Any]:
     """How many printed numbers were run, how many of these are near, and the share of pairs in the same order.
 
     table: `comparison.csv`.

@@ -54,7 +54,7 @@ class Table:
     groups: Sequence[tuple[str, int]] = ()
 
 
-def better(*, lower: bool) -> str:
+def direction_mark(*, lower: bool) -> str:
     """The mark of a heading whose numbers are better when they are lower, or higher."""
     return LOWER if lower else HIGHER
 
@@ -64,7 +64,7 @@ def words(text: str) -> Cell:
     return Cell(text, kind="wide")
 
 
-def missing(text: str = DASH) -> Cell:
+def missing_cell(text: str = DASH) -> Cell:
     """A cell that says why it holds no number."""
     return Cell(text, kind=MISSING)
 
@@ -77,7 +77,12 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def signed(value: float, digits: int = 3) -> str:
+def plain_cell(value: float | None) -> Cell:
+    """A number, or what stands where there is none."""
+    return missing_cell() if value is None else Cell(number(value))
+
+
+def format_difference(value: float, digits: int = 3) -> str:
     """A difference with its sign."""
     text = number(value, digits)
     return text if text.startswith("−") or float(text) == 0 else f"+{text}"
@@ -85,10 +90,10 @@ def signed(value: float, digits: int = 3) -> str:
 
 def with_interval(mean: float, low: float, high: float, digits: int = 3) -> str:
     """A difference with its interval: "+0.010 (0.002 to 0.018)"."""
-    return f"{signed(mean, digits)} ({number(low, digits)} to {number(high, digits)})"
+    return f"{format_difference(mean, digits)} ({number(low, digits)} to {number(high, digits)})"
 
 
-def joined(items: Sequence[str]) -> str:
+def join_words(items: Sequence[str]) -> str:
     """Items as running text: "a", "a and b", "a, b and c"."""
     if len(items) < 2:
         return "".join(items)

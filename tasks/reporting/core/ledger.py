@@ -12,7 +12,7 @@ import polars as pl
 from tasks.privacy.accounting.gaps import SEED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
 from tasks.reporting.core import audits, units
-from tasks.reporting.core.layout import joined
+from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System, unique
 
 UNCLAIMED, UNAUDITED = "–", "not audited"
@@ -85,7 +85,7 @@ class Line:
     @property
     def unjoined(self) -> str:
         """What stands for the bound where there is no audit."""
-        return "not audited" if audits.private(self.entry) else UNCLAIMED
+        return "not audited" if audits.is_private(self.entry) else UNCLAIMED
 
     @property
     def audited_note(self) -> str:
@@ -94,12 +94,12 @@ class Line:
             if self.entry.mechanism == NO_MECHANISM:
                 return "There is no mechanism to audit."
             return f"Not audited: {self.unaudited}." if self.unaudited else "This was not audited."
-        samples = audits.saturated(self.audit) or f"{self.audit['samples']:,} samples"
+        samples = audits.saturation_note(self.audit) or f"{self.audit['samples']:,} samples"
         delta = self.audit.get("delta", 0.0)
         if delta and delta != self.entry.accounted_delta:
             samples = f"at δ = {delta:g}; {samples}"
         about = f"{samples}; {100 * self.audit['confidence']:.6g} % confidence; {self.audit['verdict']}"
-        power = audits.detectable(self.audit)
+        power = audits.detectable_epsilon(self.audit)
         return f"{about}; smallest ε that it detects: {power}" if power else about
 
 
@@ -122,7 +122,7 @@ def lines_of(results: Results, system: System) -> list[Line]:
             entry,
             audits.audit_of(results, system, setting, entry, network),
             network,
-            audits.reason(results, entry) if audits.private(entry) else "",
+            audits.reason(results, entry) if audits.is_private(entry) else "",
         )
         for (setting, network, _), (entry, seeds) in grouped.items()
     ]
@@ -169,19 +169,19 @@ def _spent(results: Results, system: System, setting: str) -> list[tuple[float, 
 
 def units_of(results: Results, system: System, setting: str = BASE) -> str:
     """The units that `total_epsilon` is for, as text: "a user"; empty where it is not finite."""
-    return joined(unique([unit for _, unit in _spent(results, system, setting) or []]))
+    return join_words(unique([unit for _, unit in _spent(results, system, setting) or []]))
 
 
 def of_units(results: Results, system: System, setting: str = BASE) -> str:
     """`total_epsilon` as text, with its unit: "1 for a user"; of several units, with what is spent on each."""
     spent = _spent(results, system, setting)
     if spent is None:
-        return shown(None)
+        return format_budget(None)
     by_unit: dict[str, float] = {}
     for epsilon, unit in spent:
         by_unit[unit] = by_unit.get(unit, 0.0) + epsilon
-    parts = joined([f"{shown(epsilon)} for {unit}" for unit, epsilon in by_unit.items()])
-    return parts if len(by_unit) == 1 else f"{shown(sum(by_unit.values()))}: {parts}"
+    parts = join_words([f"{format_budget(epsilon)} for {unit}" for unit, epsilon in by_unit.items()])
+    return parts if len(by_unit) == 1 else f"{format_budget(sum(by_unit.values()))}: {parts}"
 
 
 def releases_of(entry: LedgerEntry) -> str:
@@ -189,7 +189,7 @@ def releases_of(entry: LedgerEntry) -> str:
     return entry.model_dump_json(include={"neighbouring", "events"} if entry.events else {"protects"})
 
 
-def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
+def protected_things(lines: Sequence[Line], line: Line, plural: str = "") -> str:
     """What one of `lines` protects, and whatever else the same finite guarantee covers: it is for all of it together.
 
     plural: what every name ends with.
@@ -204,7 +204,7 @@ def protected(lines: Sequence[Line], line: Line, plural: str = "") -> str:
         and releases_of(other.entry) == releases_of(line.entry)
     ]
     names = unique([f"{name}{plural}" for name in covered or [line.entry.protects]])
-    what = f"{joined(names)} together" if len(names) > 1 else names[0]
+    what = f"{join_words(names)} together" if len(names) > 1 else names[0]
     return f"{line.network}: {what}" if line.network else what
 
 
@@ -228,9 +228,9 @@ def budgets(lines: Sequence[Line], plural: str = "") -> list[Budget]:
         if line.network and _budgeted_elsewhere(line, lines):
             continue
         entry = line.entry
-        what = protected(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
-        audited = audits.shown(line.audit) if line.audit else line.unjoined
-        key = (what, claimed(entry), audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
+        what = protected_things(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
+        audited = audits.format_bound(line.audit) if line.audit else line.unjoined
+        key = (what, claimed_budget(entry), audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
         grouped.setdefault(key, []).append(line)
     return unique(
         [
@@ -262,12 +262,12 @@ def given(entry: LedgerEntry) -> str:
     return f", given {entry.given}" if entry.given and entry.accounted_epsilon is not None else ""
 
 
-def accounted(entry: LedgerEntry) -> str:
+def accounted_budget(entry: LedgerEntry) -> str:
     """The accounted budget of an entry, as text, with what it takes as fixed."""
-    return shown(entry.accounted_epsilon, entry.accounted_delta) + given(entry)
+    return format_budget(entry.accounted_epsilon, entry.accounted_delta) + given(entry)
 
 
-def fixed(results: Results, system: System, setting: str = BASE) -> str:
+def fixed_conditions(results: Results, system: System, setting: str = BASE) -> str:
     """What the guarantees of a system take as fixed, as text: "given the configuration"; empty for nothing."""
     named = conditions([line.entry for line in lines_at(results, system, setting)])
     return f"given {named}" if named else ""
@@ -276,7 +276,7 @@ def fixed(results: Results, system: System, setting: str = BASE) -> str:
 def conditions(entries: Iterable[LedgerEntry]) -> str:
     """What any finite guarantee of some entries takes as fixed; what another text includes is not said again."""
     named = unique([entry.given for entry in entries if entry.given and entry.accounted_epsilon is not None])
-    return joined([text for text in named if not any(text in other for other in named if other != text)])
+    return join_words([text for text in named if not any(text in other for other in named if other != text)])
 
 
 def total(results: Results, system: System, setting: str = BASE) -> str:
@@ -284,7 +284,11 @@ def total(results: Results, system: System, setting: str = BASE) -> str:
     epsilon = total_epsilon(results, system, setting)
     return ", ".join(
         filter(
-            None, (of_units(results, system, setting), fixed(results, system, setting) if epsilon is not None else "")
+            None,
+            (
+                of_units(results, system, setting),
+                fixed_conditions(results, system, setting) if epsilon is not None else "",
+            ),
         )
     )
 
@@ -292,12 +296,12 @@ def total(results: Results, system: System, setting: str = BASE) -> str:
 def together(items: Sequence[tuple[str, str]]) -> str:
     """Texts, each with what it takes as fixed, as running text: those that take the same stand before it.
 
-    items: (text, `fixed`) of each.
+    items: (text, `fixed_conditions`) of each.
     """
     grouped: dict[str, list[str]] = {}
     for text, condition in items:
         grouped.setdefault(condition, []).append(text)
-    return "; ".join(", ".join(filter(None, (joined(texts), condition))) for condition, texts in grouped.items())
+    return "; ".join(", ".join(filter(None, (join_words(texts), condition))) for condition, texts in grouped.items())
 
 
 def _range(entries: Sequence[LedgerEntry]) -> str:
@@ -306,21 +310,21 @@ def _range(entries: Sequence[LedgerEntry]) -> str:
         {(entry.accounted_epsilon, entry.accounted_delta) for entry in entries if entry.accounted_epsilon is not None}
     )
     if not budgets:
-        return shown(None)
+        return format_budget(None)
     (low, _), (high, delta) = budgets[0], budgets[-1]
-    first, last = shown(low), shown(high, delta)
+    first, last = format_budget(low), format_budget(high, delta)
     return last if last.startswith(first) else f"{first} to {last}"
 
 
-def shown(epsilon: float | None, delta: float = 0.0) -> str:
+def format_budget(epsilon: float | None, delta: float = 0.0) -> str:
     """A budget as text: "20", "1.5, δ = 1e-05", or "∞"."""
     text = show_epsilon(epsilon)
     return f"{text}, δ = {delta:g}" if epsilon is not None and delta > 0 else text
 
 
-def claimed(entry: LedgerEntry) -> str:
+def claimed_budget(entry: LedgerEntry) -> str:
     """What an entry claims, as text: a budget, or "–"."""
-    return UNCLAIMED if entry.claimed_epsilon is None else shown(entry.claimed_epsilon, entry.claimed_delta)
+    return UNCLAIMED if entry.claimed_epsilon is None else format_budget(entry.claimed_epsilon, entry.claimed_delta)
 
 
 def noise(entry: LedgerEntry) -> str:
@@ -372,7 +376,7 @@ def frame(results: Results) -> pl.DataFrame:
                 _fixed(audit["audited_epsilon"]) if audit else UNAUDITED,
                 f"{audit['confidence']:g}" if audit else "",
                 _fixed(audit["provable"]) if audit else "",
-                audits.detectable(audit) if audit else "",
+                audits.detectable_epsilon(audit) if audit else "",
                 audit["verdict"] if audit else "",
                 line.claimed_note,
                 entry.reason,

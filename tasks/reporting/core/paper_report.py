@@ -42,7 +42,7 @@ class PaperReport:
             k: the cut-off of a figure for which the paper names none.
         """
         tables = [table for table in results.layout.tables if table.anchor in self.tables]
-        here = [table for table in tables if comparison.has(results, table)]
+        here = [table for table in tables if comparison.has_table(results, table)]
         drawn = {table.anchor: self.tables[table.anchor](results, table, k) for table in here}
         drawn |= {figure.key: self.figures[figure.key](results, figure, k) for figure in results.layout.figures}
         return {key: chart for key, chart in drawn.items() if chart.panels}

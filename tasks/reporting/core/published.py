@@ -80,9 +80,9 @@ class Version:
     kind: str
     """What the paper calls this version, in a word or two."""
     system: str
-    """Label of our system (`Results.named`)."""
+    """Label of our system (`Results.find`)."""
     ours: str
-    """Values of its configuration that make it this version, as `Results.resolved` reads them; `base` for any."""
+    """Values of its configuration that make it this version, as `Results.find_setting` reads them; `base` for any."""
 
     @property
     def name(self) -> str:
@@ -90,18 +90,29 @@ class Version:
         return f"{self.method}, {self.kind}" if self.kind else self.method
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of a paper. `comparable` is false for a counterpart of ours that the paper does not print."""
+@dataclass(frozen=True, kw_only=True)
+class Artefact:
+    """A table or figure of a paper."""
 
     key: str
     """`artefact` in paper_tables.csv."""
     name: str
     """What the paper calls it: "Table 2"."""
     title: str
-    note: str
-    methods: tuple[str, ...]
-    """Methods in the paper's order."""
+    note: str = ""
+    """What to know of our version of it."""
+    methods: tuple[str, ...] = ()
+    """Methods that it is of, by the paper's names, in the paper's order."""
+    needs: tuple[Need, ...] = ()
+    """What must be known of the users of a network for it to have a part, beside their friendships."""
+    words: str = ""
+    """What of it replaces words, which only posts have; empty for nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Artefact):
+    """A table of a paper. `comparable` is false for a counterpart of ours that the paper does not print."""
+
     parts: tuple[Part, ...]
     remark: str = ""
     """What to know when setting our numbers beside the printed ones."""
@@ -118,10 +129,6 @@ class Table:
     """It stands only in suites whose data have one of these in their name; empty for all suites."""
     alone: bool = True
     """Whether systems of ours that the paper does not have stand below its methods."""
-    needs: tuple[Need, ...] = ()
-    """What must be known of the users of a network for it to have a part, beside their friendships."""
-    words: str = ""
-    """What of it replaces words, which only posts have; empty for nothing."""
 
     @property
     def anchor(self) -> str:
@@ -129,32 +136,22 @@ class Table:
         return self.key if self.comparable else f"{self.key}-{self.protocol}"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure of a paper that varies one key of a model's configuration."""
+@dataclass(frozen=True, kw_only=True)
+class Figure(Artefact):
+    """A figure of a paper that varies one key of a model's configuration; without `methods` it is of `method` alone."""
 
-    key: str
-    name: str
-    title: str
     method: str
     """Whom it is drawn for, as running text."""
     parameters: tuple[str, ...]
     """Sweep parameters in the paper's order, as its captions call them."""
-    methods: tuple[str, ...] = ()
-    """Whom it is drawn for, by the paper's names; empty for `method` alone."""
     key_swept: str = ""
     """The key of the configuration that varies, where there is one alone."""
     values: tuple[float, ...] = ()
     """What the paper gives it."""
     default: float | None = None
     """The value that the paper's other results have."""
-    note: str = ""
-    """What to know of our version of it."""
     by_length: bool = False
     """Whether it varies the length of the list, not a key of a configuration."""
-    needs: tuple[Need, ...] = ()
-    words: str = ""
-    """Both as of a `Table`."""
 
     @property
     def drawn(self) -> tuple[str, ...]:
@@ -202,7 +199,7 @@ class Mode:
 
     name: str
     system: str
-    """Label of the system (`Results.named`)."""
+    """Label of the system (`Results.find`)."""
     setting: str
 
 
@@ -307,7 +304,7 @@ class Paper:
     """Label of the paper's method without its noise, which shows what an attack can do at all; empty for none."""
 
 
-def numbered(key: str) -> str:
+def table_title(key: str) -> str:
     """What a table is called, of its `artefact`: "Table 1" of `table1`."""
     return key.replace("table", "Table ")
 

@@ -264,7 +264,7 @@ class Results:
         """Values of a metric by seed; empty where it was not measured."""
         return self._index.get((system.experiment, setting, metric, k), {})
 
-    def measured(self, name: str, metric: str, k: int = 0) -> dict[int, float]:
+    def metric_values(self, name: str, metric: str, k: int = 0) -> dict[int, float]:
         """Values of a metric by seed at setting `base`, of a system's experiment or of an entry of `aligned`."""
         return self._index.get((name, BASE, metric, k), {})
 
@@ -279,7 +279,7 @@ class Results:
         by_seed = self.by_seed(system, metric, k, setting)
         return np.array([by_seed[seed] for seed in sorted(by_seed)], dtype=np.float64)
 
-    def paired(
+    def paired_values(
         self,
         system: System,
         metric: str,
@@ -295,7 +295,7 @@ class Results:
         seeds = sorted(left.keys() & right.keys())
         return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
 
-    def resolved(self, system: System, setting: str) -> str | None:
+    def find_setting(self, system: System, setting: str) -> str | None:
         """The measured setting in which a system has the values that `setting` names ("prior=standard,privacy=none").
 
         What a version is, its configuration says and not its name: values that are already those of `base` are in no
@@ -304,7 +304,7 @@ class Results:
         measured = self.settings(system)
         if setting in measured:
             return setting
-        base = {(key, _comparable(value)) for key, value in system.config.items()}
+        base = {(key, _comparison_text(value)) for key, value in system.config.items()}
         wanted = _parts(setting) - base
         return next((candidate for candidate in measured if _parts(candidate) - base == wanted), None)
 
@@ -347,7 +347,7 @@ class Results:
         """The first experiment in params.yaml that is this system, on the suite's own data."""
         return next((system for system in self.compared if system.name == name), None)
 
-    def named(self, name: str) -> System | None:
+    def find(self, name: str) -> System | None:
         """The experiment of that label; where there is none, the first that is this system."""
         return next((system for system in self.systems if system.label == name), None) or self.called(name)
 
@@ -371,10 +371,10 @@ def label(experiment: str, suite: str) -> str:
 def _parts(setting: str) -> set[tuple[str, str]]:
     """Key and value of everything that a setting names; nothing of `base`."""
     pairs = [part.partition("=") for part in setting.split(",")] if setting != BASE else []
-    return {(key, _comparable(value)) for key, _, value in pairs}
+    return {(key, _comparison_text(value)) for key, _, value in pairs}
 
 
-def _comparable(value: Any) -> str:
+def _comparison_text(value: Any) -> str:
     """A value of a configuration as text, the same for 1 and 1.0."""
     text = str(value)
     try:

@@ -40,7 +40,9 @@ def swept(results: Results, system: System) -> dict[str, dict[float, str]]:
     return {key: dict(sorted(settings.items())) for key, settings in values.items()}
 
 
-def along(results: Results, system: System, key: str, at: Mapping[str, float] | None = None) -> dict[float, str]:
+def settings_along(
+    results: Results, system: System, key: str, at: Mapping[str, float] | None = None
+) -> dict[float, str]:
     """Value of `key` -> setting, where every other numeric key is as in `at`, or as at setting `base`.
 
     A key that the system does not have (a model without noise has no ε) is as in `at` whatever it is. Settings may
@@ -49,7 +51,7 @@ def along(results: Results, system: System, key: str, at: Mapping[str, float] | 
     others = dict(at or {})
     settings: dict[float, str] = {}
     for setting in results.settings(system):
-        keys = parsed(setting)
+        keys = parse_setting(setting)
         if keys is None:
             continue
         known = {name: _base(results, system, name) for name in {*keys, *others, key}} | keys
@@ -61,20 +63,20 @@ def along(results: Results, system: System, key: str, at: Mapping[str, float] | 
     return dict(sorted(settings.items()))
 
 
-def located(results: Results, system: System, at: Mapping[str, float]) -> str | None:
+def find_setting(results: Results, system: System, at: Mapping[str, float]) -> str | None:
     """The setting with these values, all other keys as at setting `base`; None where it was not run."""
     if not at:
         return BASE
     key = next(iter(at))
     if _base(results, system, key) is None and not any(
-        key in (parsed(setting) or {}) for setting in results.settings(system)
+        key in (parse_setting(setting) or {}) for setting in results.settings(system)
     ):
-        return located(results, system, {name: value for name, value in at.items() if name != key})
+        return find_setting(results, system, {name: value for name, value in at.items() if name != key})
     rest = {name: value for name, value in at.items() if name != key}
-    return along(results, system, key, rest).get(at[key])
+    return settings_along(results, system, key, rest).get(at[key])
 
 
-def parsed(setting: str) -> dict[str, float] | None:
+def parse_setting(setting: str) -> dict[str, float] | None:
     """Key -> value of a setting; None where it varies something that is no number."""
     pairs = [part.partition("=") for part in setting.split(",")] if setting != BASE else []
     values = {key: as_number(value) for key, _, value in pairs}

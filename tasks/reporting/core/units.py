@@ -104,7 +104,7 @@ def steps(target: str, of: str) -> int:
     return STEPS.get(target, {}).get(of, 0)
 
 
-def grouped(event: Event, count: int) -> Event:
+def group_event(event: Event, count: int) -> Event:
     """What an event is worth towards neighbours that are `count` steps apart.
 
     Sampling gains nothing beyond one step: by joint convexity the sampled mechanism loses at most what the one without

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import ledger
-from tasks.reporting.core.chart import Chart, Panel, Series
-from tasks.reporting.core.figures import point_of, yardstick_levels
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.chart import Chart, Panel, Point, Series
+from tasks.reporting.core.figures import crossing_levels, point_of, yardstick_levels
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.published import Mode
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Section, optional, paragraph
-from tasks.reporting.sections import iterations
+from tasks.reporting.core.sweeps import base_value, parse_setting
 
 
 def section(results: Results, k: int) -> Section:
@@ -18,7 +20,7 @@ def section(results: Results, k: int) -> Section:
     return Section(
         "accounting",
         "Published and rigorous accounting",
-        [table(results, k), optional(chart(results, k), iterations.chart(results, k))],
+        [table(results, k), optional(chart(results, k), iterations_chart(results, k))],
         link="Accounting",
         about=paragraph(
             "The same method, its noise spent and counted in different ways. ∞ means that no finite guarantee "
@@ -38,7 +40,7 @@ def table(results: Results, k: int) -> Table | None:
             measured = summary(values) if len(values) else None
             deviation = () if measured is None or measured.n < 2 else (f"± {number(measured.std, quality.digits)}",)
             cells.append(
-                missing("not run") if measured is None else Cell(number(measured.mean, quality.digits), deviation)
+                missing_cell("not run") if measured is None else Cell(number(measured.mean, quality.digits), deviation)
             )
         setting = "" if mode.setting == BASE else f", {mode.setting}"
         rows.append(
@@ -85,7 +87,7 @@ def _run(results: Results) -> list[tuple[Mode, System]]:
     return [
         (mode, system)
         for mode in results.layout.modes
-        if (system := results.named(mode.system)) is not None and mode.setting in results.settings(system)
+        if (system := results.find(mode.system)) is not None and mode.setting in results.settings(system)
     ]
 
 
@@ -93,7 +95,7 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     """Claimed and accounted, one line per protected thing, and why there is none."""
     lines = [line for line in ledger.lines_of(results, system) if line.setting == mode.setting]
     if not lines:
-        return [missing("no entry")] * 3
+        return [missing_cell("no entry")] * 3
     budgets = ledger.budgets(lines)
     claimed = unique([f"{budget.what}: {budget.claimed}" for budget in budgets])
     accounted = unique([f"{budget.what}: {budget.accounted}" for budget in budgets])
@@ -101,5 +103,59 @@ def _budgets(results: Results, mode: Mode, system: System) -> list[Cell]:
     for line in lines:
         if line.entry.reason:
             why.setdefault(line.entry.reason, []).append(line.protects)
-    reasons = [f"{joined(unique(protected))}: {reason}" for reason, protected in why.items()]
+    reasons = [f"{join_words(unique(protected))}: {reason}" for reason, protected in why.items()]
     return [Cell("", tuple(claimed), "stack"), Cell("", tuple(accounted), "stack"), Cell("", tuple(reasons), "reasons")]
+
+
+METRIC = "iterations"
+
+
+def iterations_chart(results: Results, k: int) -> Chart:
+    """One panel per way of accounting, one line per ε; empty where no system was run with two lengths of training."""
+    layout, panels = results.layout, []
+    utility = layout.utility
+    for mode in {mode.system: mode for mode in layout.modes}.values():
+        system = results.find(mode.system)
+        if system is None or system.label != mode.system:
+            continue
+        lines = _lines(results, system, k)
+        series = [
+            Series(f"ε = {epsilon:g}", place, points)
+            for place, (epsilon, points) in enumerate(sorted(lines.items()))
+            if len(points) > 1
+        ]
+        if series:
+            levels = crossing_levels(results, k)
+            panels.append(Panel(mode.name, "iterations", utility.at(k), series, levels, log=True))
+    names = unique(sorted((line.name for panel in panels for line in panel.series), key=lambda name: float(name[4:])))
+    same = [
+        replace(panel, series=[replace(line, style=names.index(line.name)) for line in panel.series])
+        for panel in panels
+    ]
+    return Chart(
+        "chart-iterations",
+        "How many iterations a given total ε can afford",
+        "Noise is calibrated so that all iterations together spend ε (where the noise is the paper's, ε is what it "
+        f"claims): more iterations, more noise in each. Iterations on a log scale. Bars: 95 % intervals over "
+        f"{layout.words.run}s.",
+        same,
+    )
+
+
+def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]:
+    """ε -> the utility at each number of iterations, for settings that differ in nothing else."""
+    utility, points_by_epsilon = results.layout.utility, dict[float, dict[float, Point]]()
+    for setting in results.settings(system):
+        keys = parse_setting(setting)
+        if keys is None or not set(keys) <= {"epsilon", "epochs", "iterations_per_epoch"}:
+            continue
+        epsilon = keys.get("epsilon", base_value(system, "epsilon"))
+        done = results.values(system, METRIC, 0, setting)
+        if epsilon is None or not len(done) or done.mean() <= 0:
+            continue
+        x = float(done.mean())
+        point = point_of(results, system, utility.metric, utility.cutoff(k), x, setting, utility.digits)
+        if point:
+            text = f"{point.text}; {done.mean():g} iterations"
+            points_by_epsilon.setdefault(epsilon, {}).setdefault(x, replace(point, text=text))
+    return {epsilon: [points[x] for x in sorted(points)] for epsilon, points in points_by_epsilon.items()}

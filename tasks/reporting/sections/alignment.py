@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel, Point, Series
-from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, joined, missing, number
+from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, join_words, missing_cell, number
 from tasks.reporting.core.results import Aligned, Results
 from tasks.reporting.core.section import Section, bullets, optional, paragraph, subsection
 
@@ -76,10 +76,10 @@ def ways(results: Results) -> list[Way]:
             for metric in results.metrics_of(entry.name)
             if metric.startswith("alignment/") and metric.endswith("/precision") and metric.count("/") == 2
         }
-        known = {k: results.measured(entry.name, CHANCE, k) for k in CUTOFFS}
+        known = {k: results.metric_values(entry.name, CHANCE, k) for k in CUTOFFS}
         chance = {k: float(np.mean(list(values.values()))) for k, values in known.items() if values}
         for name in sorted(names, key=_place):
-            precision = {k: results.measured(entry.name, f"alignment/{name}/precision", k) for k in CUTOFFS}
+            precision = {k: results.metric_values(entry.name, f"alignment/{name}/precision", k) for k in CUTOFFS}
             every.append(Way(entry, name, precision, chance))
     return every
 
@@ -122,7 +122,7 @@ def sentences(results: Results) -> list[str]:
             )
             if len(blind.failed) == n:
                 working = [way.title for way in mine.values() if way.name != BLIND and not way.failed]
-                parts.append(f"so it fails, while these work: {joined(working) or 'none'}")
+                parts.append(f"so it fails, while these work: {join_words(working) or 'none'}")
         if named := mine.get(NAMES):
             times = _times(named)
             parts.append(f"attributes alone, the hash of the name among them, match {_share(named)}{times}")
@@ -156,8 +156,10 @@ def table(results: Results) -> Table | None:
     for way in ways(results):
         if way.entry != entry:
             entry = way.entry
-            cells = [Cell(number(way.chance[k], 4)) if k in way.chance else missing() for k in CUTOFFS]
-            rows.append(Row(f"{_title(entry)}: chance", [*cells, missing(), missing(), missing()], "reference"))
+            cells = [Cell(number(way.chance[k], 4)) if k in way.chance else missing_cell() for k in CUTOFFS]
+            rows.append(
+                Row(f"{_title(entry)}: chance", [*cells, missing_cell(), missing_cell(), missing_cell()], "reference")
+            )
         pairs = _seeds(results, way, "found")
         rows.append(
             Row(
@@ -187,7 +189,7 @@ def risk(results: Results) -> Table | None:
     for way in ways(results):
         share, right = (_seeds(results, way, f"confident/{name}") for name in ("share", "precision"))
         if share:
-            cells = [_cell(way.precision.get(1, {})), _cell(share), _confident(right, share)]
+            cells = [_cell(way.precision.get(1, {})), _cell(share), _confident_cell(right, share)]
             rows.append(Row(f"{way.title} ({way.entry.name})", cells))
     for system in results.compared:
         first, share, right = (
@@ -196,7 +198,7 @@ def risk(results: Results) -> Table | None:
         )
         if first or share:
             rows.append(
-                Row(f"vectors released by {system.label}", [_cell(first), _cell(share), _confident(right, share)])
+                Row(f"vectors released by {system.label}", [_cell(first), _cell(share), _confident_cell(right, share)])
             )
     if not rows:
         return None
@@ -237,7 +239,7 @@ def chart(results: Results) -> Chart:
 
 
 def _seeds(results: Results, way: Way, metric: str) -> dict[int, float]:
-    return results.measured(way.entry.name, f"alignment/{way.name}/{metric}")
+    return results.metric_values(way.entry.name, f"alignment/{way.name}/{metric}")
 
 
 def _title(entry: Aligned) -> str:
@@ -270,23 +272,23 @@ def _times(way: Way) -> str:
 
 def _failures(way: Way) -> Cell:
     if not way.precision.get(1) or 1 not in way.chance or way.entry.judged < 1:
-        return missing()
+        return missing_cell()
     failed = way.failed
-    failing = (f"seed {joined([str(seed) for seed in failed])}",) if failed else ()
+    failing = (f"seed {join_words([str(seed) for seed in failed])}",) if failed else ()
     return Cell(f"{len(failed)} of {len(way.precision[1])}", failing, "number found" if failed else "number")
 
 
-def _confident(values: dict[int, float], share: dict[int, float]) -> Cell:
+def _confident_cell(values: dict[int, float], share: dict[int, float]) -> Cell:
     """Of the seeds at which anybody is named; the others have a dash."""
     if not values:
-        return missing("nobody named")
+        return missing_cell("nobody named")
     by_seed = " ".join(number(values[seed]) if seed in values else DASH for seed in sorted(share))
     return Cell(number(float(np.mean(list(values.values())))), (by_seed,) if len(share) > 1 else ())
 
 
 def _cell(values: dict[int, float], digits: int = 3) -> Cell:
     if not values:
-        return missing()
+        return missing_cell()
     each = [values[seed] for seed in sorted(values)]
     by_seed = (" ".join(number(value, digits) for value in each),) if len(each) > 1 else ()
     return Cell(number(float(np.mean(each)), digits), by_seed)

@@ -16,10 +16,10 @@ from tasks.reporting.core.layout import (
     Row,
     Table,
     count,
-    joined,
-    missing,
+    format_difference,
+    join_words,
+    missing_cell,
     number,
-    signed,
     with_interval,
 )
 from tasks.reporting.core.published import ATTACKERS
@@ -36,8 +36,8 @@ def section(results: Results, k: int) -> Section:
     note, blurred = blurring(results, k) or ("", None)
     blocks = [
         optional(chart(results, k)),
-        beaten(results, k),
-        Fold("The same in words", bullets(unbeaten(results, k))),
+        beaten_controls(results, k),
+        Fold("The same in words", bullets(unbeaten_controls(results, k))),
         Fold("Every gain with its interval", [gains(results, k)]),
         *subsection("blurring", "Blurred profiles", paragraph("{}", note), blurred),
     ]
@@ -54,7 +54,7 @@ def section(results: Results, k: int) -> Section:
     )
 
 
-def unbeaten(results: Results, k: int) -> list[str]:
+def unbeaten_controls(results: Results, k: int) -> list[str]:
     """Per attribute: how many attacks beat none of their controls, and which attackers never beat any."""
     sentences = []
     for attribute in results.attributes():
@@ -67,7 +67,7 @@ def unbeaten(results: Results, k: int) -> list[str]:
             continue
         never = [ATTACKERS.get(name, name) for name, outcomes in failed.items() if outcomes and all(outcomes)]
         text = f"{attribute.capitalize()}: {sum(map(sum, failed.values()))} of {count(total, 'attack')} beat none"
-        sentences.append(f"{text}; against no system at all: {joined(never)}." if never else f"{text}.")
+        sentences.append(f"{text}; against no system at all: {join_words(never)}." if never else f"{text}.")
     return sentences
 
 
@@ -96,9 +96,11 @@ def chart(results: Results, k: int) -> Chart:
     )
 
 
-def beaten(results: Results, k: int) -> list[Table]:
+def beaten_controls(results: Results, k: int) -> list[Table]:
     """Per attribute: for every system and attacker, the controls that the attack beats."""
-    return _per_attribute(results, "{attribute}: controls that an attack with the top {k} beats{level}", k, _beaten)
+    return _per_attribute(
+        results, "{attribute}: controls that an attack with the top {k} beats{level}", k, _beaten_cell
+    )
 
 
 def gains(results: Results, k: int) -> list[Table]:
@@ -115,7 +117,7 @@ def blurring(results: Results, k: int) -> tuple[str, Table] | None:
     rows = []
     for attribute in results.attributes():
         for attacker in results.attackers(attribute):
-            cells = [cell for shown in (0, k) for cell in _blurred(results, system, attribute, attacker, shown)]
+            cells = [cell for shown in (0, k) for cell in _blurred_cells(results, system, attribute, attacker, shown)]
             if any(cell.kind != MISSING for cell in cells):
                 rows.append(Row(f"{attribute}, {ATTACKERS.get(attacker, attacker)}", cells))
     if not rows:
@@ -161,7 +163,7 @@ def _attempts(results: Results, attribute: str, attacker: str, k: int) -> list[d
     return [gains for gains in attempts if gains]
 
 
-def _beaten(gains: dict[str, Gain]) -> Cell:
+def _beaten_cell(gains: dict[str, Gain]) -> Cell:
     if not gains:
         return Cell(NOT_RUN, kind="quiet")
     won = [control for control, gain in gains.items() if findings.beats(gain)]
@@ -179,14 +181,14 @@ def _gains(gains: dict[str, Gain]) -> Cell:
     return Cell("", tuple(lines), "stack") if lines else Cell(NOT_RUN, kind="quiet")
 
 
-def _blurred(results: Results, system: System, attribute: str, attacker: str, k: int) -> list[Cell]:
+def _blurred_cells(results: Results, system: System, attribute: str, attacker: str, k: int) -> list[Cell]:
     true, blurred = f"attribute/{attribute}/{attacker}/f1", f"attribute-blurred/{attribute}/{attacker}/f1"
-    left, right = results.paired(system, blurred, k, system, true, k)
+    left, right = results.paired_values(system, blurred, k, system, true, k)
     if not len(left):
-        return [missing(NOT_RUN)] * 3
+        return [missing_cell(NOT_RUN)] * 3
     gap = summary(left - right)
     return [
         Cell(number(right.mean())),
         Cell(number(left.mean())),
-        Cell(signed(gap.mean), (f"{number(gap.low)} to {number(gap.high)}",)),
+        Cell(format_difference(gap.mean), (f"{number(gap.low)} to {number(gap.high)}",)),
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import ledger, units
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, words
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, words
 from tasks.reporting.core.results import BASE, Results, Spent, System, unique
 from tasks.reporting.core.section import Blocks, heading, paragraph
 from tasks.reporting.core.sweeps import PERTURBED
@@ -72,10 +72,10 @@ class Together:
     def total(self) -> str:
         """ε of all together as text, with what it takes as fixed and, where some are left out, of how many it is."""
         if self.epsilon is None:
-            return ledger.shown(None)
+            return ledger.format_budget(None)
         given = f"given {self.given}" if self.given else ""
         of = f"of {self.releases} of {self.releases + self.left_out} releases" if self.left_out else ""
-        return ", ".join(filter(None, (ledger.shown(self.epsilon, self.delta), given, of)))
+        return ", ".join(filter(None, (ledger.format_budget(self.epsilon, self.delta), given, of)))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def applies(results: Results) -> bool:
                for system in results.systems for spent in system.spent)  # fmt: skip
 
 
-def together(*suites: Results) -> list[Together]:
+def compose_releases(*suites: Results) -> list[Together]:
     """For each unit that a finite entry is for: all releases that bound it, composed, be it in so many words or not.
 
     A guarantee for a larger unit bounds a smaller one, in as many steps as `units.STEPS` says.
@@ -114,14 +114,14 @@ def together(*suites: Results) -> list[Together]:
     ]
     releases = [release for release, finite in every if finite]
     unbounded = [release for release, finite in every if not finite]
-    own_noise = all(results.own_noise for results in suites) or _apart(suites)
+    own_noise = all(results.own_noise for results in suites) or _have_distinct_seeds(suites)
     observers = _observers(releases)
     groups = dict.fromkeys(
         (release.network, release.unit, observer)
         for release in releases
         for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
     )
-    return [_composed(releases, unbounded, group, own_noise=own_noise) for group in groups]
+    return [_compose(releases, unbounded, group, own_noise=own_noise) for group in groups]
 
 
 def _observers(releases: Iterable[_Release]) -> dict[str, list[str]]:
@@ -149,7 +149,7 @@ def _release(results: Results, system: System, spent: Spent) -> _Release:
     return _Release((str(spent.seed), *of, what), source, spent.network, units.unit(entry), fitted, entry)
 
 
-def _apart(suites: Iterable[Results]) -> bool:
+def _have_distinct_seeds(suites: Iterable[Results]) -> bool:
     """Whether no two fits with noise on these data had the same seed, whatever they protect and with what ε.
 
     Perturbed data always had noise of their own.
@@ -164,7 +164,7 @@ def _apart(suites: Iterable[Results]) -> bool:
     return len(fits) == len({seed for seed, *_ in fits})
 
 
-def _composed(
+def _compose(
     releases: Sequence[_Release], unbounded: Sequence[_Release], group: tuple[str, str, str], *, own_noise: bool
 ) -> Together:
     network, unit, observer = group
@@ -176,7 +176,7 @@ def _composed(
     bounding = list({release.key: release for release in every}.values())
     counts: Counter[str] = Counter()
     for release in bounding:
-        for event in (units.grouped(event, units.steps(unit, release.unit)) for event in release.entry.events):
+        for event in (units.group_event(event, units.steps(unit, release.unit)) for event in release.entry.events):
             counts[event.model_copy(update={"count": 1}).model_dump_json()] += event.count
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
     delta = max(release.entry.accounted_delta for release in bounding)
@@ -188,7 +188,7 @@ def _composed(
         for release in endless
         if units.steps(release.unit, unit) or units.steps(unit, release.unit) or release.entry.protects in kinds
     ]
-    protects = joined([f"{name}s" for name in kinds])
+    protects = join_words([f"{name}s" for name in kinds])
     return Together(
         f"{network}: {protects}" if network else protects,
         unit,
@@ -239,21 +239,21 @@ def _noise(results: Results) -> str:
         if any(spent.entry.noise == "secure" for spent in system.spent)
     ]
     research = SEEDS if any(entry.noise == "research" for entry in private) else ""
-    return research + (SECURE.format(joined(secure)) if secure else "")
+    return research + (SECURE.format(join_words(secure)) if secure else "")
 
 
 def blocks(results: Results) -> list[Blocks]:
     """A paragraph and a table; nothing where no release is private."""
     if not applies(results):
         return []
-    groups = together(results)
+    groups = compose_releases(results)
     rows = [
         Row(
             group.protects + (f", towards {group.observer}" if group.observer else ""),
             [
                 words(group.neighbouring),
                 Cell(group.counted),
-                Cell(ledger.shown(group.largest)),
+                Cell(ledger.format_budget(group.largest)),
                 Cell(group.total),
             ],
         )

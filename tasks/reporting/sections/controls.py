@@ -16,7 +16,17 @@ import numpy as np
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison, findings
 from tasks.reporting.core.chart import Chart, Heat, Square
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, with_interval
+from tasks.reporting.core.layout import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    join_words,
+    missing_cell,
+    number,
+    plain_cell,
+    with_interval,
+)
 from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
@@ -90,7 +100,7 @@ def attacks_section(results: Results) -> Section:
     )
 
 
-def against(
+def compare_with_controls(
     results: Results,
     metric: str,
     *,
@@ -106,7 +116,7 @@ def against(
         systems: labels of systems that are controls; none is compared with itself.
     """
     pairs: list[tuple[System, str, dict[int, float], dict[int, float]]] = []
-    others = [of for name in systems if (of := results.named(name)) is not None and of.label == name]
+    others = [of for name in systems if (of := results.find(name)) is not None and of.label == name]
     for system in results.compared:
         mine = results.by_seed(system, metric, 0)
         pairs += [(system, name, mine, results.by_seed(system, its, 0)) for name, its in (own or {}).items()]
@@ -123,37 +133,41 @@ def against(
             tests[f"{key} above"], tests[f"{key} below"] = (first, other), (other, first)
     tested = findings.paired_tests(results, tests)
     return {
-        key: _against(*about, tested.get(f"{key} above"), tested.get(f"{key} below")) for key, about in known.items()
+        key: _comparison(*about, tested.get(f"{key} above"), tested.get(f"{key} below")) for key, about in known.items()
     }
 
 
 def sentences(results: Results) -> list[str]:
     """How interests stand beside giving everybody every interest, and attacks beside random vectors."""
     parts = []
-    for network in _labelled(results):
+    for network in _labelled_networks(results):
         metric, everything = interests(network.name), f"{network.name}/interests/{EVERYTHING}/precision"
         known = level(results, everything)
         if known is None:
             continue
-        differences = list(against(results, metric, own={EVERYTHING: everything}).values())
+        differences = list(compare_with_controls(results, metric, own={EVERYTHING: everything}).values())
         groups = [
-            f"{verdict} in precision: {named([difference.system.label for difference in same], len(differences))}"
+            f"{verdict} in precision: {name_systems([pair.system.label for pair in same], len(differences))}"
             for verdict in ("better", "worse", "undecided")
             if (same := [difference for difference in differences if difference.verdict == verdict])
         ]
         parts.append(
             f"Interests on {network.title}: every interest for everybody has precision {number(known)} and recall 1; "
-            f"{'; '.join(groups)}.{_printed(results, network)}"
+            f"{'; '.join(groups)}.{_printed_comparison(results, network)}"
         )
-    for network, attribute in _attacked(results):
+    for network, attribute in _attacked_attributes(results):
         differences = [
-            difference for difference in _inferred(results, network, attribute).values() if difference.control == RANDOM
+            difference
+            for difference in _compare_inference(results, network, attribute).values()
+            if difference.control == RANDOM
         ]
         if differences:
             leaking = [difference.system.label for difference in differences if difference.gains]
             what = f"{attribute.capitalize()} on {network.title} is told better than by random vectors"
             parts.append(
-                f"{what} by those of {named(leaking, len(differences))}." if leaking else f"{what} by no system's."
+                f"{what} by those of {name_systems(leaking, len(differences))}."
+                if leaking
+                else f"{what} by no system's."
             )
     return parts
 
@@ -161,9 +175,9 @@ def sentences(results: Results) -> list[str]:
 def utility(results: Results) -> list[Table]:
     """Per network: every system's interests under all scores, beside its controls."""
     shown = []
-    for network in _labelled(results):
+    for network in _labelled_networks(results):
         by_score = {
-            score: against(
+            score: compare_with_controls(
                 results,
                 interests(network.name, score),
                 own={name: f"{network.name}/interests/{name}/{score}" for name in (MAJORITY, EVERYTHING)},
@@ -173,7 +187,7 @@ def utility(results: Results) -> list[Table]:
         }
         controls = (MAJORITY, EVERYTHING, RANDOM)
         rows = [
-            Row(name, [_plain(level(results, f"{network.name}/interests/{name}/{score}")) for score in SCORES],
+            Row(name, [plain_cell(level(results, f"{network.name}/interests/{name}/{score}")) for score in SCORES],
                 "reference")
             for name in (MAJORITY, EVERYTHING)
         ]  # fmt: skip
@@ -201,10 +215,10 @@ def utility(results: Results) -> list[Table]:
 def chart(results: Results) -> Chart:
     """What every attack on an attribute gains over each control, a heat map per network and attribute."""
     panels, n, won = [], 0, 0
-    for network, attribute in _attacked(results):
+    for network, attribute in _attacked_attributes(results):
         cells = [
             Square(of.system.label, of.control, of.mean, f"{of.system.label}, over {of.text}", of.gains)
-            for of in _inferred(results, network, attribute).values()
+            for of in _compare_inference(results, network, attribute).values()
         ]
         panels += [Heat(f"{network.title}, {attribute}", "", "", cells)] if cells else []
         over = [cell for cell in cells if cell.column == RANDOM]
@@ -226,12 +240,12 @@ def attacks(results: Results) -> list[Table]:
 
 
 def _attack(results: Results, of: Network) -> Table:
-    columns = [(network, attribute) for network, attribute in _attacked(results) if network == of]
-    inferred = [_inferred(results, network, attribute) for network, attribute in columns]
+    columns = [(network, attribute) for network, attribute in _attacked_attributes(results) if network == of]
+    inferred = [_compare_inference(results, network, attribute) for network, attribute in columns]
     rows = [
         Row(
             "majority guess",
-            [_plain(level(results, inference(column.name, f"{name}/{MAJORITY}"))) for column, name in columns],
+            [plain_cell(level(results, inference(column.name, f"{name}/{MAJORITY}"))) for column, name in columns],
             "reference",
         )
     ]
@@ -254,8 +268,8 @@ def _attack(results: Results, of: Network) -> Table:
     )
 
 
-def _inferred(results: Results, network: Network, attribute: str) -> dict[tuple[str, str], Against]:
-    return against(
+def _compare_inference(results: Results, network: Network, attribute: str) -> dict[tuple[str, str], Against]:
+    return compare_with_controls(
         results,
         inference(network.name, attribute),
         own={MAJORITY: inference(network.name, f"{attribute}/{MAJORITY}")},
@@ -263,10 +277,10 @@ def _inferred(results: Results, network: Network, attribute: str) -> dict[tuple[
     )
 
 
-def _printed(results: Results, network: Network) -> str:
+def _printed_comparison(results: Results, network: Network) -> str:
     """How every interest for everybody stands beside the best micro-F1 that the paper prints of the network."""
     paper, ours = results.reproduced, level(results, f"{network.name}/interests/{EVERYTHING}/micro-f1")
-    numbers = [] if paper is None else comparison.printed(results, paper, network.name).items()
+    numbers = [] if paper is None else comparison.printed_values(results, paper, network.name).items()
     best = max((value for (*_, metric), value in numbers if metric == "interest_micro_f1"), default=None)
     if best is None or ours is None:
         return ""
@@ -274,15 +288,17 @@ def _printed(results: Results, network: Network) -> str:
     return f" Its micro-F1 is {number(ours)}, {place} every method's that the paper prints (at most {number(best)})."
 
 
-def _labelled(results: Results) -> list[Network]:
+def _labelled_networks(results: Results) -> list[Network]:
     return [network for network in results.networks if network.friendships and network.labelled]
 
 
-def _attacked(results: Results) -> list[tuple[Network, str]]:
+def _attacked_attributes(results: Results) -> list[tuple[Network, str]]:
     return [(network, name) for network in results.networks if network.friendships for name in network.sensitive]
 
 
-def _against(system: System, control: str, mean: float, above: PairedTest | None, below: PairedTest | None) -> Against:
+def _comparison(
+    system: System, control: str, mean: float, above: PairedTest | None, below: PairedTest | None
+) -> Against:
     if above is None or below is None:
         return Against(system, control, mean, float("-inf"), float("inf"), False, False)
     better, worse = (test.p_holm < findings.SIGNIFICANCE for test in (above, below))
@@ -298,14 +314,10 @@ def level(results: Results, metric: str) -> float | None:
 def _cell(results: Results, system: System, metric: str, lines: Sequence[str], *, bold: bool = False) -> Cell:
     values = results.values(system, metric, 0)
     if not len(values):
-        return missing(NOT_RUN)
+        return missing_cell(NOT_RUN)
     return Cell(number(float(values.mean())), tuple(lines), "number found" if bold else "number")
 
 
-def _plain(value: float | None) -> Cell:
-    return missing() if value is None else Cell(number(value))
-
-
-def named(labels: Sequence[str], of: int) -> str:
+def name_systems(labels: Sequence[str], of: int) -> str:
     """Systems by name, or how many of how many where they are too many."""
-    return joined(labels) if len(labels) <= NAMED else f"{len(labels)} of {of} systems"
+    return join_words(labels) if len(labels) <= NAMED else f"{len(labels)} of {of} systems"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.reporting.core import comparison
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number, signed
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, format_difference, missing_cell, number
 from tasks.reporting.core.results import Processed, Results
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.sections import networks
@@ -41,12 +41,12 @@ def table(results: Results) -> Table | None:
     for name, label in STATISTICS.items():
         value, theirs = ours[name], theirs_by_name[name]
         digits = 2 if name == "avg_length" else 0
-        cells = [Cell(_formatted(value, digits))]
+        cells = [Cell(_format(value, digits))]
         if compared:
             cells += (
-                [missing(), missing()]
+                [missing_cell(), missing_cell()]
                 if theirs is None
-                else [Cell(_formatted(theirs, digits)), Cell(signed(value - theirs, digits))]
+                else [Cell(_format(theirs, digits)), Cell(format_difference(value - theirs, digits))]
             )
         rows.append(Row(label, cells))
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
@@ -73,10 +73,10 @@ def network(results: Results) -> Table | None:
     for name, value in ours.items():
         theirs, cells = theirs_by_name[name], [Cell(f"{value:,}")]
         if theirs is not None:
-            share = f"{signed(100 * (value / theirs - 1), 1)} %"
+            share = f"{format_difference(100 * (value / theirs - 1), 1)} %"
             cells += [Cell(f"{theirs:,.0f}"), Cell(f"{value - theirs:+,.0f}".replace("-", "−"), (share,))]
         elif compared:
-            cells += [missing(), missing()]
+            cells += [missing_cell(), missing_cell()]
         rows.append(Row(name.capitalize(), cells))
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
@@ -99,7 +99,7 @@ def steps(results: Results) -> Table | None:
             [
                 *(Cell(f"{count[name]:,}") for name in ("users", "items", "interactions")),
                 Cell(number(count["interactions"] / count["users"], 2)),
-                *([Cell(f"{count['links']:,}") if "links" in count else missing()] if linked else []),
+                *([Cell(f"{count['links']:,}") if "links" in count else missing_cell()] if linked else []),
             ],
         )
         for count in results.processed.counts
@@ -125,8 +125,8 @@ def statistics(processed: Processed) -> dict[str, float]:
     That is how its printed numbers are explained (docs/methods.md §10): where a protocol does not cut sequences, both
     are what its last step left.
     """
-    after = _last(processed, lambda step: step.startswith("last "))
-    before = _last(processed, lambda step: step.endswith("-core"))
+    after = _last_state(processed, lambda step: step.startswith("last "))
+    before = _last_state(processed, lambda step: step.endswith("-core"))
     return {
         "users": after["users"],
         "items": after["items"],
@@ -136,10 +136,10 @@ def statistics(processed: Processed) -> dict[str, float]:
     }
 
 
-def _last(processed: Processed, which: Any) -> dict[str, Any]:
+def _last_state(processed: Processed, which: Any) -> dict[str, Any]:
     counts = [count for count in processed.counts if which(count["step"])]
     return (counts or list(processed.counts))[-1]
 
 
-def _formatted(value: float, digits: int) -> str:
+def _format(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}"

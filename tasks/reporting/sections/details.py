@@ -9,7 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from tasks.reporting.core import audits, ledger
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, words
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, words
 from tasks.reporting.core.results import BASE, Results, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph, subsection
 from tasks.reporting.sections import composition, one_run
@@ -98,14 +98,14 @@ def ledger_table(results: Results) -> Table:
                 [
                     Cell(line.protects, (entry.neighbouring,), "wide short"),
                     Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
-                    Cell(ledger.claimed(entry), (line.claimed_note,), "budget"),
+                    Cell(ledger.claimed_budget(entry), (line.claimed_note,), "budget"),
                     Cell(
-                        ledger.accounted(entry),
+                        ledger.accounted_budget(entry),
                         (entry.reason or NOISE[entry.accounting],),
                         "budget",
                     ),
-                    Cell(audits.shown(audit) if audit else line.unjoined, (line.audited_note,), "budget"),
-                    Cell(ledger.shown(audit["provable"])) if audit else missing(),
+                    Cell(audits.format_bound(audit) if audit else line.unjoined, (line.audited_note,), "budget"),
+                    Cell(ledger.format_budget(audit["provable"])) if audit else missing_cell(),
                 ],
             )
         )
@@ -134,16 +134,16 @@ def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
             key = (line.entry.protects, line.entry.mechanism, ledger.gaps(line.entry))
             concerned_by.setdefault(key, []).append((line.system.label, line.network))
     return [
-        (f"{_whose(concerned)}: {protects}s, {mechanism}", named)
+        (f"{_name_owners(concerned)}: {protects}s, {mechanism}", named)
         for (protects, mechanism, named), concerned in concerned_by.items()
     ]
 
 
-def _whose(concerned: list[tuple[str, str]]) -> str:
+def _name_owners(concerned: list[tuple[str, str]]) -> str:
     """Systems, and the networks that it is true of where there are two."""
     networks = unique([network for _, network in concerned if network])
-    where = f" on {joined(networks)}" if networks else ""
-    return f"{joined(unique([system for system, _ in concerned]))}{where}"
+    where = f" on {join_words(networks)}" if networks else ""
+    return f"{join_words(unique([system for system, _ in concerned]))}{where}"
 
 
 def notes(results: Results) -> list[str]:
@@ -159,10 +159,10 @@ def audit_table(results: Results) -> Table | None:
             record["mechanism"],
             [
                 Cell(record["protects"], (record["neighbouring"], *filter(None, [audits.case(record)])), "wide short"),
-                Cell(ledger.shown(record["epsilon_claimed"], record.get("delta", 0.0))),
-                Cell(audits.shown(record), (audits.saturated(record),)),
-                Cell(ledger.shown(record["provable"])),
-                Cell(power) if (power := audits.detectable(record)) else missing(),
+                Cell(ledger.format_budget(record["epsilon_claimed"], record.get("delta", 0.0))),
+                Cell(audits.format_bound(record), (audits.saturation_note(record),)),
+                Cell(ledger.format_budget(record["provable"])),
+                Cell(power) if (power := audits.detectable_epsilon(record)) else missing_cell(),
                 Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']:,} samples",)),
                 Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
             ],
@@ -224,7 +224,7 @@ def runs_table(results: Results) -> Table | None:
             Row(
                 f"{results.full_label(system) if system else run.name}, {run.stage}",
                 [
-                    Cell(short(run.revision), kind="code"),
+                    Cell(short_revision(run.revision), kind="code"),
                     Cell(_seeds(system.seeds) if system else "", kind=""),
                     Cell(run.started, kind=""),
                     Cell(f"{run.processor}, {run.cores} cores", kind=""),
@@ -255,7 +255,7 @@ def packages_table(results: Results) -> Table | None:
 
 def revisions(results: Results) -> list[str]:
     """Distinct git revisions of the runs, shortened; empty where none was recorded."""
-    return sorted({short(run.revision) for run in results.runs or ()})
+    return sorted({short_revision(run.revision) for run in results.runs or ()})
 
 
 def parameters(results: Results) -> list[tuple[str, str]]:
@@ -265,7 +265,7 @@ def parameters(results: Results) -> list[tuple[str, str]]:
     return [(name, json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False)) for name, values in named]
 
 
-def short(revision: str) -> str:
+def short_revision(revision: str) -> str:
     """A revision by its first digits; the mark of uncommitted changes stays."""
     commit, mark, changes = revision.partition("+")
     return commit[:SHORT_REVISION] + mark + changes

@@ -14,7 +14,7 @@ import polars as pl
 
 from tasks.errors import DataError
 from tasks.reporting.core.chart import Chart, Level, Panel, Point, Series
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Section, optional, paragraph
 
@@ -47,7 +47,7 @@ CONTROLS = ("popular lists", "random lists")
 KEYS = ("system", "setting", "target", "world", "epsilon")
 
 
-def checked(attacks: pl.DataFrame) -> pl.DataFrame:
+def check_columns(attacks: pl.DataFrame) -> pl.DataFrame:
     """The rows with the columns of the contract, their integers and floats widened.
 
     Raises:
@@ -104,7 +104,7 @@ def table(results: Results) -> Table | None:
     control = {tuple(row[key] for key in KEYS[:-1]): row for row in rows if row["epsilon"] is None}
     shown = []
     for row in rows:
-        if row["epsilon"] is None and any(other["epsilon"] is not None and _same(other, row) for other in rows):
+        if row["epsilon"] is None and any(other["epsilon"] is not None and _is_same(other, row) for other in rows):
             continue  # it stands beside the others
         without = control.get(tuple(row[key] for key in KEYS[:-1]))
         shown.append(
@@ -115,9 +115,9 @@ def table(results: Results) -> Table | None:
                     Cell(WORLDS[row["world"]], kind=""),
                     Cell("no noise" if row["epsilon"] is None else f"{row['epsilon']:g}"),
                     _advantage(row),
-                    missing("not run") if without is None else _advantage(without),
+                    missing_cell("not run") if without is None else _advantage(without),
                     Cell(number(0.0)),
-                    missing("∞") if row["theory"] is None else Cell(number(row["theory"])),
+                    missing_cell("∞") if row["theory"] is None else Cell(number(row["theory"])),
                     Cell(f"{row['targets']:,}", (f"{row['trials']:,} trials",)),
                 ],
             )
@@ -182,7 +182,7 @@ def _rows(results: Results) -> list[dict]:
         return []
     known: dict[str, System] = {system.experiment: system for system in results.systems}
     known |= {system.label: system for system in results.systems}
-    rows = [dict(row) for row in checked(results.edges).iter_rows(named=True)]
+    rows = [dict(row) for row in check_columns(results.edges).iter_rows(named=True)]
     for row in rows:
         if row["system"] not in known and row["system"] not in CONTROLS:
             raise DataError(f"edges.parquet: {row['system']} is no experiment of suite {results.suite}; run it again")
@@ -203,7 +203,7 @@ def _rows(results: Results) -> list[dict]:
     return rows
 
 
-def _same(row: dict, other: dict) -> bool:
+def _is_same(row: dict, other: dict) -> bool:
     return all(row[key] == other[key] for key in KEYS[:-1])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.reporting.core import findings, ledger
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import count, joined, number, signed, with_interval
+from tasks.reporting.core.layout import count, format_difference, join_words, number, with_interval
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import alignment, means, reconstruction
 
@@ -23,8 +23,8 @@ def lead(results: Results, k: int) -> str:
     parts = [f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
     if seeds[0] < FEW_SEEDS:
         parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
-    protecting = _protecting(results)
-    parts += [means.lead(results, k), *_attacked(results, protecting, k), reconstruction.lead(results)]
+    protecting = _protecting_systems(results)
+    parts += [means.lead(results, k), *_attack_sentences(results, protecting, k), reconstruction.lead(results)]
     parts += [alignment.lead(results)] if results.networks else []
     parts += [_cost(results, protecting, k), _yardstick(results, protecting, k)]
     if results.synthetic:
@@ -32,10 +32,10 @@ def lead(results: Results, k: int) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _protecting(results: Results) -> list[System]:
+def _protecting_systems(results: Results) -> list[System]:
     """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
     layout = results.layout
-    named = [results.named(layout.methods[name]) for name in layout.protecting]
+    named = [results.find(layout.methods[name]) for name in layout.protecting]
     return [
         system
         for system in results.compared
@@ -43,7 +43,7 @@ def _protecting(results: Results) -> list[System]:
     ]
 
 
-def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
+def _attack_sentences(results: Results, protecting: list[System], k: int) -> list[str]:
     attributes = results.attributes()
     if not attributes:
         return []
@@ -56,7 +56,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
     gaining = [(attribute, difference) for attribute, difference in tried if difference.significant]
     if not gaining:
         text = (
-            f"No attacker is shown to guess {joined(attributes)} better from a user's ratings and top {k} "
+            f"No attacker is shown to guess {join_words(attributes)} better from a user's ratings and top {k} "
             "recommendations than from the ratings alone"
         )
         return [f"{text}: so no protection can be shown to help." if protecting else f"{text}."]
@@ -66,7 +66,9 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
         if here:
             most = max(here, key=lambda difference: difference.mean)
             models = len({difference.system.experiment for difference in here})
-            texts.append(f"On {attribute} against {models} of {len(results.compared)} systems, most {_gained(most)}.")
+            texts.append(
+                f"On {attribute} against {models} of {len(results.compared)} systems, most {_gain_text(most)}."
+            )
     by_chance = round(ONE_SIDED * len(tried))
     sentences = [
         f"The top {k} recommendations leak beyond the ratings alone in {len(gaining)} of "
@@ -79,7 +81,7 @@ def _attacked(results: Results, protecting: list[System], k: int) -> list[str]:
         if all(difference.system.experiment != system.experiment for _, difference in gaining)
     ]
     if protecting:
-        sentences.append(f"Protected systems with which none of them gains: {joined(resisting) or 'none'}.")
+        sentences.append(f"Protected systems with which none of them gains: {join_words(resisting) or 'none'}.")
     return sentences
 
 
@@ -89,7 +91,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     metric, digits, sign = layout.utility.metric, layout.utility.digits, layout.utility.sign
     known = [
         (float(values.mean()), system)
-        for system in map(results.named, layout.open)
+        for system in map(results.find, layout.open)
         if system is not None and len(values := results.values(system, metric, k))
     ]
     if not known:
@@ -97,20 +99,20 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     level, reference = max(known, key=lambda pair: sign * pair[0])
     texts = []
     for system in protecting:
-        left, right = results.paired(system, metric, k, reference, metric, k)
+        left, right = results.paired_values(system, metric, k, reference, metric, k)
         if len(left):
             gap = findings.interval(results, left - right)
             texts.append(f"{system.label} {with_interval(gap.mean, gap.low, gap.high, digits)}")
     if not texts:
         return ""
     name = f"{layout.utility.at(k)} ({layout.utility.spoken})"
-    return f"{reference.label} has {name} {number(level, digits)} and protects nobody. Minus that: {joined(texts)}."
+    return f"{reference.label} has {name} {number(level, digits)} and protects nobody. Minus that: {join_words(texts)}."
 
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
     layout = results.layout
-    yardstick, words = results.named(layout.private_yardstick), layout.words
+    yardstick, words = results.find(layout.private_yardstick), layout.words
     if yardstick is None:
         return ""
     differences = [
@@ -119,7 +121,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         if difference.other == yardstick.label and difference.system in protecting
     ]
     texts = [
-        f"{verb}: {joined([difference.system.label for difference in group])}"
+        f"{verb}: {join_words([difference.system.label for difference in group])}"
         for verb, group in (
             (words.participles[0], [difference for difference in differences if difference.better]),
             (words.participles[1], [difference for difference in differences if difference.worse]),
@@ -133,7 +135,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     finite = [
         (
             f"{difference.system.label} {ledger.of_units(results, difference.system)}",
-            ledger.fixed(results, difference.system),
+            ledger.fixed_conditions(results, difference.system),
         )
         for difference in differences
         if ledger.total_epsilon(results, difference.system) is not None
@@ -148,6 +150,6 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     return f"Beside {yardstick.label}, {words.yardstick} (accounted ε {own}), {'; '.join(texts)}. {budgets}"
 
 
-def _gained(difference: Difference) -> str:
+def _gain_text(difference: Difference) -> str:
     span = f"{number(difference.low)} to {number(difference.high)}"
-    return f"{difference.system.label} ({signed(difference.mean)}, {span})"
+    return f"{difference.system.label} ({format_difference(difference.mean)}, {span})"

@@ -44,10 +44,10 @@ def _attributes(results: Results) -> Iterator[Attack]:
                 metric, majority = (
                     inference(network.name, name, score) for name in (attribute, f"{attribute}/{MAJORITY}")
                 )
-                for system, setting, values in _measured(results, metric):
+                for system, setting, values in _measured_settings(results, metric):
                     about = (system.experiment, setting, metric, 0, values)
                     yield (*about, MAJORITY, results.by_seed(system, majority, 0, setting))
-                    for name, other in _others(results, system, (RANDOM, results.layout.attribute_free)):
+                    for name, other in _controls(results, system, (RANDOM, results.layout.attribute_free)):
                         yield (*about, name, results.by_seed(other, metric, 0))
 
 
@@ -56,10 +56,10 @@ def _links(results: Results) -> Iterator[Attack]:
         for scorer in links.SCORERS:
             for score, chance in links.CHANCE.items():
                 metric = links.metric(network, scorer, score)
-                for system, setting, values in _measured(results, metric):
+                for system, setting, values in _measured_settings(results, metric):
                     about = (system.experiment, setting, metric, 0, values)
                     yield (*about, CHANCE, dict.fromkeys(values, chance))
-                    for name, other in _others(results, system, links.CONTROLS):
+                    for name, other in _controls(results, system, links.CONTROLS):
                         yield (*about, name, results.by_seed(other, metric, 0))
 
 
@@ -68,21 +68,21 @@ def _anchors(results: Results) -> Iterator[Attack]:
         for metric in results.metrics_of(entry.name):
             if metric.startswith("alignment/") and metric.endswith("/precision") and metric.count("/") == 2:
                 for k in alignment.CUTOFFS:
-                    chance = results.measured(entry.name, alignment.CHANCE, k)
-                    yield (entry.name, BASE, metric, k, results.measured(entry.name, metric, k), CHANCE, chance)
+                    chance = results.metric_values(entry.name, alignment.CHANCE, k)
+                    yield (entry.name, BASE, metric, k, results.metric_values(entry.name, metric, k), CHANCE, chance)
             elif metric.startswith("alignment/") and "/confident/" in metric:
-                yield (entry.name, BASE, metric, 0, results.measured(entry.name, metric), "", {})
+                yield (entry.name, BASE, metric, 0, results.metric_values(entry.name, metric), "", {})
     for name, ks in (("precision", alignment.CUTOFFS), ("confident/share", (0,)), ("confident/precision", (0,))):
         for k in ks:
-            known = [results.measured(entry.name, alignment.CHANCE, k) for entry in results.aligned if k]
+            known = [results.metric_values(entry.name, alignment.CHANCE, k) for entry in results.aligned if k]
             level = float(np.mean([value for by_seed in known for value in by_seed.values()])) if any(known) else None
-            for system, setting, values in _measured(results, f"anchors/{name}", k):
+            for system, setting, values in _measured_settings(results, f"anchors/{name}", k):
                 chance = {} if level is None else dict.fromkeys(values, level)
                 control = CHANCE if chance else ""
                 yield (system.experiment, setting, f"anchors/{name}", k, values, control, chance)
 
 
-def _measured(results: Results, metric: str, k: int = 0) -> Iterator[tuple[System, str, dict[int, float]]]:
+def _measured_settings(results: Results, metric: str, k: int = 0) -> Iterator[tuple[System, str, dict[int, float]]]:
     """Every system and setting of which a metric was measured."""
     for system in results.compared:
         for setting in results.settings(system):
@@ -90,10 +90,10 @@ def _measured(results: Results, metric: str, k: int = 0) -> Iterator[tuple[Syste
                 yield system, setting, values
 
 
-def _others(results: Results, system: System, labels: tuple[str, ...]) -> Iterator[tuple[str, System]]:
+def _controls(results: Results, system: System, labels: tuple[str, ...]) -> Iterator[tuple[str, System]]:
     """Systems that are controls of this one."""
     for label in labels:
-        other = results.named(label)
+        other = results.find(label)
         if other is not None and other.label == label and other is not system:
             yield label, other
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
 from tasks.reporting.sections import controls
-from tasks.reporting.sections.controls import RANDOM, against
+from tasks.reporting.sections.controls import RANDOM, compare_with_controls
 
 SCORERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "hadamard, learnt"}
 CONTROLS = ("attributes", "degree", RANDOM)
@@ -43,13 +43,15 @@ def metric(network: Network, scorer: str, score: str = "auc") -> str:
 def sentences(results: Results) -> list[str]:
     """From which systems' vectors friendships are told better than from each control."""
     parts = []
-    for network in attacked(results):
+    for network in attacked_networks(results):
         known = [system for system in results.compared if system.label not in CONTROLS]
-        best = {system.label: top for system in known if (top := _best(results, system, network))}
+        best = {system.label: top for system in known if (top := _best_attack(results, system, network))}
         if not best:
             continue
         name, (level, scorer) = max(best.items(), key=lambda named: named[1][0])
-        by_scorer = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
+        by_scorer = {
+            scorer: compare_with_controls(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS
+        }
         beaten = [
             system.label
             for system in known
@@ -58,18 +60,18 @@ def sentences(results: Results) -> list[str]:
         parts.append(
             f"Friendships on {network.title} are told from strangers with an AUC of up to {number(level)} ({name}, "
             f"{scorer}); better than by every control from the vectors of "
-            f"{controls.named(beaten, len(known)) or 'no system'}."
+            f"{controls.name_systems(beaten, len(known)) or 'no system'}."
         )
     return parts
 
 
-def strongest(results: Results) -> str:
+def strongest_attack(results: Results) -> str:
     """The best attack on friendships over all networks, as a sentence; empty where none was made."""
     best = [
         (*top, system.label, network.title)
-        for network in attacked(results)
+        for network in attacked_networks(results)
         for system in results.compared
-        if system.label not in CONTROLS and (top := _best(results, system, network))
+        if system.label not in CONTROLS and (top := _best_attack(results, system, network))
     ]
     if not best:
         return ""
@@ -80,15 +82,19 @@ def strongest(results: Results) -> str:
 def table(results: Results) -> list[Table]:
     """Per network: AUC and true positive rate of every scorer on every system, beside chance and the controls."""
     shown = []
-    for network in attacked(results):
-        by_scorer = {scorer: against(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS}
+    for network in attacked_networks(results):
+        by_scorer = {
+            scorer: compare_with_controls(results, metric(network, scorer), systems=CONTROLS) for scorer in SCORERS
+        }
         chance = [Cell(number(CHANCE[score], 2)) for score in CHANCE for _ in SCORERS]
         rows = [Row("chance", chance, "reference")]
         controlled = [candidate for candidate in results.compared if candidate.label in CONTROLS]
         for system in (*controlled, *(candidate for candidate in results.compared if candidate.label not in CONTROLS)):
             cells = [_cell(results, system, network, scorer, by_scorer[scorer]) for scorer in SCORERS]
             rates = [results.values(system, metric(network, scorer, "tpr"), 0) for scorer in SCORERS]
-            cells += [Cell(number(float(rate.mean()))) if len(rate) else missing(controls.NOT_RUN) for rate in rates]
+            cells += [
+                Cell(number(float(rate.mean()))) if len(rate) else missing_cell(controls.NOT_RUN) for rate in rates
+            ]
             kind = "reference" if system in controlled else ""
             name = f"{system.label} (control)" if system in controlled else system.label
             if any(cell.kind != "missing number" for cell in cells):
@@ -109,7 +115,7 @@ def table(results: Results) -> list[Table]:
 def chart(results: Results) -> Chart:
     """AUC of every system by scorer, one panel per network."""
     panels = []
-    for network in attacked(results):
+    for network in attacked_networks(results):
         ticks = list(SCORERS.values())
         series = []
         for system in results.compared:
@@ -127,7 +133,7 @@ def chart(results: Results) -> Chart:
     )
 
 
-def attacked(results: Results) -> list[Network]:
+def attacked_networks(results: Results) -> list[Network]:
     """Networks whose friendships were attacked."""
     return [
         network
@@ -136,7 +142,7 @@ def attacked(results: Results) -> list[Network]:
     ]
 
 
-def _best(results: Results, system: System, network: Network) -> tuple[float, str] | None:
+def _best_attack(results: Results, system: System, network: Network) -> tuple[float, str] | None:
     levels = [
         (float(values.mean()), name)
         for name in SCORERS
@@ -146,7 +152,7 @@ def _best(results: Results, system: System, network: Network) -> tuple[float, st
 
 
 def _beats_all(results: Results, differences: dict[tuple[str, str], controls.Against], system: System) -> bool:
-    names = [name for name in CONTROLS if (control := results.named(name)) is not None and control.label == name]
+    names = [name for name in CONTROLS if (control := results.find(name)) is not None and control.label == name]
     mine = [differences.get((system.experiment, name)) for name in names]
     return bool(mine) and all(difference is not None and difference.gains for difference in mine)
 
@@ -160,7 +166,7 @@ def _cell(
 ) -> Cell:
     values = results.values(system, metric(network, scorer), 0)
     if not len(values):
-        return missing(controls.NOT_RUN)
+        return missing_cell(controls.NOT_RUN)
     mine = [difference for name in CONTROLS if (difference := differences.get((system.experiment, name)))]
     gains = tuple(f"{difference.text}{' ✓' * difference.gains}" for difference in mine)
     lines = () if system.label in CONTROLS else gains

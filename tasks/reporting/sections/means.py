@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tasks.reporting.core import findings
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, format_difference, join_words, missing_cell, number
 from tasks.reporting.core.results import MEANS, Results, System
 
 
 def lead(results: Results, k: int) -> str:
     """Which systems lose to means without noise, and to how many of them; empty where there are none."""
     layout = results.layout
-    utility, free = layout.utility, _free(results, k)
+    utility, free = layout.utility, _noiseless_means(results, k)
     if not free:
         return ""
     level, best = min(free, key=lambda pair: -utility.sign * pair[0])
@@ -25,7 +25,7 @@ def lead(results: Results, k: int) -> str:
         )
     ]
     texts = [
-        f"{verb}: {joined([f'{lost.system.label} {signed(lost.mean, utility.digits)}' for lost in group])}"
+        f"{verb}: {join_words([f'{of.system.label} {format_difference(of.mean, utility.digits)}' for of in group])}"
         for verb, group in groups
         if group
     ]
@@ -36,20 +36,20 @@ def lead(results: Results, k: int) -> str:
     sentences = [f"{head}; {'; '.join(texts)}." if texts else f"{head}."]
     names = {system.label for _, system in free}
     for name in layout.protecting:
-        system = results.named(layout.methods[name])
+        system = results.find(layout.methods[name])
         lost = [
             difference.other
             for difference in differences
             if system is difference.system and difference.worse and difference.other in names
         ]
         if system is not None and lost:
-            sentences.append(f"{system.label} loses to {joined(lost)}.")
+            sentences.append(f"{system.label} loses to {join_words(lost)}.")
     return " ".join(sentences)
 
 
 def table(results: Results, k: int) -> Table | None:
     """Every system minus every kind of means; None in a suite without them."""
-    if not _free(results, k):
+    if not _noiseless_means(results, k):
         return None
     utility, run = results.layout.utility, results.layout.words.run
     differences = _differences(results, k)
@@ -74,7 +74,7 @@ def _differences(results: Results, k: int) -> list[Difference]:
     return findings.yardstick_differences(results, utility.metric, utility.cutoff(k), lower=utility.lower)
 
 
-def _free(results: Results, k: int) -> list[tuple[float, System]]:
+def _noiseless_means(results: Results, k: int) -> list[tuple[float, System]]:
     """Means without noise, and what they reach."""
     utility = results.layout.utility
     return [
@@ -86,7 +86,9 @@ def _free(results: Results, k: int) -> list[tuple[float, System]]:
 
 def _cell(difference: Difference | None, digits: int) -> Cell:
     if difference is None:
-        return missing("not run")
+        return missing_cell("not run")
     verdict = "worse" if difference.worse else "better" if difference.better else "undecided"
     span = f"{number(difference.low, digits)} to {number(difference.high, digits)}"
-    return Cell(signed(difference.mean, digits), (span, verdict), "number found" if difference.worse else "number")
+    return Cell(
+        format_difference(difference.mean, digits), (span, verdict), "number found" if difference.worse else "number"
+    )

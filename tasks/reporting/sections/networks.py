@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.reporting.core import comparison, published
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, joined, missing, signed
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, format_difference, join_words, missing_cell
 from tasks.reporting.core.results import Results
 
 STATISTICS = {"users": "users", "posts": "posts", "friendships": "friendships"}
@@ -40,11 +40,11 @@ def steps(results: Results) -> Table | None:
         Row(
             network.title,
             [
-                _known(bool(network.friendships)),
-                _known(network.attributed),
+                _known_cell(bool(network.friendships)),
+                _known_cell(network.attributed),
                 Cell({"posts": "posts", "vectors": "one vector for each user", "none": "no"}[network.texts], kind=""),
-                _known(network.labelled),
-                Cell(joined(network.sensitive) or "none", kind=""),
+                _known_cell(network.labelled),
+                Cell(join_words(network.sensitive) or "none", kind=""),
             ],
         )
         for network in results.networks
@@ -53,7 +53,7 @@ def steps(results: Results) -> Table | None:
     return Table("What is known of the users of each network", [Heading(text, "") for text in headings], rows)
 
 
-def lacking(results: Results) -> dict[str, list[str]]:
+def missing_artefacts(results: Results) -> dict[str, list[str]]:
     """Key of a table or figure -> why these data cannot give it, or a part of it; nothing on generated data."""
     paper = results.reproduced
     if paper is None or not results.networks:
@@ -79,7 +79,7 @@ def _networks(results: Results, needs: tuple[published.Need, ...]) -> list[str]:
         if "attributes" in needs and not network.sensitive:
             without.append("gender and occupation")
         if without:
-            reasons.append(f"{network.title}, because the data lack its users' {joined(without)}.")
+            reasons.append(f"{network.title}, because the data lack its users' {join_words(without)}.")
     return reasons
 
 
@@ -89,10 +89,10 @@ def _methods(results: Results, names: list[str], words: str) -> list[str]:
     if not able:
         return []
     layout, reasons = results.layout, list[str]()
-    if names and not any(results.named(layout.methods[name]) for name in names) and len(able) < 2:
+    if names and not any(results.find(layout.methods[name]) for name in names) and len(able) < 2:
         reasons.append(
-            f"{joined(names)}, because {'it embeds' if len(names) == 1 else 'they embed'} both networks and the data "
-            f"have friendships of {joined([of.title for of in results.networks if of.friendships])} alone."
+            f"{join_words(names)}, because {'it embeds' if len(names) == 1 else 'they embed'} both networks and the "
+            f"data have friendships of {join_words([of.title for of in results.networks if of.friendships])} alone."
         )
     if words and all(network.texts != "posts" for network in able):
         had = "one vector for each user" if any(network.texts == "vectors" for network in able) else "nothing"
@@ -100,15 +100,15 @@ def _methods(results: Results, names: list[str], words: str) -> list[str]:
     return reasons
 
 
-def _known(there: bool) -> Cell:
+def _known_cell(there: bool) -> Cell:
     return Cell("yes" if there else "no", kind="")
 
 
 def _row(name: str, ours: int, theirs: float | None, compared: bool) -> Row:
     cells = [Cell(f"{ours:,}")]
     if theirs is not None:
-        share = f"{signed(100 * (ours / theirs - 1), 1)} %"
+        share = f"{format_difference(100 * (ours / theirs - 1), 1)} %"
         cells += [Cell(f"{theirs:,.0f}"), Cell(f"{ours - theirs:+,.0f}".replace("-", "−"), (share,))]
     elif compared:
-        cells += [missing(), missing()]
+        cells += [missing_cell(), missing_cell()]
     return Row(name, cells)

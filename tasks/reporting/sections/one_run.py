@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.reporting.core import ledger
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.results import BASE, Results, System, unique
 
 FIELDS = (
@@ -42,10 +42,10 @@ def table(results: Results) -> Table | None:
                 name if setting == BASE else f"{name}, {setting}",
                 [
                     Cell(AUDITORS[record["auditor"]]),
-                    missing(ledger.UNCLAIMED) if system is None else _claimed(results, system, setting),
+                    missing_cell(ledger.UNCLAIMED) if system is None else _claimed_cell(results, system, setting),
                     Cell(
-                        ledger.shown(accounted),
-                        () if system is None or accounted is None else _fixed(results, system, setting),
+                        ledger.format_budget(accounted),
+                        () if system is None or accounted is None else _fixed_conditions(results, system, setting),
                     ),
                     Cell(
                         number(proved, 2),
@@ -75,16 +75,19 @@ def table(results: Results) -> Table | None:
     )
 
 
-def _fixed(results: Results, system: System, setting: str) -> tuple[str, ...]:
+def _fixed_conditions(results: Results, system: System, setting: str) -> tuple[str, ...]:
     """What the accounted ε takes as fixed, as a smaller line; none for nothing."""
-    return tuple(filter(None, [ledger.fixed(results, system, setting)]))
+    return tuple(filter(None, [ledger.fixed_conditions(results, system, setting)]))
 
 
-def _claimed(results: Results, system: System, setting: str) -> Cell:
+def _claimed_cell(results: Results, system: System, setting: str) -> Cell:
     """What the ledger claims for interactions, where it claims anything for them, else for whatever it does."""
     entries = [line.entry for line in ledger.lines_of(results, system) if line.setting == setting]
     first = [entry for entry in entries if entry.protects != "feature"] or entries
     claims = unique(
-        [ledger.UNCLAIMED if entry.claimed_epsilon is None else ledger.shown(entry.claimed_epsilon) for entry in first]
+        [
+            ledger.UNCLAIMED if entry.claimed_epsilon is None else ledger.format_budget(entry.claimed_epsilon)
+            for entry in first
+        ]
     )
-    return Cell(joined(claims)) if claims else missing("no entry")
+    return Cell(join_words(claims)) if claims else missing_cell("no entry")

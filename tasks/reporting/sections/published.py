@@ -9,7 +9,7 @@ from markupsafe import Markup
 from tasks.reporting.core import comparison, figures
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.published import numbered
+from tasks.reporting.core.published import table_title
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph
 from tasks.reporting.sections import data_statistics, reconstruction, tables, word_vectors
@@ -88,7 +88,7 @@ def _testing(results: Results) -> Markup:
     )
     overlapping = results.layout.overlap is not None
     text += FOLDS if overlapping else SEEDS
-    if overlapping and reconstruction.attacked(results):
+    if overlapping and reconstruction.attacked_systems(results):
         text += (
             " That an attacker errs more on one system than on another means little where it "
             '<a href="#reconstruction">does not beat the control</a> on either.'
@@ -111,11 +111,11 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
         if results.networks:
             blocks += optional(steps)
         elif steps:
-            blocks += [Fold("What each step of the protocol left", steps), [_said(claims, layout.data_table)]]
+            blocks += [Fold("What each step of the protocol left", steps), [_claims_of(claims, layout.data_table)]]
     if settings := report.settings(results) if report.settings else None:
         note = layout.settings_note if results.reproduced else ""
         blocks += [_heading(results, layout.settings_table, "Settings of the network")]
-        blocks += [[paragraph("{}", note)] if note else [], settings, _said(claims, layout.settings_table)]
+        blocks += [[paragraph("{}", note)] if note else [], settings, _claims_of(claims, layout.settings_table)]
     if words := word_vectors.table(results):
         title = heading("Embeddings of users' metadata", anchor="embeddings")
         blocks += [title, bullets(word_vectors.sentences(results)), words]
@@ -124,7 +124,7 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
 
 def _heading(results: Results, key: str, title: str) -> Markup:
     """A heading with the number of the table where there is a paper."""
-    return heading("{}", f"{numbered(key)}: {title}" if results.reproduced else title, anchor=key)
+    return heading("{}", f"{table_title(key)}: {title}" if results.reproduced else title, anchor=key)
 
 
 def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: int) -> list[Blocks]:
@@ -139,8 +139,8 @@ def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
         blocks += [
             heading("{}", title, anchor=shown.anchor),
             paragraph("{}", f"{shown.note} {shown.remark}" if paper else shown.note),
-            optional(_unable(lacking, shown.key), absent, *parts, charts.get(shown.anchor)),
-            [_said(claims, shown.key)] if shown.comparable else [],
+            optional(_missing_note(lacking, shown.key), absent, *parts, charts.get(shown.anchor)),
+            [_claims_of(claims, shown.key)] if shown.comparable else [],
         ]
     for figure in results.layout.figures:
         if paper or figure.key in charts:
@@ -149,20 +149,20 @@ def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
             note = paragraph("{}", figure.note) if figure.note else None
             blocks += [
                 heading("{}", f"{figure.name}: {figure.title}" if paper else figure.title, anchor=figure.key),
-                optional(about, _unable(lacking, figure.key), note, charts.get(figure.key)),
-                _said(claims, figure.key),
+                optional(about, _missing_note(lacking, figure.key), note, charts.get(figure.key)),
+                _claims_of(claims, figure.key),
             ]
     return blocks
 
 
-def _unable(lacking: dict[str, list[str]], key: str) -> Markup | None:
+def _missing_note(lacking: dict[str, list[str]], key: str) -> Markup | None:
     """Why these data cannot give a table or a figure, or a part of it."""
     if key not in lacking:
         return None
     return Markup("{}\n{}\n").format(paragraph("<strong>Not reproducible here:</strong>"), bullets(lacking[key]))
 
 
-def _said(claims: Sequence[Claim], artefact: str) -> Markup:
+def _claims_of(claims: Sequence[Claim], artefact: str) -> Markup:
     """What the paper says of a table or figure, judged; empty where it says nothing."""
     mine = [claim for claim in claims if claim.artefact == artefact]
     judged = [Markup(CLAIM).format(claim, claim.verdict.capitalize(), place) for place, claim in enumerate(mine, 1)]

@@ -13,7 +13,17 @@ from tasks.evaluation.gains import Gain
 from tasks.reporting.core import findings
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import point_of, series_of
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number, signed, with_interval
+from tasks.reporting.core.layout import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    format_difference,
+    join_words,
+    missing_cell,
+    number,
+    with_interval,
+)
 from tasks.reporting.core.results import BASE, Results, System
 from tasks.reporting.core.section import Section, bullets, optional, paragraph
 
@@ -56,15 +66,15 @@ def metric(attacker: str) -> str:
 
 def gain(results: Results, system: System, attacker: str, setting: str = BASE) -> Gain | None:
     """The attacker's error minus the control's, same folds; None where either was not measured."""
-    own, control = results.paired(system, metric(attacker), 0, system, metric(CONTROL), 0, setting)
+    own, control = results.paired_values(system, metric(attacker), 0, system, metric(CONTROL), 0, setting)
     return findings.interval(results, own - control) if len(own) else None
 
 
-def added(results: Results, system: System, attacker: str) -> Gain | None:
+def added_error(results: Results, system: System, attacker: str) -> Gain | None:
     """The error of an attacker that listens minus that of the one that has item vectors alone."""
     if attacker not in LISTENING:
         return None
-    own, alone = results.paired(system, metric(attacker), 0, system, metric(ALONE), 0)
+    own, alone = results.paired_values(system, metric(attacker), 0, system, metric(ALONE), 0)
     return findings.interval(results, own - alone) if len(own) else None
 
 
@@ -75,23 +85,23 @@ def beats(difference: Gain) -> bool:
 
 def lead(results: Results) -> str:
     """Which attackers reconstruct what of the systems that protect, and what they do without noise."""
-    systems = attacked(results)
+    systems = attacked_systems(results)
     if not systems:
         return ""
     layout = results.layout
-    protecting = [results.named(layout.methods[name]) for name in layout.protecting]
-    protecting += [results.named(mode.system) for mode in layout.modes]
+    protecting = [results.find(layout.methods[name]) for name in layout.protecting]
+    protecting += [results.find(mode.system) for mode in layout.modes]
     texts = []
     for system in systems:
         if system in protecting and system.label != results.layout.unprotected:
-            won = _won(results, system)
-            texts.append(f"{system.label} by {joined(won)}" if won else f"{system.label} by none")
+            won = _successes(results, system)
+            texts.append(f"{system.label} by {join_words(won)}" if won else f"{system.label} by none")
     without = next((system for system in systems if system.label == results.layout.unprotected), None)
     parts = [
         f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(texts)}."
     ]
     if without is not None:
-        parts.append(f"Without noise: by {joined(_won(results, without)) or 'none'}.")
+        parts.append(f"Without noise: by {join_words(_successes(results, without)) or 'none'}.")
     return " ".join(parts) if texts else ""
 
 
@@ -100,28 +110,34 @@ def sentences(results: Results) -> list[str]:
     texts = []
     for attacker, does in ATTACKERS.items():
         tried = [
-            (system, difference) for system in attacked(results) if (difference := gain(results, system, attacker))
+            (system, difference)
+            for system in attacked_systems(results)
+            if (difference := gain(results, system, attacker))
         ]
         if not tried:
             continue
-        won = [f"{system.label} ({signed(difference.mean)})" for system, difference in tried if beats(difference)]
+        won = [
+            f"{system.label} ({format_difference(difference.mean)})"
+            for system, difference in tried
+            if beats(difference)
+        ]
         lost = [system.label for system, difference in tried if not beats(difference)]
-        parts = [f"beats the control against {joined(won)}" if won else "beats the control against no system"]
+        parts = [f"beats the control against {join_words(won)}" if won else "beats the control against no system"]
         if won and lost:
-            parts.append(f"does not beat it against {joined(lost)}")
+            parts.append(f"does not beat it against {join_words(lost)}")
         if results.layout.unprotected in lost:
             parts.append("fails without noise, too, so its failures elsewhere show no protection")
-        compared = [(system, more) for system, _ in tried if (more := added(results, system, attacker))]
-        adding = [f"{system.label} ({signed(more.mean)})" for system, more in compared if beats(more)]
+        compared = [(system, more) for system, _ in tried if (more := added_error(results, system, attacker))]
+        adding = [f"{system.label} ({format_difference(more.mean)})" for system, more in compared if beats(more)]
         if compared:
-            parts.append(f"messages add to what {ALONE} knows against {joined(adding) or 'no system'}")
+            parts.append(f"messages add to what {ALONE} knows against {join_words(adding) or 'no system'}")
         texts.append(f"{attacker.capitalize()} ({does}): {'; '.join(parts)}.")
     return texts
 
 
 def table(results: Results) -> Table | None:
     """Every system's attackers beside the control; None where nothing was reconstructed."""
-    systems = attacked(results)
+    systems = attacked_systems(results)
     if not systems:
         return None
     run = results.layout.words.run
@@ -129,7 +145,7 @@ def table(results: Results) -> Table | None:
     rows = []
     for system in systems:
         control = results.values(system, metric(CONTROL), 0)
-        cells = [Cell(number(float(control.mean()))) if len(control) else missing()]
+        cells = [Cell(number(float(control.mean()))) if len(control) else missing_cell()]
         cells += [_cell(results, system, attacker) for attacker in attackers]
         name = f"{system.label} (positive control)" if system.label == results.layout.unprotected else system.label
         rows.append(Row(name, cells, "reference" if system.label == results.layout.unprotected else ""))
@@ -143,7 +159,7 @@ def table(results: Results) -> Table | None:
 
 def chart(results: Results) -> Chart:
     """Errors of all attackers on all systems beside the control."""
-    systems, run = attacked(results), results.layout.words.run
+    systems, run = attacked_systems(results), results.layout.words.run
     names = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     series = []
     for system in systems:
@@ -181,15 +197,15 @@ def frame(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict(zip(COLUMNS, types, strict=True)), orient="row").sort(COLUMNS[:3])
 
 
-def attacked(results: Results) -> list[System]:
+def attacked_systems(results: Results) -> list[System]:
     """Systems with any attacker beside the control, the one without noise first."""
     systems = [system for system in results.compared if any(gain(results, system, name) for name in ATTACKERS)]
     return sorted(systems, key=lambda system: system.label != results.layout.unprotected)
 
 
-def _won(results: Results, system: System) -> list[str]:
+def _successes(results: Results, system: System) -> list[str]:
     return [
-        f"{name} ({signed(difference.mean)})"
+        f"{name} ({format_difference(difference.mean)})"
         for name in ATTACKERS
         if (difference := gain(results, system, name)) is not None and beats(difference)
     ]
@@ -198,6 +214,6 @@ def _won(results: Results, system: System) -> list[str]:
 def _cell(results: Results, system: System, attacker: str) -> Cell:
     values, difference = results.values(system, metric(attacker), 0), gain(results, system, attacker)
     if difference is None:
-        return missing()
+        return missing_cell()
     lines = (with_interval(difference.mean, difference.low, difference.high),)
     return Cell(number(float(values.mean())), lines, "number found" if beats(difference) else "number")

@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from tasks.reporting.core import findings, ledger
 from tasks.reporting.core.claim_specs import Claim
-from tasks.reporting.core.claims import counted
+from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import joined, with_interval
+from tasks.reporting.core.layout import join_words, with_interval
 from tasks.reporting.core.published import ATTACKERS, Quality, Words
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, paragraph
@@ -63,7 +63,7 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
     claims: what the suite's paper says, judged.
     """
     spent, lists = budgets(results), list[str]()
-    first = _brief(split(lead.lead(results, k)), lists)
+    first = _split_off_long(split(lead.lead(results, k)), lists)
     blocks: list[Blocks] = [paragraph("{}", " ".join(first), kind="lead")]
     blocks += _vectors(results, lists) if results.networks else _quality(results, k, lists)
     if inferred := attacks(results, k):
@@ -73,8 +73,8 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
         lists += inferred
     if claims:
         where = 'Of {} claims, {}; each stands below <a href="#published">its table or figure</a>.'
-        blocks += [heading("The paper's claims"), paragraph(where, len(claims), counted(claims))]
-    total = " ".join(_brief(split(spent[0]), lists))
+        blocks += [heading("The paper's claims"), paragraph(where, len(claims), verdict_counts(claims))]
+    total = " ".join(_split_off_long(split(spent[0]), lists))
     blocks += [
         heading("Budgets"),
         paragraph(f"{{}} {TOGETHER * composition.applies(results)}{GAPS}", total),
@@ -89,7 +89,7 @@ def split(text: str) -> list[str]:
     return [sentence for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z“])", text) if sentence]
 
 
-def _brief(sentences: Sequence[str], lists: list[str]) -> list[str]:
+def _split_off_long(sentences: Sequence[str], lists: list[str]) -> list[str]:
     """The short ones; long ones go to `lists`."""
     lists += [sentence for sentence in sentences if len(sentence.split()) > LONGEST]
     return [sentence for sentence in sentences if len(sentence.split()) <= LONGEST]
@@ -98,7 +98,7 @@ def _brief(sentences: Sequence[str], lists: list[str]) -> list[str]:
 def _vectors(results: Results, lists: list[str]) -> list[Blocks]:
     """Of users' vectors: what they tell."""
     every = [*controls.sentences(results), *links.sentences(results)]
-    texts = [" ".join(_brief(split(text), lists)) for text in every]
+    texts = [" ".join(_split_off_long(split(text), lists)) for text in every]
     texts = [text for text in texts if text]
     return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
 
@@ -141,7 +141,7 @@ def attempts(results: Results, k: int) -> list[str]:
         won = [
             f"{sum(of.significant for of in each)} of {len(each)} beat {name}" for name, each in tried.items() if each
         ]
-        texts += [f"{attribute.capitalize()}: {joined(won)}."] if won else []
+        texts += [f"{attribute.capitalize()}: {join_words(won)}."] if won else []
     return texts
 
 
@@ -153,7 +153,7 @@ def ranking(results: Results, k: int) -> list[str]:
         differences = findings.yardstick_differences(results, quality.metric, quality.cutoff(k), lower=quality.lower)
         for yardstick in unique([difference.other for difference in differences]):
             of_this = [difference for difference in differences if difference.other == yardstick]
-            sentences.append(_compared(quality, k, yardstick, of_this, layout.words))
+            sentences.append(_comparison(quality, k, yardstick, of_this, layout.words))
     return sentences
 
 
@@ -189,34 +189,34 @@ def budgets(results: Results) -> list[str]:
 def _budget_in_short(results: Results) -> str:
     finite = {system.label: ledger.total_epsilon(results, system) for system in results.compared}
     held = [
-        (f"{system.label} (ε = {ledger.of_units(results, system)})", ledger.fixed(results, system))
+        (f"{system.label} (ε = {ledger.of_units(results, system)})", ledger.fixed_conditions(results, system))
         for system in results.compared
         if finite[system.label] is not None
     ]
     partly = [
-        f"{system.label} ({joined(covered)})"
+        f"{system.label} ({join_words(covered)})"
         for system in results.compared
-        if finite[system.label] is None and (covered := _covered(results, system))
+        if finite[system.label] is None and (covered := _coverage(results, system))
     ]
     text = (
         f"A finite accounted ε for everything it learns from holds for {ledger.together(held)}."
         if held
         else "No system has a finite accounted ε for everything it learns from."
     )
-    return f"{text} For a part only: {joined(partly)}." if partly else text
+    return f"{text} For a part only: {join_words(partly)}." if partly else text
 
 
-def _covered(results: Results, system: System) -> list[str]:
+def _coverage(results: Results, system: System) -> list[str]:
     return unique(
         [
-            f"{line.protects}s, ε = {ledger.accounted(line.entry)}"
+            f"{line.protects}s, ε = {ledger.accounted_budget(line.entry)}"
             for line in ledger.lines_at(results, system)
             if line.entry.accounted_epsilon is not None
         ]
     )
 
 
-def _compared(quality: Quality, k: int, yardstick: str, differences: Sequence[Difference], words: Words) -> str:
+def _comparison(quality: Quality, k: int, yardstick: str, differences: Sequence[Difference], words: Words) -> str:
     digits, sign = quality.digits, quality.sign
     better = sorted(
         (difference for difference in differences if difference.better), key=lambda difference: -sign * difference.mean
@@ -227,15 +227,21 @@ def _compared(quality: Quality, k: int, yardstick: str, differences: Sequence[Di
     unclear = [difference for difference in differences if not difference.significant]
     parts = []
     if better:
-        parts.append(f"{joined([_gained(difference, digits) for difference in better])} {_verb(better, *words.better)}")
+        parts.append(
+            f"{join_words([_gain_text(difference, digits) for difference in better])} {_verb(better, *words.better)}"
+        )
     if worse:
-        parts.append(f"{joined([_gained(difference, digits) for difference in worse])} {_verb(worse, *words.worse)}")
+        parts.append(
+            f"{join_words([_gain_text(difference, digits) for difference in worse])} {_verb(worse, *words.worse)}"
+        )
     if unclear:
-        parts.append(f"for {joined([_gained(difference, digits) for difference in unclear])} the test does not decide")
+        parts.append(
+            f"for {join_words([_gain_text(difference, digits) for difference in unclear])} the test does not decide"
+        )
     return f"Against {yardstick} on {quality.at(k)} ({quality.spoken}): {'; '.join(parts)}."
 
 
-def _gained(difference: Difference, digits: int = 3) -> str:
+def _gain_text(difference: Difference, digits: int = 3) -> str:
     return f"{difference.system.label} {with_interval(difference.mean, difference.low, difference.high, digits)}"
 
 
@@ -243,25 +249,27 @@ def _by_attacker(differences: Sequence[Sequence[Difference]], names: Sequence[st
     texts = [
         f"{ATTACKERS.get(name, name)} against {text}"
         for name, gains in zip(names, differences, strict=True)
-        if (text := _against(gains))
+        if (text := _gain_over(gains))
     ]
-    return joined(texts) or "no attacker against any system"
+    return join_words(texts) or "no attacker against any system"
 
 
-def _against(differences: Sequence[Difference]) -> str:
+def _gain_over(differences: Sequence[Difference]) -> str:
     """The systems against which an attacker gains, and the largest gain; empty where there is none."""
     gaining = [difference for difference in differences if difference.significant]
     if not gaining:
         return ""
     if len(gaining) == 1:
-        return _gained(gaining[0])
-    return f"{_named(gaining, len(differences))}, most against {_gained(max(gaining, key=attrgetter('mean')))}"
+        return _gain_text(gaining[0])
+    return (
+        f"{_name_systems(gaining, len(differences))}, most against {_gain_text(max(gaining, key=attrgetter('mean')))}"
+    )
 
 
-def _named(gaining: Sequence[Difference], of: int) -> str:
+def _name_systems(gaining: Sequence[Difference], of: int) -> str:
     if len(gaining) > NAMED:
         return f"all {of} systems" if len(gaining) == of else f"{len(gaining)} of {of} systems"
-    return joined([difference.system.label for difference in gaining])
+    return join_words([difference.system.label for difference in gaining])
 
 
 def _verb(items: Sequence[object], singular: str, plural: str) -> str:

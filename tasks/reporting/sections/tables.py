@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,15 +20,16 @@ from tasks.reporting.core.layout import (
     Heading,
     Row,
     Table,
-    better,
     count,
-    missing,
+    direction_mark,
+    format_difference,
+    missing_cell,
     number,
-    signed,
-)  # fmt: skip
+    plain_cell,
+)
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
-from tasks.reporting.sections import means, runs
+from tasks.reporting.sections import means
 
 NOT_RUN = "not run"
 
@@ -53,19 +55,19 @@ def headline(results: Results, k: int) -> Table:
     Those on other data than the suite's stand below the others, with their data named.
     """
     attributes, layout = results.attributes(), results.layout
-    blank, budgets = [missing()] * len(layout.qualities), [missing()] * 3
+    blank, budgets = [missing_cell()] * len(layout.qualities), [missing_cell()] * 3
     rows = []
     if attributes:
-        chance = [_plain(results.majority(attribute)) for attribute in attributes]
-        alone = [_plain(_mean_over_systems(results, _advantage(results, attribute), 0)) for attribute in attributes]
+        chance = [plain_cell(results.majority(attribute)) for attribute in attributes]
+        alone = [plain_cell(_mean_over_systems(results, _advantage(results, attribute), 0)) for attribute in attributes]
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
     groups_measured = [(name, group) for name, group in layout.measured if _any_measured(results, group)]
     for system in (*results.compared, *results.elsewhere):
         measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
-        cells = _measured(results, system, BASE, k) + measured + _budgets(results, system)
-        rows.append(Row(results.full_label(system), cells, about=runs.about(results, system)))
-    ranked = _ranked(results, k)
+        cells = _measured_cells(results, system, BASE, k) + measured + _budgets(results, system)
+        rows.append(Row(results.full_label(system), cells, about=system_terms(results, system)))
+    ranked = _ranking_headings(results, k)
     further = [quality.label for _, group in groups_measured for quality in group]
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
     marks = ["", *_marks(results), *("" for _ in further), LOWER, LOWER, ""]
@@ -89,7 +91,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
     """All settings beside `base`, in the columns of the headline table; None where there is none."""
     attributes = results.attributes()
     rows = [
-        Row(f"{results.full_label(system)}, {setting}", _measured(results, system, setting, k))
+        Row(f"{results.full_label(system)}, {setting}", _measured_cells(results, system, setting, k))
         for system in results.systems
         for setting in results.settings(system)
         if setting != BASE
@@ -98,7 +100,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
         return None
     headings = [
         "System and setting",
-        *_ranked(results, k),
+        *_ranking_headings(results, k),
         *(f"advantage {a}" for a in attributes),
     ]
     return Table(
@@ -116,7 +118,7 @@ def published_tables(results: Results) -> list[tuple[published.Table, list[Table
     entries = comparison.entries(results)
     shown: list[tuple[published.Table, list[Table]]] = []
     for table in results.layout.tables:
-        if not comparison.has(results, table):
+        if not comparison.has_table(results, table):
             shown += [(table, [])] if results.reproduced else []
             continue
         parts = []
@@ -134,10 +136,12 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
     filled = {entry.column for entry in entries if entry.printed is not None or len(entry.ours)}
     columns = [column for column in part.columns if column in filled]
     rows = _references(results, columns)
-    marks = _best(entries) if table.marked else {}
+    marks = _best_marks(entries) if table.marked else {}
     for method in comparison.methods(results, table):
         cells = [by_place[method.name, column] for column in columns]
-        rows.append(Row(method.name, [_compared(entry, marks.get((method.name, entry.column), "")) for entry in cells]))
+        rows.append(
+            Row(method.name, [_comparison_cell(entry, marks.get((method.name, entry.column), "")) for entry in cells])
+        )
     name, what = "", "mean ± standard deviation over seeds"
     if results.reproduced:
         name = f"{table.name}, "
@@ -148,7 +152,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
         caption=f"{name}{part.title} ({what})",
         headings=[
             Heading("Method", ""),
-            *(Heading(column.label, better=better(lower=column.better == "lower")) for column in columns),
+            *(Heading(column.label, better=direction_mark(lower=column.better == "lower")) for column in columns),
         ],
         rows=rows,
     )
@@ -161,11 +165,11 @@ def _references(results: Results, columns: Sequence[published.Column]) -> list[R
     attacked = [column.metric.split("/") if column.metric.startswith("attribute/") else None for column in columns]
     if not any(attacked):
         return []
-    majority = [_plain(results.majority(parts[1]) if parts else None) for parts in attacked]
+    majority = [plain_cell(results.majority(parts[1]) if parts else None) for parts in attacked]
     alone = []
     for parts in attacked:
         metric = "/".join(parts) if parts else ""
-        alone.append(_plain(_mean_over_systems(results, metric, 0)))
+        alone.append(plain_cell(_mean_over_systems(results, metric, 0)))
     return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
 
 
@@ -175,23 +179,23 @@ def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row
     rows = []
     for name in names:
         metrics = [dict(column.controls).get(name, "") for column in columns]
-        rows.append(Row(name, [_plain(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
+        rows.append(Row(name, [plain_cell(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
     return rows
 
 
-def _compared(entry: Entry, mark: str = "") -> Cell:
+def _comparison_cell(entry: Entry, mark: str = "") -> Cell:
     digits = entry.column.digits
     paper: tuple[str, ...] = () if entry.printed is None else (f"paper {number(entry.printed, digits)}",)
     if not len(entry.ours):
         return Cell(NOT_RUN, paper, MISSING)
     if entry.printed is not None:
-        paper += (f"difference {signed(float(entry.ours.mean()) - entry.printed, digits)}",)
+        paper += (f"difference {format_difference(float(entry.ours.mean()) - entry.printed, digits)}",)
     return Cell(
         _mean_std(entry.ours, digits), (*paper, *([mark] if mark else [])), f"{NUMBER} found" if mark else NUMBER
     )
 
 
-def _best(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
+def _best_marks(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
     """(method, column) -> its mark, for the best of those that claim a budget and the best of the others."""
     marks = {}
     for column in unique([entry.column for entry in entries]):
@@ -218,15 +222,15 @@ def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
         if entry.column == column and entry.printed is not None and len(entry.ours)
     ]
     if len(pairs) < 2:
-        return missing("too few run")
+        return missing_cell("too few run")
     printed, ours = zip(*pairs, strict=True)
     share = ordering_agreement(list(printed), list(ours))
     if share is None:
-        return missing(DASH)
+        return missing_cell(DASH)
     return Cell(f"{100 * share:.0f} %", (f"of {count(len(pairs) * (len(pairs) - 1) // 2, 'pair')}",))
 
 
-def _measured(results: Results, system: System, setting: str, k: int) -> list[Cell]:
+def _measured_cells(results: Results, system: System, setting: str, k: int) -> list[Cell]:
     metrics = [(quality.metric, quality.digits, quality.cutoff(k)) for quality in results.layout.qualities]
     metrics += [(_advantage(results, attribute), 3, k) for attribute in results.attributes()]
     cells = []
@@ -236,7 +240,7 @@ def _measured(results: Results, system: System, setting: str, k: int) -> list[Ce
             mean, _, deviation = _mean_std(values, digits).partition(" ± ")
             cells.append(Cell(mean, (f"± {deviation}",) if deviation else ()))
         else:
-            cells.append(missing(NOT_RUN))
+            cells.append(missing_cell(NOT_RUN))
     return cells
 
 
@@ -250,7 +254,7 @@ def _cutoff(results: Results, k: int) -> str:
     return "" if not qualities or any(quality.k is not None for quality in qualities) else f", K = {k}"
 
 
-def _ranked(results: Results, k: int) -> list[str]:
+def _ranking_headings(results: Results, k: int) -> list[str]:
     """Headings of the ranking metrics."""
     qualities = results.layout.qualities
     return [f"{quality.at(k)}, {quality.protocol}" if quality.protocol else quality.at(k) for quality in qualities]
@@ -259,7 +263,7 @@ def _ranked(results: Results, k: int) -> list[str]:
 def _marks(results: Results) -> list[str]:
     """Which is better, of the ranking metrics and of what an attacker gains."""
     return [
-        *(better(lower=quality.lower) for quality in results.layout.qualities),
+        *(direction_mark(lower=quality.lower) for quality in results.layout.qualities),
         *(LOWER for _ in results.attributes()),
     ]
 
@@ -271,7 +275,9 @@ def _cells(results: Results, system: System, qualities: Sequence[published.Quali
         values = results.values(system, quality.metric, quality.cutoff(0))
         varies = len(values) > 1 and float(np.ptp(values)) > 0
         deviation = (f"± {number(float(values.std(ddof=1)), quality.digits)}",) if varies else ()
-        cells.append(Cell(_grouped(float(values.mean()), quality.digits), deviation) if len(values) else missing())
+        cells.append(
+            Cell(_group_digits(float(values.mean()), quality.digits), deviation) if len(values) else missing_cell()
+        )
     return cells
 
 
@@ -281,7 +287,7 @@ def _any_measured(results: Results, qualities: Sequence[published.Quality]) -> b
                for system in results.systems for quality in qualities)  # fmt: skip
 
 
-def _grouped(value: float, digits: int) -> str:
+def _group_digits(value: float, digits: int) -> str:
     return number(value, digits) if digits else f"{value:,.0f}"
 
 
@@ -294,7 +300,7 @@ def _budgets(results: Results, system: System) -> list[Cell]:
     """Claimed, accounted and audited, one line per protected thing."""
     spent = ledger.budgets(ledger.lines_at(results, system))
     if not spent:
-        return [missing("no entry")] * 3
+        return [missing_cell("no entry")] * 3
     columns = zip(*((budget.claimed, budget.accounted, budget.audited) for budget in spent), strict=True)
     named = [unique([f"{budget.what}: {text}" for budget, text in zip(spent, texts, strict=True)]) for texts in columns]
     return [Cell("", tuple(lines), "stack") for lines in named]
@@ -305,5 +311,18 @@ def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _plain(value: float | None) -> Cell:
-    return missing() if value is None else Cell(number(value))
+UNRECORDED = "not recorded"
+
+
+def system_terms(results: Results, system: System) -> list[tuple[str, str]]:
+    """Terms and texts for the row of a system."""
+    stages = ["train", *(["attack"] if results.run("attack", system.experiment) else [])]
+    commands = [f"dvc repro suites/{results.suite}/dvc.yaml:{stage}@{system.experiment}" for stage in stages]
+    ran = [run for stage in stages if (run := results.run(stage, system.experiment))]
+    commits = dict.fromkeys(f"{run.revision} ({run.stage}, {run.started})" for run in ran)
+    return [
+        ("Command", "; ".join(commands)),
+        ("Parameters", json.dumps(system.parameters, sort_keys=True, ensure_ascii=False)),
+        ("Commit", ", ".join(commits) or UNRECORDED),
+        ("Data", f"{system.dataset}, SHA-256 {results.fingerprints.get(system.dataset, UNRECORDED)}"),
+    ]

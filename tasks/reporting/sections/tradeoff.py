@@ -13,10 +13,10 @@ from tasks.evaluation.statistics import summary
 from tasks.reporting.core import ledger
 from tasks.reporting.core.chart import WIDE, Chart, Panel
 from tasks.reporting.core.figures import crossing_levels, point_of, series_of
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, joined, missing, number
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Section, paragraph
-from tasks.reporting.core.sweeps import along
+from tasks.reporting.core.sweeps import settings_along
 
 
 def section(results: Results, k: int) -> Section:
@@ -48,11 +48,11 @@ def chart(results: Results, k: int) -> Chart:
                 points.append(replace(point, text=f"{point.text}; ε = {value:g}, accounted: {accounted}"))
         if points:
             line = series_of(results, system, points)
-            claimed = _published(system)
+            claimed = _is_published(system)
             series.append(replace(line, name=f"{line.name}, claimed" if claimed else line.name, muted=False))
             if claimed:
                 spent = unique([_accounted(results, system, setting) for setting in settings.values()])
-                notes.append(f"{system.label}'s ε is claimed; accounted: {joined(spent)}")
+                notes.append(f"{system.label}'s ε is claimed; accounted: {join_words(spent)}")
     note = f" {'; '.join(notes)}. The ε of the others is accounted." if notes else ""
     title, levels = f"{utility.at(k)}, {utility.spoken}", crossing_levels(results, k)
     panel = Panel(title, "ε", utility.at(k), series, levels, values, named=True, size=WIDE, log=True)
@@ -77,14 +77,14 @@ def table(results: Results, k: int) -> Table | None:
         for value in values:
             ys = results.values(system, utility.metric, k, settings[value]) if value in settings else ()
             if not len(ys):
-                cells.append(missing("not run"))
+                cells.append(missing_cell("not run"))
                 continue
             measured = summary(ys)
             deviation = f" ± {number(measured.std, utility.digits)}" if measured.n > 1 else ""
             accounted, _, delta = _accounted(results, system, settings[value]).partition(", ")
             lines = (f"accounted: {accounted}", *([delta] if delta else []))
             cells.append(Cell(f"{number(measured.mean, utility.digits)}{deviation}", lines))
-        rows.append(Row(f"{system.label}, claimed ε" if _published(system) else system.label, cells))
+        rows.append(Row(f"{system.label}, claimed ε" if _is_published(system) else system.label, cells))
     return Table(
         f"{utility.at(k)} by ε: mean ± standard deviation over {run}s, and the ε that follows from what was run",
         [Heading("System", ""), *(Heading(f"ε = {value:g}") for value in values)],
@@ -97,8 +97,8 @@ def _run(results: Results) -> list[tuple[System, dict[float, str]]]:
     return [
         (system, {value: setting for value, setting in settings.items() if value > 0})
         for sweep in results.layout.budget_sweeps
-        if (system := results.named(sweep.system)) is not None
-        and len(settings := along(results, system, sweep.key)) > 1
+        if (system := results.find(sweep.system)) is not None
+        and len(settings := settings_along(results, system, sweep.key)) > 1
     ]
 
 
@@ -113,13 +113,13 @@ def _accounted(results: Results, system: System, setting: str) -> str:
     weakest = {}
     for entry in sorted(entries, key=lambda entry: inf if entry.accounted_epsilon is None else entry.accounted_epsilon):
         weakest[entry.protects] = entry
-    budgets = {protects: ledger.accounted(entry) for protects, entry in weakest.items()}
+    budgets = {protects: ledger.accounted_budget(entry) for protects, entry in weakest.items()}
     if len(set(budgets.values())) > 1:
-        return joined([f"{text} for {protects}s" for protects, text in sorted(budgets.items())])
+        return join_words([f"{text} for {protects}s" for protects, text in sorted(budgets.items())])
     return next(iter(budgets.values()), "no entry")
 
 
-def _published(system: System) -> bool:
+def _is_published(system: System) -> bool:
     """Whether some noise is what the paper prescribes, so that its ε is a claim."""
     return any(
         spent.entry.accounting == "published" and spent.entry.accounted_epsilon != spent.entry.claimed_epsilon

@@ -62,7 +62,7 @@ def _finding(results: Results) -> str:
     """Below which edge half of the users have their NDCG: with whom it is highest, and lowest."""
     known = {system.experiment: system.label for system in results.compared}
     half = {
-        known[of["experiment"]]: _median(of["bins"])
+        known[of["experiment"]]: _median_edge(of["bins"])
         for of in results.spreads
         if of["metric"] == "ndcg" and of["bins"] and of["experiment"] in known
     }
@@ -72,7 +72,7 @@ def _finding(results: Results) -> str:
     return f"half of them have NDCG of at most {half[best]:g} with {best}, of at most {half[worst]:g} with {worst}"
 
 
-def _median(bins: list[list[float]]) -> float:
+def _median_edge(bins: list[list[float]]) -> float:
     """The upper edge of the bin that the middle user is in."""
     total, below = sum(users for *_, users in bins), 0.0
     for _, high, users in bins:

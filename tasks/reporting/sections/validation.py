@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.reporting.core import figures
 from tasks.reporting.core.chart import Chart, Panel, Point, Series
 from tasks.reporting.core.figures import series_of
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing, number
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import BASE, Results, System
 from tasks.reporting.core.section import Fold, Section, optional, paragraph
 from tasks.reporting.core.sweeps import as_number
@@ -15,7 +15,8 @@ def section(results: Results, k: int) -> Section:
     """Training, and the figures that stand beside no table."""
     unrecorded = "How training went was not recorded with these results: neither its curves nor its seconds are shown."
     charts = [Fold(drawn.title, drawn) if drawn.folded else drawn for drawn in figures.charts(results, k)]
-    missed = None if recorded(results) else paragraph(unrecorded)
+    recorded = all(system.history is not None for system in results.compared)
+    missed = None if recorded else paragraph(unrecorded)
     about = paragraph("Point at a mark to read its value.", kind="soft")
     return Section("figures", "Figures", [about, optional(missed, chart(results), seconds(results), *charts)])
 
@@ -26,7 +27,7 @@ def chart(results: Results) -> Chart:
     metric = results.validation or layout.validation
     title, run = f"validation {metric}", layout.words.run
     every = [curve for system in results.compared if len((curve := _curve(results, system)).points) > 1]
-    labels = {system.label for name in layout.apart if (system := results.named(name)) is not None}
+    labels = {system.label for name in layout.apart if (system := results.find(name)) is not None}
     panels = []
     for name, group in (
         (title, [curve for curve in every if curve.name not in labels]),
@@ -48,11 +49,6 @@ def chart(results: Results) -> Chart:
     )
 
 
-def recorded(results: Results) -> bool:
-    """Whether the training of every system was recorded."""
-    return all(system.history is not None for system in results.compared)
-
-
 def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
     rows, run = [], results.layout.words.run
@@ -68,8 +64,8 @@ def seconds(results: Results) -> Table | None:
                 system.label,
                 [
                     Cell(span),
-                    missing() if each is None else Cell(number(each, 2)),
-                    missing() if total is None else Cell(f"{total:.0f}"),
+                    missing_cell() if each is None else Cell(number(each, 2)),
+                    missing_cell() if total is None else Cell(f"{total:.0f}"),
                 ],
             )
         )

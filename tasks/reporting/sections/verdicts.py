@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tasks.reporting.core import comparison, findings, headline, ledger
 from tasks.reporting.core.claim_specs import Claim
-from tasks.reporting.core.claims import counted
-from tasks.reporting.core.layout import count, joined, number
-from tasks.reporting.core.refutations import refutations
+from tasks.reporting.core.claims import verdict_counts
+from tasks.reporting.core.findings import refutations
+from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import alignment, links, reconstruction
 
@@ -55,7 +55,7 @@ def _utility(results: Results, k: int) -> Line | None:
     layout = results.layout
     private = [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
     finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
-    yardstick = results.named(layout.private_yardstick)
+    yardstick = results.find(layout.private_yardstick)
     if not private:
         return None
     if yardstick is None:
@@ -96,15 +96,15 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
         most = f" (advantage up to {number(top[0]['advantage'], 2)})" if top else ""
         text = f"{seen} of {rows.height} attacks detect a single interaction{most}."
         yield Line("Attacks", text, "#edges", alarm=seen > 0)
-    if systems := reconstruction.attacked(results):
-        yield _reconstructed(results, systems)
-    if linked := links.strongest(results):
+    if systems := reconstruction.attacked_systems(results):
+        yield _reconstruction_line(results, systems)
+    if linked := links.strongest_attack(results):
         yield Line("Link stealing", linked, "#links")
     if results.networks and (matched := alignment.lead(results)):
         yield Line("Re-identification", matched.partition(". ")[0].removesuffix(".") + ".", "#alignment")
 
 
-def _reconstructed(results: Results, systems: Sequence[System]) -> Line:
+def _reconstruction_line(results: Results, systems: Sequence[System]) -> Line:
     """Of how many systems some attacker reconstructs sensitive ratings."""
     lost = [
         system
@@ -117,28 +117,28 @@ def _reconstructed(results: Results, systems: Sequence[System]) -> Line:
     ]
     n = sum(system.label != results.layout.unprotected for system in systems)
     text = f"Sensitive ratings of {len(lost)} of {count(n, 'system')} are reconstructed better than public ones allow"
-    return Line("Attacks", f"{text}{_named(lost)}.", "#reconstruction", alarm=bool(lost))
+    return Line("Attacks", f"{text}{_name_systems(lost)}.", "#reconstruction", alarm=bool(lost))
 
 
 def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
     """How many published numbers and claims hold here."""
     if results.reproduced is None:
         return None
-    numbers, parts = headline.reproduced(comparison.frame(results)), []
+    numbers, parts = headline.reproduction_counts(comparison.frame(results)), []
     if numbers["run"]:
         share = numbers["ordering_agreement"]
         order = "" if share is None else f"; {100 * share:.0f} % of pairs of methods are ordered alike"
         parts.append(f"{numbers['within_10_percent']} of {numbers['run']} published numbers within 10 %{order}.")
     if claims:
-        parts.append(f"{count(len(claims), 'claim')}: {counted(claims)}.")
+        parts.append(f"{count(len(claims), 'claim')}: {verdict_counts(claims)}.")
     return Line("Reproduction", " ".join(parts), "#published") if parts else None
 
 
 def _held(results: Results, systems: Sequence[System]) -> str:
     """Systems with a finite ε, and what that takes as fixed."""
     given = ledger.conditions([line.entry for system in systems for line in ledger.lines_at(results, system)])
-    return _named(systems) + (f", given {given}" if given else "")
+    return _name_systems(systems) + (f", given {given}" if given else "")
 
 
-def _named(systems: Sequence[System]) -> str:
-    return f" ({joined([system.label for system in systems])})" if 0 < len(systems) <= NAMED else ""
+def _name_systems(systems: Sequence[System]) -> str:
+    return f" ({join_words([system.label for system in systems])})" if 0 < len(systems) <= NAMED else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, joined
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, join_words
 from tasks.reporting.core.results import Results
 
 FIELDS = ("vectors", "dimension", "vocabulary", "n_users", "attributes", "words", "origins")
@@ -54,7 +54,7 @@ def _aggregate(users: int) -> str:
 
 def _sentence(vectors: dict[str, Any]) -> str:
     size = f"{vectors['dimension']} numbers per word"
-    about = f"{joined(list(vectors['attributes']))} in {count(len(vectors['words']), 'word')}"
+    about = f"{join_words(list(vectors['attributes']))} in {count(len(vectors['words']), 'word')}"
     if vectors["vectors"] == "hashed":
         return (
             f"{vectors['name']}: {about}; no GloVe, but hashed vectors ({size}), which carry no meaning of the words."

@@ -17,7 +17,7 @@ def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
     attack = suite.attack
     assert isinstance(attack, AttributeAttack)
     attributes = [feature.name for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive]
-    attackers, controls = attack.at(setting), attack.control_k if setting == BASE else []
+    attackers, controls = attack.attackers_at(setting), attack.control_k if setting == BASE else []
     return [*suites.attack_metrics(attackers.k, attributes, attackers.attackers, controls)]
 
 

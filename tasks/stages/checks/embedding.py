@@ -14,7 +14,7 @@ from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Names, Subject
 from tasks.stages.common import PROCESSED, RUNS
-from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded, embedding_file
+from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded_networks, embedding_file
 
 
 def embeddings(key: str, params: Params) -> Subject:
@@ -49,7 +49,7 @@ def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Se
     return Subject([*(file for of in files.values() for file in of.values()), schema], tables)
 
 
-def aligned(key: str, params: Params) -> Subject:
+def aligned_subject(key: str, params: Params) -> Subject:
     """The pairs that an alignment hands on, every setting and seed, and its metrics."""
     pair = entry("aligned", key, params.aligned)
     folder, data = ALIGNED / key, PROCESSED / pair.data
@@ -64,7 +64,7 @@ def aligned(key: str, params: Params) -> Subject:
         expected = suites.alignment_metrics(units, pair.all_ways, pair.k)
         networks = contracts.read_processed(data)
         first, second = (networks.network(name).schema.n_users for name in networks.schema.networks)
-        return suites.aligned(anchors, measured, (first, second), expected)
+        return suites.alignment_tables(anchors, measured, (first, second), expected)
 
     return Subject([*files.values(), measured_file, data / "schema.json"], tables)
 
@@ -83,4 +83,4 @@ def metrics(suite: Suite, _: Experiment, __: str) -> Names:
 def schemas(data: str) -> dict[str, Schema]:
     """Those of the networks with friendships, by name."""
     pair = contracts.read_processed(PROCESSED / data)
-    return {name: network.schema for name, network in embedded(pair).items()}
+    return {name: network.schema for name, network in embedded_networks(pair).items()}

@@ -29,7 +29,7 @@ class Evaluator(Protocol):
     """What models learn from."""
 
     def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
-        """inputs: where ratings are predicted, of a fold (`Inputs.at`)."""
+        """inputs: where ratings are predicted, of a fold (`Inputs.for_seed`)."""
         ...
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:

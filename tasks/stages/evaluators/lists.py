@@ -38,7 +38,7 @@ class TopK:
 
     @cached_property
     def _validation(self) -> tuple[ranking.Seen, ranking.Seen]:
-        return self._inputs.seen("train"), self._inputs.seen("valid")
+        return self._inputs.seen_items("train"), self._inputs.seen_items("valid")
 
     def validate(self, model: Recommender) -> float:
         """NDCG on the validation interactions, ranked among all items but the training ones."""
@@ -51,15 +51,15 @@ class TopK:
         inputs, evaluation = self._inputs, self._evaluation
         assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
         k = max(evaluation.k)
-        items, scores = ranking.top_k(model.score, self._users, inputs.seen("train", "valid"), k, self._order)
-        full = ranking.full_metrics(items, inputs.seen("test"), evaluation.k, recall=evaluation.recall)
+        items, scores = ranking.top_k(model.score, self._users, inputs.seen_items("train", "valid"), k, self._order)
+        full = ranking.full_metrics(items, inputs.seen_items("test"), evaluation.k, recall=evaluation.recall)
         if evaluation.recall == "reachable":
             full["recall-reachable"] = full.pop("recall")
         test_users, test_items = inputs.pairs("test")
         negatives = ranking.sampled_negatives(
             test_users,
             test_items,
-            inputs.seen("train", "valid", "test"),
+            inputs.seen_items("train", "valid", "test"),
             inputs.schema.n_items,
             evaluation.negatives,
             evaluation.seed,
@@ -67,4 +67,4 @@ class TopK:
         ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
         sampled = ranking.sampled_metrics(ranks, evaluation.k)
         metrics = [*records(f"sampled-{evaluation.negatives}", sampled), *records("full", full)]
-        return metrics, ranking.ranked(items, scores, user=self._users)
+        return metrics, ranking.ranking_table(items, scores, user=self._users)

@@ -74,7 +74,7 @@ class NextItem:
         if not len(tested):
             raise DataError("interactions: no user has training events and two test events; there is nothing to test")
         k = max(self._evaluation.k)
-        before = self._inputs.seen("train")
+        before = self._inputs.seen_items("train")
         score = scorer(model)
         all_items = next_items.next_items(score, tested, k, self._order)
         new = next_items.next_items(score, tested, k, self._order, before)
@@ -84,7 +84,7 @@ class NextItem:
             for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
         ]
         of = {"user": all_items.users, "position": all_items.positions}
-        return metrics, ranking.ranked(all_items.items, all_items.scores, **of)
+        return metrics, ranking.ranking_table(all_items.items, all_items.scores, **of)
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:

@@ -31,7 +31,7 @@ class Ratings:
     protects: Protected = "rating"
 
     def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
-        """inputs: of a fold (`Inputs.at`)."""
+        """inputs: of a fold (`Inputs.for_seed`)."""
         del evaluation, training  # nothing is ranked
         assert inputs.schema.scale is not None, "the protocol gives one with the folds"
         self._inputs = inputs
@@ -49,7 +49,7 @@ class Ratings:
 
     def validate(self, model: RatingPredictor) -> float:
         """Minus the mean absolute error, so that more is better."""
-        return -rating.mae(*self._predicted(model, self._validation), self._scale.low, self._scale.high)
+        return -rating.mae(*self._predict(model, self._validation), self._scale.low, self._scale.high)
 
     def evaluate(self, model: RatingPredictor) -> Evaluated:
         """Errors on the fold's ratings, what the parties exchanged per iteration, and the predictions.
@@ -57,13 +57,13 @@ class Ratings:
         Predictions are cut off at the ends of the scale but for `mae/uncut`.
         """
         tested = self._inputs.interactions.filter(pl.col("split") == "test").sort("user", "item")
-        truth, predicted = self._predicted(model, tested)
+        truth, predicted = self._predict(model, tested)
         values = rating.errors(truth, predicted, tested["sensitive"].to_numpy(), self._scale.low, self._scale.high)
         for name, amount in model.communication().items():
             values[name if name == "iterations" else f"communication/{name}"] = amount
         metrics = [record(name, value) for name, value in values.items()]
         return metrics, tested.select("user", "item", "rating", prediction=pl.Series(predicted))
 
-    def _predicted(self, model: RatingPredictor, rows: pl.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _predict(self, model: RatingPredictor, rows: pl.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         predicted = model.predict(rows["user"].to_numpy(), rows["item"].to_numpy()).numpy()
         return rows["rating"].to_numpy(), predicted

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attacks.embeddings.anchors import Claims, choose, claims, confident, evaluate, reidentify
+from tasks.attacks.embeddings.anchors import Claims, choose, claims, evaluate, name_confidently, reidentify
 from tasks.errors import DataError
-from tasks.evaluation.alignment import AlignmentResult, Anchors, similar
+from tasks.evaluation.alignment import AlignmentResult, Anchors, similarity_scorer
 
 
 def people(n: int, others: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -21,7 +21,7 @@ def people(n: int, others: int, noise: float, seed: int) -> tuple[np.ndarray, np
 
 def test_equal_vectors_identify_everybody_also_among_those_without_an_account() -> None:
     source, target, anchors = people(60, 20, 0.0, 0)
-    actual = reidentify(similar(source, target), anchors, 80, seed=0)
+    actual = reidentify(similarity_scorer(source, target), anchors, 80, seed=0)
     assert actual.at[1].value == actual.at[10].value == 1
     assert actual.at[1].low == pytest.approx(0.025 ** (1 / 60))
     assert actual.chance == {1: 1 / 80, 10: 10 / 80}
@@ -38,7 +38,7 @@ def test_random_vectors_are_at_chance_and_nobody_is_named_with_confidence() -> N
     for seed in range(10):
         anchors = np.stack([rng.permutation(100), rng.permutation(100)], axis=1)
         source, target = rng.standard_normal((2, 100, 20))
-        actual = reidentify(similar(source, target), anchors, 100, seed=seed)
+        actual = reidentify(similarity_scorer(source, target), anchors, 100, seed=seed)
         shares.append(actual.at[10].value)
         named.append(actual.confident.share.value)
     assert np.mean(shares) == pytest.approx(0.1, abs=0.038)
@@ -48,7 +48,7 @@ def test_random_vectors_are_at_chance_and_nobody_is_named_with_confidence() -> N
 def test_a_map_and_bits_are_scored_as_a_slow_loop_would() -> None:
     rng = np.random.default_rng(0)
     source, target, w = rng.standard_normal((5, 3)), rng.standard_normal((7, 4)), rng.standard_normal((3, 4))
-    scores = similar(source @ w, target)(np.arange(5))
+    scores = similarity_scorer(source @ w, target)(np.arange(5))
     for i in range(5):
         for j in range(7):
             mapped = source[i] @ w
@@ -56,7 +56,7 @@ def test_a_map_and_bits_are_scored_as_a_slow_loop_would() -> None:
             assert scores[i, j] == pytest.approx(cosine)
     left, right = rng.integers(0, 2, (6, 32)), rng.integers(0, 2, (8, 32))
     equal = (left[:, None] == right).sum(axis=2)
-    dots = similar(2.0 * left - 1, 2.0 * right - 1, cosine=False)(np.arange(6))
+    dots = similarity_scorer(2.0 * left - 1, 2.0 * right - 1, cosine=False)(np.arange(6))
     assert dots == pytest.approx(2 * equal - 32)
 
 
@@ -88,7 +88,7 @@ def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> 
     rng = np.random.default_rng(4)
     sure = rng.random(4000)
     right = rng.random(4000) < sure
-    actual = confident(Claims(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
+    actual = name_confidently(Claims(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
     assert actual.precision == pytest.approx(0.9, abs=0.03)
     assert actual.share.value == pytest.approx(0.18, abs=0.05)
     assert actual.share.low < actual.share.value < actual.share.high
@@ -96,14 +96,14 @@ def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> 
 
 def test_those_without_an_account_can_only_be_named_wrongly() -> None:
     source, target, anchors = people(40, 60, 0.1, 2)
-    alone = claims(similar(source, target), anchors, 100, np.random.default_rng(0))
+    alone = claims(similarity_scorer(source, target), anchors, 100, np.random.default_rng(0))
     assert not alone.right[np.setdiff1d(np.arange(100), anchors[:, 0])].any()
     assert alone.right.sum() > 30
 
 
 def test_equal_seeds_give_equal_results_and_fractions_of_ties_widen_the_interval() -> None:
     source, target, anchors = people(40, 10, 1.0, 5)
-    first, again = (reidentify(similar(source, target), anchors, 50, seed=7) for _ in range(2))
+    first, again = (reidentify(similarity_scorer(source, target), anchors, 50, seed=7) for _ in range(2))
     assert first == again
     tied = reidentify(lambda users: np.zeros((len(users), 3)), np.array([[0, 0], [1, 1]]), 2, seed=0, ks=(1,))
     assert tied.at[1].value == pytest.approx(1 / 3)
@@ -114,7 +114,7 @@ def test_equal_seeds_give_equal_results_and_fractions_of_ties_widen_the_interval
 def test_one_target_no_anchors_and_people_twice() -> None:
     only = reidentify(lambda users: np.ones((len(users), 1)), np.array([[1, 0]]), 2, seed=0, ks=(1,))
     assert only.at[1].value == only.chance[1] == 1
-    score = similar(np.ones((3, 2)), np.ones((3, 2)))
+    score = similarity_scorer(np.ones((3, 2)), np.ones((3, 2)))
     with pytest.raises(DataError, match="none to judge"):
         reidentify(score, np.empty((0, 2), int), 3, seed=0)
     with pytest.raises(DataError, match="target user 2 is in several"):
@@ -122,9 +122,9 @@ def test_one_target_no_anchors_and_people_twice() -> None:
     with pytest.raises(DataError, match="none of the 3"):
         reidentify(score, np.array([[3, 2]]), 3, seed=0)
     with pytest.raises(DataError, match="2 and 3 numbers"):
-        similar(np.ones((3, 2)), np.ones((3, 3)))
+        similarity_scorer(np.ones((3, 2)), np.ones((3, 3)))
     with pytest.raises(DataError, match="source: not finite for 1 users"):
-        similar(np.array([[np.inf, 1.0]]), np.ones((3, 2)))
+        similarity_scorer(np.array([[np.inf, 1.0]]), np.ones((3, 2)))
 
 
 def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:

@@ -9,7 +9,7 @@ from tasks.errors import DataError
 from tasks.evaluation.alignment import precision
 from tasks.models.alignment.adversarial import AdversarialConfig
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.models.alignment.normalisation import normalised
+from tasks.models.alignment.csls import normalise
 from tests.models.alignment.clouds import clustered, rotated
 
 CONFIG = AlignmentConfig(
@@ -33,7 +33,7 @@ def test_a_rotated_network_is_found_without_a_single_anchor_and_the_criterion_te
     aligner = Aligner(CONFIG, pair.source, pair.target)
 
     starts = (aligner.start(np.random.default_rng(seed)).train() for seed in range(3))
-    attempts = [aligner.refined(start.mapping) for start in starts]
+    attempts = [aligner.refine(start.mapping) for start in starts]
     best = max(attempts, key=lambda attempt: attempt.criterion)
 
     errors = [np.abs(attempt.mapping - pair.rotation).max() for attempt in attempts]
@@ -110,9 +110,9 @@ def test_normalisation_centres_and_scales_in_the_order_given() -> None:
     cloud = rng.standard_normal((50, 4)) + 3
     cloud[7] = 0
 
-    np.testing.assert_allclose(normalised(cloud, ("unit", "centre")).mean(axis=0), 0, atol=1e-12)
-    lengths = np.linalg.norm(normalised(cloud, ("unit",)), axis=1)
+    np.testing.assert_allclose(normalise(cloud, ("unit", "centre")).mean(axis=0), 0, atol=1e-12)
+    lengths = np.linalg.norm(normalise(cloud, ("unit",)), axis=1)
     np.testing.assert_allclose(np.delete(lengths, 7), 1)
     assert lengths[7] == 0
-    np.testing.assert_allclose(np.linalg.norm(normalised(cloud, ("centre", "unit")), axis=1), 1)
-    np.testing.assert_array_equal(normalised(cloud, ()), cloud)
+    np.testing.assert_allclose(np.linalg.norm(normalise(cloud, ("centre", "unit")), axis=1), 1)
+    np.testing.assert_array_equal(normalise(cloud, ()), cloud)

@@ -33,7 +33,7 @@ def test_scores_and_mutual_neighbours_equal_a_slow_loop_whatever_the_blocks(
     rng = np.random.default_rng(n_sources)
     source, target = rng.standard_normal((n_sources, 6)), rng.standard_normal((n_targets, 6))
 
-    actual = Csls.between(source, target, k)
+    actual = Csls.from_vectors(source, target, k)
     matches = actual.mutual_neighbours(tie_seed=0)
 
     expected = naive(source, target, k)
@@ -56,8 +56,8 @@ def test_lengths_of_vectors_do_not_matter() -> None:
     rng = np.random.default_rng(0)
     source, target = rng.standard_normal((20, 4)), rng.standard_normal((25, 4))
 
-    first = Csls.between(source, target, 5).scores(np.arange(20))
-    second = Csls.between(source * rng.uniform(1, 9, (20, 1)), target * 7, 5).scores(np.arange(20))
+    first = Csls.from_vectors(source, target, 5).scores(np.arange(20))
+    second = Csls.from_vectors(source * rng.uniform(1, 9, (20, 1)), target * 7, 5).scores(np.arange(20))
 
     np.testing.assert_allclose(first, second, atol=1e-5)
 
@@ -66,7 +66,7 @@ def test_under_the_right_map_everybody_finds_themselves() -> None:
     rng = np.random.default_rng(1)
     pair = rotated(rng.standard_normal((200, 16)), rng)
 
-    matches = Csls.between(pair.source @ pair.rotation, pair.target, 10).mutual_neighbours(tie_seed=0)
+    matches = Csls.from_vectors(pair.source @ pair.rotation, pair.target, 10).mutual_neighbours(tie_seed=0)
 
     assert sorted(matches.pairs.tolist()) == sorted(pair.anchors.tolist())
     assert matches.criterion == pytest.approx(1, abs=1e-6)
@@ -77,7 +77,7 @@ def test_order_of_ids_decides_nothing_where_all_users_are_equally_near() -> None
     n = 100
     alike = np.ones((n, 3))
 
-    pairs = [tuple(Csls.between(alike, alike, 10).mutual_neighbours(seed).pairs[0]) for seed in range(60)]
+    pairs = [tuple(Csls.from_vectors(alike, alike, 10).mutual_neighbours(seed).pairs[0]) for seed in range(60)]
 
     assert sum(i == j for i, j in pairs) <= 5  # Binomial(60, 1/100) exceeds 5 once in 20,000 times
     assert len(set(pairs)) > 50
@@ -88,7 +88,7 @@ def test_there_is_always_a_pair_and_nobody_is_in_two() -> None:
     source = np.repeat(rng.standard_normal((5, 3)), 4, axis=0)
     target = np.concatenate([np.zeros((3, 3)), source[::2], source[::2]])
 
-    pairs = Csls.between(source, target, 10).mutual_neighbours(tie_seed=3).pairs
+    pairs = Csls.from_vectors(source, target, 10).mutual_neighbours(tie_seed=3).pairs
 
     assert len(pairs) >= 1
     assert len(set(pairs[:, 0])) == len(set(pairs[:, 1])) == len(pairs)
@@ -98,10 +98,10 @@ def test_what_cannot_be_compared_is_refused() -> None:
     some = np.ones((3, 2))
 
     with pytest.raises(DataError, match="widths differ"):
-        Csls.between(some, np.ones((3, 4)), 10)
+        Csls.from_vectors(some, np.ones((3, 4)), 10)
     with pytest.raises(DataError, match="users × columns"):
-        Csls.between(some, np.ones((0, 2)), 10)
+        Csls.from_vectors(some, np.ones((0, 2)), 10)
     with pytest.raises(DataError, match=r"not finite \(first: user 1"):
-        Csls.between(some, np.array([[1.0, 2], [np.nan, 1]]), 10)
+        Csls.from_vectors(some, np.array([[1.0, 2], [np.nan, 1]]), 10)
     with pytest.raises(ValueError, match="neighbours"):
-        Csls.between(some, some, 0)
+        Csls.from_vectors(some, some, 0)

@@ -108,7 +108,7 @@ MUTATIONS = (
         "§3",
         DIPSGNN,
         'if self.config.accounting == "cached":\n            joint = self._cached_states(asked)',
-        'if self.config.accounting == "cached":\n            joint = self.scaled(joint)',
+        'if self.config.accounting == "cached":\n            joint = self.scale_states(joint)',
         tests=(
             "tests/models/test_dipsgnn.py::test_all_prefixes_follow_from_one_release",
             "tests/models/test_dipsgnn.py::test_recommendations_come_from_a_release_of_their_own",
@@ -130,8 +130,8 @@ MUTATIONS = (
         "two draws of a user's noise are the same",
         "§11",
         DIPSGNN,
-        "return prefix_ids(mixed(sequences.users, asked.draws), sequences.items, sequences.indptr)",
-        "return prefix_ids(mixed(sequences.users), sequences.items, sequences.indptr)",
+        "heads(sequences, asked.draws, tested=asked.tested)",
+        "heads(sequences, np.zeros(1, np.int64), tested=asked.tested)",
         tests=("tests/models/test_dipsgnn_streams.py::test_no_two_draws_of_a_users_noise_are_alike",),
     ),
     Mutation(
@@ -210,7 +210,7 @@ MUTATIONS = (
         "§11",
         EDGERAND,
         "newest = prefixes(asked)[np.sort(came)]",
-        "newest = mixed(sequences.users)[sequences.owners[np.sort(came)]]",
+        "newest = mix(sequences.users)[sequences.owners[np.sort(came)]]",
         tests=(
             "tests/models/test_edgerand.py::test_noise_is_drawn_once_for_a_sequence_whatever_it_is_asked_for",
             "tests/models/test_edgerand.py::test_a_users_noise_depends_neither_on_others_nor_on_how_much_of_the_sequence_is_shown",
@@ -235,8 +235,8 @@ MUTATIONS = (
         "a prefix is named by its last item alone",
         "§11",
         KEYED,
-        "ids[events] = state[rows] = mixed(state[rows], items[events])",
-        "ids[events] = mixed(state[rows], items[events])",
+        "ids[events] = state[rows] = mix(state[rows], items[events])",
+        "ids[events] = mix(state[rows], items[events])",
         tests=("tests/privacy/test_keyed.py::test_ids_of_many_prefixes_and_pairs_do_not_meet",),
     ),
     Mutation(
@@ -244,8 +244,8 @@ MUTATIONS = (
         "of a key only the first part counts",
         "§11",
         KEYED,
-        "for part in key:\n        state = _hashed",
-        "for part in key[:1]:\n        state = _hashed",
+        "for part in key:\n        state = _hash",
+        "for part in key[:1]:\n        state = _hash",
         tests=("tests/privacy/test_keyed.py::test_columns_rows_and_neighbouring_keys_are_uncorrelated",),
     ),
     Mutation(

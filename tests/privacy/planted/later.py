@@ -62,8 +62,8 @@ MUTATIONS = (
         "all occurrences of a word become the same word",
         "§6",
         MECHANISMS + "words.py",
-        "_inverse(weights, rows, uniform[tokens])",
-        "_inverse(weights, rows, uniform[tokens[:1]].repeat(len(tokens)))",
+        "_invert_cumulative(weights, rows, uniform[tokens])",
+        "_invert_cumulative(weights, rows, uniform[tokens[:1]].repeat(len(tokens)))",
         tests=("tests/privacy/test_words.py::test_draws_follow_the_softmax",),
     ),
     Mutation(

@@ -7,6 +7,7 @@ from functools import partial
 from tests.privacy.planted.mutation import Mutation as AnyMutation
 
 MODELS = "tasks/models/"
+ALIKE = "test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it"
 DPSGD_TESTS = "tests/models/test_session_dpsgd.py"
 Mutation = partial(AnyMutation, written="with tests read")
 
@@ -16,8 +17,8 @@ MUTATIONS = (
         "who has no event has no place: probability, divisor and noise tell how many users have one",
         "§11",
         MODELS + "sessions/dpsgd.py",
-        "self._plan = dpsgd.Plan.of(data.n_users, config.batch_size, config.epochs)",
-        "self._plan = dpsgd.Plan.of(len(self._sequences), config.batch_size, config.epochs)",
+        "self._plan = dpsgd.Plan.from_epochs(data.n_users, config.batch_size, config.epochs)",
+        "self._plan = dpsgd.Plan.from_epochs(len(self._sequences), config.batch_size, config.epochs)",
         tests=(f"{DPSGD_TESTS}::test_a_user_taken_out_keeps_a_place",),
     ),
     Mutation(
@@ -147,6 +148,77 @@ MUTATIONS = (
         "perturb_features.content_digest(self.matrix, self.links, *texts)",
         "perturb_features.content_digest(self.matrix)",
         tests=("tests/stages/test_perturb_networks.py::test_noise_follows_from_all_that_a_network_holds",),
+    ),
+    Mutation(
+        "heads-one-part",
+        "a sequence that is asked about has the noise of the training sequence that begins alike",
+        "§3",
+        MODELS + "sessions/heads.py",
+        "return mix(*parts, np.ones(1, np.int64)) if tested else mix(*parts)",
+        "return mix(*parts)",
+        tests=(f"tests/models/test_released.py::{ALIKE}",),
+        audit="dipsgnn-released",
+    ),
+    Mutation(
+        "prefixes-one-part",
+        "aggregates of a tested sequence have the noise of the training sequence that begins alike",
+        "§3",
+        MODELS + "sessions/dipsgnn.py",
+        "heads(sequences, asked.draws, tested=asked.tested)",
+        "heads(sequences, asked.draws, tested=False)",
+        tests=(f"tests/models/test_dipsgnn_streams.py::{ALIKE}",),
+        audit="dipsgnn-cached",
+    ),
+    Mutation(
+        "matrices-one-part",
+        "matrices of a tested sequence have the noise of the training sequence that begins alike",
+        "§3",
+        MODELS + "sessions/edgerand.py",
+        "newest = prefixes(asked)[np.sort(came)]",
+        "newest = prefixes(Asked(sequences, asked.graphs, asked.draws))[np.sort(came)]",
+        tests=(f"tests/models/test_edgerand.py::{ALIKE}",),
+        audit="edgerand",
+    ),
+    Mutation(
+        "scores-noise-of-training",
+        "lists are computed as of a sequence that was learnt from",
+        "§3",
+        MODELS + "sessions/gated.py",
+        "self.logits(batch, tested=True)",
+        "self.logits(batch)",
+        tests=(
+            "tests/models/test_dipsgnn_streams.py"
+            "::test_what_is_scored_is_asked_for_as_tested_and_what_is_learnt_from_is_not",
+        ),
+    ),
+    Mutation(
+        "dpsgd-infinite",
+        "DPSGD sums gradients that are not finite, which no factor makes short",
+        "§3",
+        "tasks/privacy/accounting/per_record.py",
+        "if broken.any():",
+        "if broken.all():",
+        tests=("tests/models/test_session_dpsgd.py::test_a_gradient_that_is_not_finite_counts_nothing",),
+    ),
+    Mutation(
+        "dpae-infinite",
+        "DPAE sums gradients that are not finite, which no factor makes short",
+        "§2",
+        MODELS + "ranking/dpae.py",
+        "if not broken.any():",
+        "if not broken.all():",
+        tests=("tests/models/test_dpae.py::test_a_gradient_that_is_not_finite_counts_nothing",),
+    ),
+    Mutation(
+        "saved-in-one-file",
+        "a saved model has users' vectors and codes in the file that is released",
+        "§11",
+        MODELS + "base.py",
+        "tensors.pop(name) for name in self.own_tensors if name in tensors",
+        "tensors[name] for name in self.own_tensors if name in tensors",
+        tests=(
+            "tests/models/test_saved_files.py::test_what_is_for_each_users_own_eyes_is_in_no_file_that_is_released",
+        ),
     ),
     Mutation(
         "together-by-words",

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import softplus
+from typing_extensions import override
 
 from tasks.graph import ops
 from tasks.models.training import DerivedModel, EpochConfig, PairwiseModel, draw_weights
@@ -76,8 +77,8 @@ class GCN(DerivedModel, PairwiseModel):
     network_class: ClassVar[type[GCNNetwork]] = GCNNetwork
     network: GCNNetwork
 
+    @override
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """See `EpochModel.build`."""
         if data.features is None:
             raise ValueError("the graph recommender needs user features")
         self._neighbourhoods = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.models.training import EpochConfig
@@ -94,8 +95,8 @@ class GERAI(GCN):
         trimmed, self._trimmed = self._trimmed, []
         return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
 
+    @override
     def insecure(self) -> str:
-        """See `Model.insecure`."""
         return functional.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:

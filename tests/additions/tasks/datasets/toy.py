@@ -9,7 +9,7 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import NoOptions, Places, Source
-from tasks.datasets.text import allow, once, read_table
+from tasks.datasets.text import allow, read_table, require_unique
 from tasks.raw import RawSchema, write_raw_schema
 
 SOURCE = Source(
@@ -54,10 +54,10 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
     del options
     ratings = read_table(folder / "ratings.csv", ",", RATINGS, header=",".join(RATINGS))
     allow(folder / "ratings.csv", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5", 2)
-    once(folder / "ratings.csv", ratings, ["user", "item"], 2)
+    require_unique(folder / "ratings.csv", ratings, ["user", "item"], 2)
     users = read_table(folder / "users.csv", ",", USERS, header=",".join(USERS))
     allow(folder / "users.csv", users, "colour", pl.col("colour").is_in(COLOURS), " or ".join(COLOURS), 2)
-    once(folder / "users.csv", users, ["user"], 2)
+    require_unique(folder / "users.csv", users, ["user"], 2)
     ratings.with_columns(timestamp=pl.lit(None, pl.Int64)).write_parquet(place / "interactions.parquet")
     users.write_parquet(place / "users.parquet")
     colour = Feature(name="colour", kind="categorical", categories=COLOURS, sensitive=True)

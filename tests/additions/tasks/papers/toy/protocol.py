@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tasks.evaluation.splits import per_user
 from tasks.papers.protocol import Options as BaseOptions
-from tasks.papers.protocol import Prepared, as_text, counted, dense, profiles, renumbered
+from tasks.papers.protocol import Prepared, as_text, count, dense_ids, profiles, renumber
 from tasks.raw import RawTables
 
 
@@ -21,8 +21,8 @@ class Options(BaseOptions):
 def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items with an interaction, numbered in the order of their original ids."""
     published = raw.scan("interactions").collect()
-    user_ids, item_ids = dense(published["user"]), dense(published["item"])
-    rows = renumbered(published, {"user": user_ids, "item": item_ids}).sort("user", "item")
+    user_ids, item_ids = dense_ids(published["user"]), dense_ids(published["item"])
+    rows = renumber(published, {"user": user_ids, "item": item_ids}).sort("user", "item")
     users, items = (rows[name].to_numpy() for name in ("user", "item"))
     split = per_user(users, items, test_share=0.2, valid_share=0.1, rng=np.random.default_rng(options.split_seed))
     people, features = profiles(raw, user_ids)
@@ -37,5 +37,5 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         n_items=len(item_ids),
         features=features,
         scale=raw.schema.scale,
-        counts=[counted("published", published)],
+        counts=[count("published", published)],
     )

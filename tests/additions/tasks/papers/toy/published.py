@@ -30,7 +30,16 @@ TOY = Paper(
             parts=(Part("Attribute inference", tuple(attack("colour", k, "toy") for k in (5, 10))),),
         ),
     ),
-    figures=(Figure("figure1", "Figure 1", "Hit by length of the list", "ToyRec", parameters=("K",), by_length=True),),
+    figures=(
+        Figure(
+            key="figure1",
+            name="Figure 1",
+            title="Hit by length of the list",
+            method="ToyRec",
+            parameters=("K",),
+            by_length=True,
+        ),
+    ),
     qualities=(UTILITY,),
     utility=UTILITY,
     headline_k=5,

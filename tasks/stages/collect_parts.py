@@ -1,0 +1,164 @@
+"""What `collect` keeps beyond metrics: of attacks, of how lists serve users, of networks and their alignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks import contracts
+from tasks.config.params import Params
+from tasks.errors import DataError
+from tasks.evaluation.gains import GAINS
+from tasks.evaluation.ranking import Seen
+from tasks.evaluation.users import bin_users, exposure, ndcg
+from tasks.reporting.core.layout import join_words
+from tasks.reporting.core.results import BASE, Aligned, Network
+from tasks.stages.common import PROCESSED, RUNS, read_json
+from tasks.stages.papers import describe
+
+LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
+"""Layer of the attributes that an alignment sees -> how it is told."""
+
+
+def collect_networks(suite: str, params: Params) -> dict[str, Any]:
+    """Fields of the suite's results, and the tables of metrics of alignments."""
+    networks, anchors = read_networks(params.suites[suite].data)
+    aligned = read_aligned(suite, params, anchors)
+    return {
+        "networks": networks,
+        "anchors": anchors,
+        "aligned": tuple(entry for entry, _ in aligned),
+        "metrics": [table for _, table in aligned],
+    }
+
+
+def read_networks(data: str) -> tuple[tuple[Network, ...], int]:
+    """The networks of processed data that are a pair, and how many people are known to be in both.
+
+    Raises:
+        DataError: the data are no pair, or a file is not there.
+    """
+    names = read_json(PROCESSED / data / "schema.json")["networks"]
+    if not names:
+        raise DataError(f"{PROCESSED / data}/schema.json: it has no networks; a suite of embeddings needs a pair")
+    anchors = read_json(PROCESSED / data / "counts.json")[-1]["links"]
+    return tuple(_network(data, name) for name in names), int(anchors)
+
+
+def _network(data: str, name: str) -> Network:
+    schema = read_json(PROCESSED / data / name / "schema.json")
+    left = read_json(PROCESSED / data / name / "counts.json")[-1]
+    return Network(
+        name=name,
+        users=left["users"],
+        posts=left["posts"],
+        friendships=left["links"],
+        labelled=bool(schema["labels"]),
+        sensitive=tuple(feature["name"] for feature in schema["features"] if feature["sensitive"]),
+        texts=next((kind for kind in ("posts", "vectors") if kind in schema["tables"]), "none"),
+        attributed=bool(schema["features"]),
+    )
+
+
+def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
+    """Every alignment of the suite, with its metrics.
+
+    Args:
+        suite: the suite's name.
+        params: of all suites.
+        anchors: people who are known to be in both networks.
+
+    Raises:
+        DataError: the metrics of an entry are not there or not what their contract says.
+    """
+    folder = RUNS / suite / "alignments"
+    return [
+        (alignment(name, params, anchors), contracts.read(folder / name / "metrics.parquet", contracts.METRICS))
+        for name in params.suites[suite].aligned
+    ]
+
+
+def alignment(name: str, params: Params, anchors: int) -> Aligned:
+    """What there is to tell of an entry of `aligned`."""
+    entry = params.aligned[name]
+    layer = params.networks_of(entry).partition("/")[0]
+    sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
+    columns = "" if entry.matches_columns else ", unknown which is which"
+    sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
+    return Aligned(name, join_words(sees), round(entry.test_share * anchors))
+
+
+def attribute(suite: str, params: Params) -> dict[str, Any]:
+    """What attribute inference gains over its controls."""
+    tables = []
+    for name, experiment in params.suites[suite].experiments.items():
+        gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)
+        tables.append(
+            gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all())
+        )
+    return {"gains": pl.concat(tables)}
+
+
+def edges(suite: str, _: Params) -> dict[str, Any]:
+    """What the attack on single interactions found.
+
+    Raises:
+        DataError: its table cannot be read.
+    """
+    path = RUNS / suite / "edges/edges.parquet"
+    try:
+        return {"edges": pl.read_parquet(path)}
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not readable ({error}); run attack-edges again") from error
+
+
+RELEASED = "released"
+STEPS = {"ndcg": 20, "exposure": 50}
+"""Bins of equal width between 0 and 1, before small ones are joined."""
+
+
+def spreads(suite: str, params: Params) -> dict[str, Any]:
+    """Of every experiment on the suite's data, at setting `base`: a user's value is the mean over seeds.
+
+    Raises:
+        DataError: a table is not what its contract says.
+    """
+    own = params.suites[suite]
+    mine = {name: of for name, of in own.experiments.items() if of.data == own.data}
+    mine = {name: of for name, of in mine.items() if (RUNS / suite / name / RELEASED).is_dir()}
+    if not mine:
+        return {}
+    rows = contracts.read(PROCESSED / own.data / "interactions.parquet", contracts.INTERACTIONS)
+    shape = int(rows["user"].max()) + 1, int(rows["item"].max()) + 1  # type: ignore[arg-type]  # ids, never null
+    wanted = describe(own.paper, ()).headline_k
+    k = min(own.evaluation.k, key=lambda cutoff: (abs(cutoff - wanted), cutoff))
+    known, held = rows.filter(pl.col("split") != "test"), rows.filter(pl.col("split") == "test")
+    popularity = np.bincount(known["item"].to_numpy(), minlength=shape[1]) / shape[0]
+    test = Seen.from_pairs(held["user"].to_numpy(), held["item"].to_numpy(), shape[0])
+    records = []
+    for name, experiment in mine.items():
+        lists = [_lists(suite, name, seed, shape[0])[:, :k] for seed in experiment.seeds]
+        for metric, values in _values(lists, test, popularity).items():
+            edges = np.round(np.linspace(0.0, 1.0, STEPS[metric] + 1), 2).tolist()
+            bins = [list(each) for each in bin_users(values, edges)]
+            records.append({"experiment": name, "metric": metric, "k": k, "bins": bins})
+    return {"spreads": tuple(records)}
+
+
+def _values(
+    lists: list[NDArray[np.int32]], test: Seen, popularity: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Metric -> (n_users,) means over seeds; NDCG of users with held-out items alone."""
+    tested = np.flatnonzero(test.counts)
+    gains = [ndcg(test.contains(tested[:, None], of[tested]), test.counts[tested], of.shape[1]) for of in lists]
+    return {"ndcg": np.mean(gains, axis=0), "exposure": np.mean([exposure(of, popularity) for of in lists], axis=0)}
+
+
+def _lists(suite: str, name: str, seed: int, n_users: int) -> NDArray[np.int32]:
+    """(n_users, K) recommendations at setting `base`, best first."""
+    path = RUNS / suite / name / RELEASED / BASE / f"seed-{seed}.parquet"
+    table = contracts.read(path, contracts.RECOMMENDATIONS).sort("user", "rank")
+    return np.asarray(table["item"].to_numpy().reshape(n_users, -1), np.int32)

@@ -1,0 +1,92 @@
+"""The import package `dprec`: stable names for notebooks, without what trains models and regenerates papers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.parameters import ROOT
+
+MODULES = ("accounting", "attacks", "audits", "mechanisms", "metrics")
+PIPELINE = (
+    *("dask", "dgl", "distributed", "dvc", "fastapi", "filelock", "fsspec", "great_expectations", "httpx", "pandas"),
+    *("prefect", "psutil", "safetensors", "tenacity", "yaml"),
+)
+"""What `dprec[audit]` does not bring."""
+ALONE = """
+import importlib, sys
+
+ABSENT = sys.argv[2].split()
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ABSENT:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+sys.path[:] = [sys.argv[1]] + [path for path in sys.path if "editable" not in path]
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in getattr(finder, "__module__", "")]
+for name in sys.argv[3].split():
+    module = importlib.import_module(f"dprec.{name}")
+    assert module.__file__.startswith(sys.argv[1]), module.__file__
+sys.argv = ["dprec", *sys.argv[4:]]
+from flows.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_name_is_documented(name: str) -> None:
+    module = import_module(f"dprec.{name}")
+    page = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+    for exported in module.__all__:
+        assert getattr(module, exported).__doc__, exported
+        assert f"`{exported}`" in page, f"docs/library.md does not name {name}.{exported}"
+
+
+def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    copy = tmp_path / "copy"
+    for name in ("dprec", "flows", "tasks"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    built = [*pip, "install", "--no-deps", "--no-build-isolation", "--target", str(tmp_path / "wheel"), str(copy)]
+    subprocess.run(built, check=True, capture_output=True)
+    lists, train = tmp_path / "lists.csv", tmp_path / "train.csv"
+    pairs = [(user, item) for user in range(40) for item in range(user % 7, 60, 3)]
+    train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in pairs))
+    lists.write_text("user,item\n" + "".join(f"{user},{60 + item}\n" for user in range(40) for item in range(5)))
+    audit = ["audit", "--train", str(train), "--recommendations", str(lists), "--out", str(tmp_path / "audit")]
+    alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), " ".join(PIPELINE), " ".join(MODULES), *audit]
+    done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    assert json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert (tmp_path / "wheel" / "dprec" / "py.typed").is_file()
+
+
+def test_a_command_of_the_pipeline_says_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "dprec").symlink_to(ROOT / "dprec")
+    alone = [sys.executable, "-c", ALONE, str(tmp_path), " ".join(PIPELINE), "", "check"]
+    done = subprocess.run(alone, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith("dprec: ")
+    assert "pip install 'dprec[pipeline]'" in line
+
+
+def test_the_quickstart_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    notebook = json.loads((ROOT / "docs/quickstart.ipynb").read_text(encoding="utf-8"))
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    said = capsys.readouterr().out
+    assert "one release: ε = 1.00; three of them: ε = 3.00" in said
+    assert "refuted" in said
