@@ -113,7 +113,8 @@ class Feature(BaseModel):
     high: float | None = None
     """Upper bound that is mapped to +1 (numeric only)."""
     bounds: Literal["public", "fitted"] = "public"
-    """`fitted` bounds are the data's own minimum and maximum: a data-dependent leak that the ledger names."""
+    """`fitted`: a number's are the data's own minimum and maximum, a category's range is those that occur. A leak that
+    the ledger names."""
     sensitive: bool = False
     """An attribute that attacks try to infer."""
     unknown: str | None = None

@@ -116,7 +116,7 @@ class UserFeature(Options):
     """Bounds that are known without the data (numeric). Without them the data's own are taken, which leaks them."""
     categories: list[str] | None = None
     """All categories there are (categorical). Without them those that occur are taken, in alphabetical order: that a
-    category is there then tells that somebody has it, a leak that no mechanism accounts for."""
+    category is there then tells that somebody has it: they are marked `fitted`, and the ledger says ∞."""
     sensitive: bool
     """Whether attacks try to infer it."""
     unknown: str | None = None
@@ -358,6 +358,7 @@ def _feature(path: Path, rows: pl.DataFrame, given: UserFeature) -> Feature:
         categories=tuple(categories or ()),
         low=given.low,
         high=given.high,
+        bounds="fitted" if given.kind == "categorical" and given.categories is None else "public",
         sensitive=given.sensitive,
         unknown=given.unknown,
     )

@@ -2,7 +2,9 @@
 
 DP-VAE (paper section 3.3.1) takes "the embeddings of user metadata" and does not say which words it looks up. Here a
 category is called what it is called (F and M: female and male), an age by the bands it touches, and any other number by
-the third of its range that it lies in.
+the third of its range that it lies in. That range must be public: the ends of the thirds of a range that is read off
+the data would move with one user, and with them the vectors of everybody else, which private training takes as their
+own.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from tasks.contracts import Feature
 from tasks.datasets.encoding import UNKNOWN, classes
+from tasks.errors import DataError
 
 AGE = "age"
 AGE_BANDS = {0: "child", 13: "teen", 20: "young", 35: "adult", 46: "older", 65: "elderly"}
@@ -50,11 +53,12 @@ def attribute(feature: Feature, users: pl.DataFrame) -> Attribute:
     """An attribute of all users in words.
 
     Args:
-        feature: numbers have both bounds.
+        feature: numbers have both bounds; those of any but ages are public.
         users: users table with ids dense from 0, in any row order.
 
     Raises:
-        DataError: a category is unknown, or user ids are not 0..n-1.
+        DataError: a category is unknown, user ids are not 0..n-1, or the thirds of a number would follow from the
+            data.
     """
     if feature.kind == "categorical":
         [codes] = classes(users, (feature,)).values()
@@ -69,6 +73,12 @@ def attribute(feature: Feature, users: pl.DataFrame) -> Attribute:
     else:
         assert feature.low is not None, "check-processed asks for bounds"
         assert feature.high is not None, "check-processed asks for bounds"
+        if feature.bounds == "fitted":
+            raise DataError(
+                f"users: {feature.name!r} has the data's own minimum and maximum for bounds, so that one user moves "
+                "the words of all others; give it bounds that are known without the data (of your own data: `low` and "
+                "`high` in params.yaml), or a protocol that leaves it out"
+            )
         values = THIRDS
         ends = np.linspace(feature.low, feature.high, len(THIRDS) + 1)[1:-1]
         codes = np.searchsorted(ends, numbers, side="right")

@@ -170,13 +170,20 @@ def read_results(suite: str, params: Params) -> Results:
         one_run=tuple(_records(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
-        fingerprints={data: digest(PROCESSED / data)},
+        fingerprints=data_fingerprints(data, params),
         own_noise=True,
         part=own.about.part,
         limits=own.about.limits,
         layout=describe(own.paper, networks),
         **more,
     )
+
+
+def data_fingerprints(data: str, params: Params) -> dict[str, str]:
+    """SHA-256 of processed data that anybody may fetch; none of somebody's own, of which it would confirm any guess."""
+    if params.datasets[params.processed[data].dataset].source == "custom":
+        return {}
+    return {data: digest(PROCESSED / data)}
 
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:

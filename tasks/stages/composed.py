@@ -27,7 +27,8 @@ def rows() -> Iterator[tuple[str, ...]]:
     """Each kind of private release of each data set, as texts in the order of `COLUMNS`.
 
     Reads data/results/ of all suites. A data set is one download, whatever protocols make of it: its users are the
-    same. Synthetic replicas are data sets of their own, and what params.yaml no longer names is left out.
+    same. Synthetic replicas are data sets of their own, and what params.yaml no longer names is left out. Releases in
+    brackets are private and spend on the same, without a bound; systems without noise are in no row.
 
     Raises:
         DataError: a file of results is not what was written.
@@ -36,7 +37,7 @@ def rows() -> Iterator[tuple[str, ...]]:
         for group in compose_releases(*suites.values()):
             towards = f", towards {group.observer}" if group.observer else ""
             budgets = ledger.format_budget(group.largest), group.total
-            what = f"{group.protects}{towards}", group.neighbouring, str(group.releases)
+            what = f"{group.protects}{towards}", group.neighbouring, group.counted
             yield source, ", ".join(suites), *what, *budgets
 
 

@@ -5,6 +5,7 @@ Writes epsilon=<e>/seed-<s>.parquet and schema.json, that of the processed data.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
     schema = contracts.read_schema(source / "schema.json")
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
     matrix = encode(users, schema.features)
-    secure = options.noise == "secure"
+    content, secure = content_digest(matrix), options.noise == "secure"
     n_releases = len(options.epsilon) * len(options.seeds)
     records = []
     for epsilon in options.epsilon:
@@ -37,12 +38,25 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
             entries = [secure_entry(entry) for entry in entries]
         for seed in options.seeds:
             noisy = multidimensional.perturb(
-                matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, secure=secure)
+                matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, content, secure=secure)
             )
             write(noisy, schema.columns, folder / f"seed-{seed}.parquet")
             records += [{"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json") for entry in entries]
     write_json(place / "schema.json", schema.model_dump(mode="json"))
     return records
+
+
+def content_digest(*arrays: NDArray[Any] | None) -> str:
+    """SHA-256 of arrays, None being one: hexadecimal digits.
+
+    Noise is keyed by what it hides: two versions of a data set that shared noise would differ in nothing but the users
+    who changed.
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(b"-" if array is None else f"{array.dtype} {array.shape}".encode())
+        digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def write(noisy: NDArray[np.float32], columns: list[str], path: Path) -> None:

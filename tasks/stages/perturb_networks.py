@@ -7,9 +7,9 @@ Beside two networks lies the schema.json of the pair. Nothing else of the proces
 vectors of whole texts and published ids are not perturbed, so they are not released.
 
 Where accounting is rigorous, nothing that is made of the data without noise has a part in a release: numbers that
-only the data's own minimum and maximum scale are left out, words that GloVe's file has not are dropped, and of each
-user the words of posts in random order are released up to so many. (Processed posts lie in the order of their texts,
-which would show in how long they are.)
+only the data's own minimum and maximum scale, and categories that only the data list, are left out, words that GloVe's
+file has not are dropped, and of each user the words of posts in random order are released up to so many. (Processed
+posts lie in the order of their texts, which would show in how long they are.)
 
 GloVe's file lies in data/placed/ or in the mirror, where DVC does not look: after another one was put there,
 `dvc repro -f data/dvc.yaml:perturb@NAME` takes it. words.json says which one was taken.
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
 
 Options = PublishedNetworks | RigorousNetworks
+UNLISTED = {
+    "numeric": "nothing but the data's own minimum and maximum scales them",
+    "categorical": "nothing but the data tells which categories there are",
+}
+"""Kind of a feature that is fitted -> why a rigorous release leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,12 @@ class Network:
     posts: pl.DataFrame | None
     words: Vocabulary | None
     unreleased: dict[str, str]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that is perturbed: hexadecimal digits."""
+        texts = () if self.posts is None else (self.posts["user"].to_numpy(), *posts.to_ragged(self.posts))
+        return perturb_features.content_digest(self.matrix, self.links, *texts)
 
 
 def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict[str, Any]]:
@@ -112,10 +124,14 @@ def read(folder: Path, name: str, options: Options, public: Vocabulary | None) -
     tables = contracts.read_processed(folder)
     schema, rigorous, unreleased = tables.schema, isinstance(options, RigorousNetworks), {}
     features = tuple(feature for feature in schema.features if not rigorous or feature.bounds == "public")
-    if fitted := [feature.name for feature in schema.features if feature not in features]:
-        unreleased["feature"] = (
-            f"Left out, since nothing but the data's own minimum and maximum scales them: {', '.join(fitted)}."
-        )
+    fitted = [feature for feature in schema.features if feature not in features]
+    reasons = [
+        f"Left out, since {why}: {', '.join(names)}."
+        for kind, why in UNLISTED.items()
+        if (names := [feature.name for feature in fitted if feature.kind == kind])
+    ]
+    if reasons:
+        unreleased["feature"] = " ".join(reasons)
     matrix = None
     if features:
         users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
@@ -185,15 +201,15 @@ def release(
     """Write one release of a network into `folder`; what each kind of its data spent.
 
     Args:
-        where: the entry of params.yaml and its setting; with the network, the kind of data and the seed they tell its
-            noise from all other.
+        where: the entry of params.yaml and its setting; with the network, what it holds, the kind of data and the seed
+            they tell its noise from all other.
     """
     n_releases = len(options.settings()) * len(options.seeds)
     n_words, entries = 0, []
     tables: dict[str, pl.DataFrame] = {}
 
     def rng(kind: str, epsilon: float) -> np.random.Generator:
-        return generator(seed, epsilon, *where, network.name, kind, secure=options.noise == "secure")
+        return generator(seed, epsilon, *where, network.name, network.digest, kind, secure=options.noise == "secure")
 
     if network.matrix is not None:
         epsilon = budgets.features_epsilon

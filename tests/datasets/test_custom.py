@@ -97,6 +97,7 @@ def test_every_column_that_is_named_arrives(folder: Path) -> None:
     age, gender = raw.schema.features
     assert (age.low, age.high, age.bounds, age.sensitive) == (0, 120, "public", False)
     assert (gender.categories, gender.unknown, gender.sensitive) == (("F", "M", "?"), "?", True)
+    assert gender.bounds == "public"
 
 
 def test_parquet_gives_the_same_tables_as_text(folder: Path) -> None:
@@ -182,6 +183,7 @@ def test_categories_that_are_not_listed_are_those_found(folder: Path) -> None:
     feature = {"name": "g", "column": "sex", "kind": "categorical", "sensitive": True, "unknown": "unknown"}
     raw = converted(folder, users={"user": "id", "features": [feature]})
     assert raw.schema.features[0].categories == ("F", "M", "unknown")
+    assert raw.schema.features[0].bounds == "fitted"
     assert raw.scan("users").collect().rows() == [(7, "F"), (8, None), (9, "M")]
     feature = {"name": "age", "column": "years", "kind": "numeric", "sensitive": False}
     raw = converted(folder, users={"user": "id", "features": [feature]})

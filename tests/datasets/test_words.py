@@ -58,6 +58,18 @@ def test_a_number_is_the_band_or_the_third_that_it_lies_in() -> None:
     assert [count.values[code] for code in count.codes] == ["low"] * 3 + ["medium"] * 3 + ["high"] * 6
 
 
+def test_a_number_whose_bounds_are_the_datas_own_is_refused_unless_it_is_an_age() -> None:
+    """One user's largest number would move the thirds, and so the vectors and gradients, of everybody else."""
+    users = pl.DataFrame({"user": range(3), "reviews": [10, 20, 300], "age": [10, 20, 30]})
+    with pytest.raises(DataError, match="'reviews' has the data's own minimum and maximum for bounds"):
+        attribute(Feature(name="reviews", kind="numeric", low=10, high=300, bounds="fitted"), users)
+    fitted, public = (
+        attribute(Feature(name="age", kind="numeric", low=low, high=120, bounds=bounds), users)
+        for low, bounds in ((10, "fitted"), (0, "public"))
+    )
+    assert fitted.codes.tolist() == public.codes.tolist() == [0, 2, 2]
+
+
 def test_values_belong_to_users_in_any_row_order_and_unknown_is_a_category_like_others() -> None:
     job = Feature(name="job", kind="categorical", categories=("writer", "unknown"), unknown="unknown")
     users = pl.DataFrame({"user": [2, 0, 1], "job": ["writer", "unknown", "writer"], "age": [70.0, 1.0, 30.0]})

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from tasks.contracts import Feature
 from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting import gaps
+from tasks.privacy.mechanisms import edges, multidimensional, words
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 from tests.models.test_noise_streams import PRIVATE, case
 from tests.systems import system_class
@@ -36,6 +38,8 @@ def test_every_finite_epsilon_names_what_it_does_not_cover(name: str) -> None:
     for entry in model.ledger():
         if entry.accounted_epsilon is None:
             continue
+        assert entry.given.startswith(gaps.GIVEN)
+        assert ("the epoch" in entry.given) == isinstance(model, EpochModel)
         needed = {*(gaps.BY_EPOCHS if isinstance(model, EpochModel) else gaps.ONCE)}
         needed -= {gaps.LOSSES} if isinstance(model, SocialFactorisation) else set()
         needed -= {gaps.SEED} if not entry.accounted_epsilon else set()
@@ -43,6 +47,19 @@ def test_every_finite_epsilon_names_what_it_does_not_cover(name: str) -> None:
             assert {gaps.FLOATS, gaps.DRAWN} & set(entry.gaps)
         assert needed <= set(entry.gaps)
         assert len(set(entry.gaps)) == len(entry.gaps)
+
+
+def test_counts_and_hashes_are_named_of_every_release() -> None:
+    """They stand in results and locks, without noise, whatever is released of the data."""
+    number = Feature(name="age", kind="numeric", low=0, high=1)
+    released = (
+        *multidimensional.entries([number], 1.0, 1),
+        edges.ledger(1.0, 0.1, "rigorous", 1),
+        *words.ledger(1.0, 3, 1.0, "public", "rigorous", 1),
+    )
+    assert all(gaps.RECORDED in entry.gaps for entry in released)
+    assert gaps.RECORDED in gaps.PREPARED
+    assert gaps.PREPARED in gaps.ONCE
 
 
 def test_a_delta_means_little_above_one_in_all_users() -> None:

@@ -139,4 +139,23 @@ def test_bounds_that_are_fitted_leave_no_finite_epsilon_but_given_them() -> None
     assert given.accounted_epsilon == pytest.approx(10.0)
     assert given.neighbouring.endswith("given the bounds of numeric features")
     (public,) = multidimensional.entries(NUMBERS, 10.0, n_releases=1)
+    assert given.given == "the bounds of numeric features"
     assert (public.neighbouring, public.accounted_epsilon) == (unconditional.neighbouring, pytest.approx(10.0))
+
+
+@pytest.mark.parametrize(
+    ("others", "given"), [((), "the categories"), ((AGE,), f"{multidimensional.BOUNDS} and the categories")]
+)
+def test_categories_that_are_read_off_the_data_leave_no_finite_epsilon_but_given_them(
+    others: tuple[Feature, ...], given: str
+) -> None:
+    """The only user with a category adds a column to the release: replacing that user shows."""
+    disease = Feature(name="disease", kind="categorical", categories=("HIV", "none"), bounds="fitted")
+    unconditional, conditional = multidimensional.entries((*others, disease), 10.0, n_releases=1)
+    assert (unconditional.neighbouring, unconditional.given) == ("all features of one user replaced", "")
+    assert (unconditional.accounted_epsilon, account(unconditional.events).epsilon) == (None, None)
+    assert "each a column of the release" in unconditional.reason
+    assert ("minimum and maximum" in unconditional.reason) == bool(others)
+    assert (conditional.accounted_epsilon, conditional.given) == (pytest.approx(10.0), given)
+    assert conditional.neighbouring == f"all features of one user replaced, given {given}"
+    assert any("released: disease." in gap for gap in conditional.gaps)

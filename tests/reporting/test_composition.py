@@ -133,6 +133,34 @@ def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_d
     assert "In brackets" in str(composition.blocks(spending(real, users, single)))
 
 
+def test_private_releases_without_a_bound_are_counted_beside_those_that_have_one(real: Results) -> None:
+    bounded = entry(5.0, "feature")
+    given = bounded.model_copy(update={"neighbouring": units.FEATURES_GIVEN})
+    endless = bounded.model_copy(update={"accounted_epsilon": None, "reason": "Bounds are fitted."})
+    open_one = (Spent("base", 0, endless), Spent("base", 0, given))
+    plain, fitted = composition.compose_releases(spending(real, (Spent("base", 0, bounded),), open_one))
+    assert (plain.counted, plain.epsilon) == ("1 (+ 1)", pytest.approx(5.0))
+    assert plain.total == "5, of 1 of 2 releases"
+    assert (fitted.counted, fitted.epsilon) == ("2", pytest.approx(10.0))  # both hold given the bounds
+
+
+def test_each_setting_of_a_budget_releases_a_network_anew(real: Results) -> None:
+    of = entry(5.0, "feature")
+    spent = tuple(Spent(setting, 0, of, "left") for setting in ("base", "edges_epsilon=1.0", "dimension=8"))
+    (group,) = composition.compose_releases(perturbed(spending(real, spent, spent)))
+    assert (group.releases, group.epsilon) == (2, pytest.approx(10.0))
+
+
+def test_a_rigorous_release_of_a_network_counts_beside_one_given_the_bounds(real: Results) -> None:
+    given = entry(5.0, "feature").model_copy(update={"neighbouring": units.FEATURES_GIVEN})
+    releases = (Spent("base", 0, given, "left"),), (Spent("base", 0, entry(1.0, "feature"), "left"),)
+    groups = composition.compose_releases(perturbed(spending(real, *releases)))
+    assert [(group.neighbouring, group.epsilon) for group in groups] == [
+        (units.FEATURES_GIVEN, pytest.approx(6.0)),
+        (units.FEATURES, pytest.approx(1.0)),
+    ]
+
+
 def test_fits_that_shared_noise_with_one_of_another_unit_or_without_epsilon_have_none(real: Results) -> None:
     """In version 0.1 every fit of one seed drew the same stream, whatever it protected."""
     users = (Spent("base", 0, entry(1.0)),)
@@ -175,6 +203,8 @@ def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() 
     of_code = (
         multidimensional.REPLACED,
         multidimensional.GIVEN_BOUNDS,
+        multidimensional.GIVEN_CATEGORIES,
+        multidimensional.GIVEN_BOTH,
         sessions.VISIT,
         sessions.VISIT_GIVEN,
         sessions.released_entry(multipliers=(3.0, 3.0), epsilon=5.0, delta=1e-3).neighbouring,

@@ -76,6 +76,19 @@ def test_two_entries_of_one_data_set_share_no_noise(tmp_path: Path, monkeypatch:
         assert ((first != 0) != (second != 0)).any()
 
 
+def test_two_versions_of_one_data_set_share_no_noise() -> None:
+    """With one noise, exactly the rows of users who changed would differ."""
+    perturb.main("tiny")
+    before = release("7.5", 1)
+    path, form = PROCESSED / "tiny" / "users.parquet", contracts.users_schema(tiny.FEATURES)
+    users = contracts.read(path, form)
+    other = pl.when(pl.col("user") == 7).then(1 - pl.col("share")).otherwise(pl.col("share"))
+    contracts.write(users.with_columns(share=other.cast(pl.Float32)), path, form)
+    perturb.main("tiny")
+    moved = (before.drop("user").to_numpy() != release("7.5", 1).drop("user").to_numpy()).any(axis=1)
+    assert moved.sum() > tiny.N_USERS / 2
+
+
 def test_secure_features_follow_from_no_seed_and_their_ledger_says_so(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -19,7 +19,7 @@ from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms.posts import known_words, to_ragged
 from tasks.quality.counting import count
-from tasks.stages import check, perturb
+from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.perturb_networks import public_words
 from tests.stages import tiny_networks as tiny
@@ -132,6 +132,35 @@ def test_rigorous_features_are_those_that_no_data_scale() -> None:
     outright, given = ledger("published")["base", 0, "left", "feature"]
     assert (outright.accounted_epsilon, outright.accounting) == (None, given.accounting)
     assert any("tweets" in gap for gap in given.gaps)
+
+
+def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> None:
+    path = PROCESSED / "tiny" / "left" / "schema.json"
+    schema = read_json(path)
+    for feature in schema["features"]:
+        if feature["name"] == "gender":
+            feature["bounds"] = "fitted"
+    write_json(path, schema)
+    perturb.main("rigorous")
+    assert [feature.name for feature in tables("rigorous").schema.features] == ["hash", "occupation"]
+    [entry] = ledger("rigorous")["base", 0, "left", "feature"]
+    assert entry.accounted_epsilon == pytest.approx(5)
+    assert "nothing but the data tells which categories there are: gender." in entry.reason
+
+
+def test_noise_follows_from_all_that_a_network_holds() -> None:
+    """With one noise, two versions of a network would differ in nothing but the users who changed."""
+    options = load().perturbed["published"]
+    source = PROCESSED / "tiny" / "left"
+    digests = {perturb_networks.read(source, "left", options, None).digest}
+    for table in ("users", "social", "posts"):
+        path = source / f"{table}.parquet"
+        rows = pl.read_parquet(path)
+        contract = contracts.table_schema(table, contracts.read_schema(source / "schema.json"))
+        changed = rows.with_columns(hash=1 - pl.col("hash")) if table == "users" else rows.head(10)
+        contracts.write(changed, path, contract)
+        digests.add(perturb_networks.read(source, "left", options, None).digest)
+    assert len(digests) == 4
 
 
 def test_friendships_lose_their_direction_and_are_about_as_many() -> None:

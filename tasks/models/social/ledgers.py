@@ -33,6 +33,7 @@ def unused_entry() -> LedgerEntry:
         claimed_delta=0.0,
         accounted_epsilon=0.0,
         accounted_delta=0.0,
+        given=GIVEN_EPOCH,
         reason="What is learnt does not depend on any sensitive rating. Published ratings are not protected.",
         gaps=(EPOCH, *UNUSED),
     )

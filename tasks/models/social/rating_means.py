@@ -138,6 +138,7 @@ class RatingMeans(RatingPredictor):
                 claimed_delta=0.0,
                 accounted_epsilon=0.0,
                 accounted_delta=0.0,
+                given=GIVEN,
                 reason="Means of published ratings, which are not protected, are all that anybody else sees.",
                 gaps=(*UNUSED, OWN),
             )

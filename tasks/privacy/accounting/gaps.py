@@ -19,9 +19,13 @@ LOSSES = (
     "results: the budget does not cover them."
 )
 METRICS = "All measured metrics are published with the results without noise: the budget does not cover them."
+RECORDED = (
+    "Results have exact counts of the data after each step of their preparation, and DVC's locks the hash and size of "
+    "each file: they tell two versions of the data apart, and the budget does not cover them."
+)
 PREPARED = (
     "Which items there are, and how many users, was read off all interactions, a k-core among other things, and is "
-    "taken as public."
+    f"taken as public. {RECORDED}"
 )
 PLACE = (
     "A user who is taken out keeps an empty place: the number of users is public, and with it the sampling probability "

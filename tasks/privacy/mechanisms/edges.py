@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.mechanisms import laplace
@@ -232,6 +232,7 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
             "add up. The accounted budget is that of one of them, which is what a deployment releases."
         )
     gaps += [
+        RECORDED,
         SEED_OF_RELEASE,
         "The proof is for real numbers; coins are tossed with probabilities in float64.",
     ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import ROUNDED, SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
@@ -25,8 +25,11 @@ CHUNK = 1 << 14
 """Users perturbed at a time, so that temporary arrays stay small however many users there are."""
 REPLACED = "all features of one user replaced"
 BOUNDS = "the bounds of numeric features"
+CATEGORIES = "the categories"
 GIVEN_BOUNDS = f"{REPLACED}, given {BOUNDS}"
 """What neighbours differ in, of the whole release and of what the noise covers where bounds are fitted."""
+GIVEN_CATEGORIES = f"{REPLACED}, given {CATEGORIES}"
+GIVEN_BOTH = f"{GIVEN_BOUNDS} and {CATEGORIES}"
 ROUNDING = 1e-6
 """Relative error, or more, of an output after its rounding to float32."""
 
@@ -148,9 +151,10 @@ def log_likelihood_ratio(
 
 
 def entries(features: Sequence[Feature], epsilon: float, n_releases: int) -> list[LedgerEntry]:
-    """What one release of `perturb`ed features spent: where bounds are fitted to the data, ∞ and what holds given them.
+    """What one release of `perturb`ed features spent: where a range is fitted to the data, ∞ and what holds given it.
 
-    Bounds are in the schema of the release, and they scale everybody: they are a release without noise.
+    Bounds and categories are in the schema of the release. Bounds scale everybody, and each category is a column: they
+    are a release without noise.
 
     Args and errors: as `ledger`.
     """
@@ -159,21 +163,31 @@ def entries(features: Sequence[Feature], epsilon: float, n_releases: int) -> lis
 
 
 def without_bounds(entry: LedgerEntry) -> LedgerEntry:
-    """The entry of a release whose bounds are fitted, of all that is released: no finite ε follows."""
+    """The entry of a release whose bounds or categories are fitted, of all that is released: no finite ε follows."""
+    reasons = []
+    if BOUNDS in entry.given:
+        reasons.append(
+            "Bounds of numeric features are the minimum and maximum of the data, released without noise: "
+            "whoever has the largest value shows it, and moves how all others are scaled."
+        )
+    if CATEGORIES in entry.given:
+        reasons.append(
+            "Categories are those that occur in the data, each a column of the release: the only user with one shows "
+            "that somebody has it."
+        )
     return entry.model_copy(
         update={
             "neighbouring": REPLACED,
             "accounted_epsilon": None,
             "given": "",
-            "reason": "Bounds of numeric features are the minimum and maximum of the data, released without noise: "
-            "whoever has the largest value shows it, and moves how all others are scaled.",
+            "reason": " ".join(reasons),
             "events": (*entry.events, Event(kind="non-private")),
         }
     )
 
 
 def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:
-    """What the noise of one release covers, and what it does not (docs/methods.md §9): given bounds that are fitted.
+    """What the noise of one release covers, and what it does not (docs/methods.md §9): given what is fitted.
 
     Args:
         features: the features released.
@@ -187,9 +201,15 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     events = (Event(kind="pure-local", parameters={"epsilon": epsilon / sampled}, count=sampled),)
     accounted = account(events)
     gaps = []
-    fitted = [feature.name for feature in features if feature.bounds == "fitted"]
-    if fitted:
-        gaps.append(f"Minimum and maximum of the data scale these columns and are released: {', '.join(fitted)}.")
+    fitted = [feature for feature in features if feature.bounds == "fitted"]
+    numbers, classes = (
+        [feature.name for feature in fitted if feature.kind == kind] for kind in ("numeric", "categorical")
+    )
+    given = " and ".join([*([BOUNDS] if numbers else []), *([CATEGORIES] if classes else [])])
+    if numbers:
+        gaps.append(f"Minimum and maximum of the data scale these columns and are released: {', '.join(numbers)}.")
+    if classes:
+        gaps.append(f"Of these features the categories that occur in the data are released: {', '.join(classes)}.")
     if n_releases > 1:
         gaps.append(
             f"{n_releases} releases of the same users lie side by side, so that results can be averaged; their budgets "
@@ -198,19 +218,20 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     gaps += [
         "Features alone are covered: whoever sees a user's interactions can recompute features that are statistics "
         "of them.",
+        RECORDED,
         SEED_OF_RELEASE,
         ROUNDED,
     ]
     return LedgerEntry(
         protects="feature",
-        neighbouring=GIVEN_BOUNDS if fitted else REPLACED,
+        neighbouring=f"{REPLACED}, given {given}" if given else REPLACED,
         mechanism="piecewise mechanism and optimised unary encoding on sampled features, on each user's side",
         accounting="published",
         claimed_epsilon=epsilon,
         claimed_delta=0.0,
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
-        given=BOUNDS if fitted else "",
+        given=given,
         reason=accounted.reason,
         gaps=tuple(gaps),
         events=events,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
 
@@ -175,6 +175,7 @@ def ledger(
             "add up. The accounted budget is that of one of them, which is what a deployment releases."
         )
     gaps += [
+        RECORDED,
         SEED_OF_RELEASE,
         "The proof is for real numbers. In float64, distances are off by up to a millionth of the longest vector, and "
         "a word less likely than about 1e-16 is hardly ever drawn.",

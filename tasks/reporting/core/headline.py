@@ -29,6 +29,8 @@ class Standing:
     """ε of everything that it learns from; None: no finite guarantee."""
     given: str
     """What that takes as fixed: `ledger.fixed_conditions`; empty for nothing, or where ε is not finite."""
+    unit: str
+    """What neighbouring inputs differ in: `ledger.units_of`; empty where ε is not finite."""
     proved: float | None
     """The largest ε that an audit of it proves; None where nothing was audited."""
     verdict: str
@@ -37,8 +39,11 @@ class Standing:
 
     @property
     def budget(self) -> str:
-        """The accounted ε as text, with what it takes as fixed."""
-        return ", ".join(filter(None, (ledger.format_budget(self.accounted), self.given)))
+        """The accounted ε as text, with its unit and what it takes as fixed."""
+        unit = f"for {self.unit}" if self.unit else ""
+        return ", ".join(
+            filter(None, (" ".join(filter(None, (ledger.format_budget(self.accounted), unit))), self.given))
+        )
 
 
 def standings(results: Results, k: int) -> list[Standing]:
@@ -74,6 +79,7 @@ def standings(results: Results, k: int) -> list[Standing]:
                 float(values.mean()) if len(values) else None,
                 (epsilon := ledger.total_epsilon(results, system)),
                 "" if epsilon is None else ledger.fixed_conditions(results, system),
+                "" if epsilon is None else ledger.units_of(results, system),
                 max((float(audit["audited_epsilon"]) for audit in audits), default=None),
                 verdict(system, refuted),
                 bool(refuted),
@@ -126,6 +132,8 @@ def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]
             "best_without_guarantee": None if without is None else _round(without.utility),
             "best_private": None if private is None else _round(private.utility),
             "best_private_epsilon": None if private is None else _round(private.accounted),
+            "best_private_given": None if private is None else private.given.removeprefix("given "),
+            "best_private_unit": None if private is None else private.unit,
         }
         | {label: _round(level(name)) for label, name in _yardsticks(results).items()},
         "ledger": {

@@ -11,7 +11,7 @@ import polars as pl
 
 from tasks.privacy.accounting.gaps import SEED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
-from tasks.reporting.core import audits
+from tasks.reporting.core import audits, units
 from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System, unique
 
@@ -145,7 +145,13 @@ def total_epsilon(results: Results, system: System, setting: str = BASE) -> floa
     what they see, it is the budget towards the one who sees most. The largest of all seeds. None where some part has no
     finite guarantee, or where the ledger names nothing that is protected.
     """
-    budgets: dict[tuple[int, str], dict[tuple[str, str], float]] = {}
+    spent = _spent(results, system, setting)
+    return None if spent is None else sum(epsilon for epsilon, _ in spent)
+
+
+def _spent(results: Results, system: System, setting: str) -> list[tuple[float, str]] | None:
+    """What `total_epsilon` adds up: each budget with the name of its unit, of the seed and observer with most."""
+    budgets: dict[tuple[int, str], dict[tuple[str, str], tuple[float, str]]] = {}
     lines = lines_at(results, system, setting)
     observers = {line.entry.observer for line in lines}
     for line in lines:
@@ -155,8 +161,27 @@ def total_epsilon(results: Results, system: System, setting: str = BASE) -> floa
         releases = releases_of(entry)
         towards = [entry.observer] if entry.observer else observers
         for seed, observer in product(line.seeds, towards):
-            budgets.setdefault((seed, observer), {})[line.network, releases] = entry.accounted_epsilon
-    return max(sum(of_seed.values()) for of_seed in budgets.values()) if budgets else None
+            of = entry.accounted_epsilon, units.name(entry)
+            budgets.setdefault((seed, observer), {})[line.network, releases] = of
+    every = (list(of_seed.values()) for of_seed in budgets.values())
+    return max(every, key=lambda spent: sum(epsilon for epsilon, _ in spent), default=None)
+
+
+def units_of(results: Results, system: System, setting: str = BASE) -> str:
+    """The units that `total_epsilon` is for, as text: "a user"; empty where it is not finite."""
+    return join_words(unique([unit for _, unit in _spent(results, system, setting) or []]))
+
+
+def of_units(results: Results, system: System, setting: str = BASE) -> str:
+    """`total_epsilon` as text, with its unit: "1 for a user"; of several units, with what is spent on each."""
+    spent = _spent(results, system, setting)
+    if spent is None:
+        return format_budget(None)
+    by_unit: dict[str, float] = {}
+    for epsilon, unit in spent:
+        by_unit[unit] = by_unit.get(unit, 0.0) + epsilon
+    parts = join_words([f"{format_budget(epsilon)} for {unit}" for unit, epsilon in by_unit.items()])
+    return parts if len(by_unit) == 1 else f"{format_budget(sum(by_unit.values()))}: {parts}"
 
 
 def releases_of(entry: LedgerEntry) -> str:
@@ -255,11 +280,15 @@ def conditions(entries: Iterable[LedgerEntry]) -> str:
 
 
 def total(results: Results, system: System, setting: str = BASE) -> str:
-    """`total_epsilon` as text, with what it takes as fixed where it is finite."""
+    """`total_epsilon` as text, with its unit and what it takes as fixed where it is finite."""
     epsilon = total_epsilon(results, system, setting)
     return ", ".join(
         filter(
-            None, (format_budget(epsilon), fixed_conditions(results, system, setting) if epsilon is not None else "")
+            None,
+            (
+                of_units(results, system, setting),
+                fixed_conditions(results, system, setting) if epsilon is not None else "",
+            ),
         )
     )
 

@@ -13,6 +13,8 @@ USER = "all training interactions of one user taken out, the place kept, or put 
 PROFILE = "all training interactions and metadata of one user taken out, the place kept, or put in"
 FEATURES = "all features of one user replaced"
 FEATURES_GIVEN = f"{FEATURES}, given the bounds of numeric features"
+FEATURES_LISTED = f"{FEATURES}, given the categories"
+FEATURES_GIVEN_BOTH = f"{FEATURES_GIVEN} and the categories"
 INTERACTION = "one interaction of one user added or removed"
 REPLACED = "one visit of one user replaced by a visit of another item"
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
@@ -39,10 +41,26 @@ RELATIONS = {
     "one edge of the user-item graph, that is one interaction, added or removed": INTERACTION,
     "one user's rating of one item changed within the scale; who rated what is the same": VALUE,
     **{unit: unit for unit in (FEATURES, FEATURES_GIVEN, REPLACED, VISIT, VISIT_GIVEN, CELL, SENSITIVE, EDGE)},
-    **{unit: unit for unit in (TEXTS, WORD, NEAR)},
+    **{unit: unit for unit in (FEATURES_LISTED, FEATURES_GIVEN_BOTH, TEXTS, WORD, NEAR)},
 }
 """Neighbouring relation of an entry -> its unit. A user without interactions counts for nothing in every system that
 says "added or removed", so taken out with the place kept is the same there."""
+
+NAMES = {
+    USER: "a user",
+    PROFILE: "a user with metadata",
+    **dict.fromkeys((FEATURES, FEATURES_GIVEN, FEATURES_LISTED, FEATURES_GIVEN_BOTH), "a user's features"),
+    INTERACTION: "one interaction",
+    **dict.fromkeys((REPLACED, VISIT, VISIT_GIVEN), "one visit"),
+    CELL: "one listed cell",
+    VALUE: "one rating",
+    SENSITIVE: "one sensitive rating",
+    EDGE: "one friendship",
+    TEXTS: "a user's texts",
+    WORD: "one word",
+    NEAR: "one word replaced by a near one",
+}
+"""Unit -> what it is called in running text."""
 
 _OF_USERS = {USER: 2, PROFILE: 2}
 STEPS: dict[str, dict[str, int]] = {
@@ -50,6 +68,8 @@ STEPS: dict[str, dict[str, int]] = {
     PROFILE: {PROFILE: 1, USER: 1, FEATURES: 1},
     FEATURES: {FEATURES: 1, PROFILE: 2},
     FEATURES_GIVEN: {FEATURES_GIVEN: 1, FEATURES: 1, PROFILE: 2},
+    FEATURES_LISTED: {FEATURES_LISTED: 1, FEATURES: 1, PROFILE: 2},
+    FEATURES_GIVEN_BOTH: {FEATURES_GIVEN_BOTH: 1, FEATURES_GIVEN: 1, FEATURES_LISTED: 1, FEATURES: 1, PROFILE: 2},
     INTERACTION: {INTERACTION: 1, **_OF_USERS},
     REPLACED: {REPLACED: 1, INTERACTION: 2, **_OF_USERS},
     VISIT: {VISIT: 1, INTERACTION: 2, **_OF_USERS},
@@ -69,6 +89,11 @@ def unit(entry: LedgerEntry) -> str:
     """What neighbouring inputs of an entry differ in: a key of `STEPS`, or its own words where they are not known."""
     relation = entry.neighbouring.removesuffix(f", towards {entry.observer}")
     return RELATIONS.get(relation, relation)
+
+
+def name(entry: LedgerEntry) -> str:
+    """What the unit of an entry is called in running text: "a user"; of one that is not known, its own words."""
+    return NAMES.get(unit(entry), entry.neighbouring)
 
 
 def steps(target: str, of: str) -> int:

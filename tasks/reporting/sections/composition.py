@@ -10,8 +10,9 @@ from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import ledger, units
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, words
-from tasks.reporting.core.results import Results, Spent, System, unique
+from tasks.reporting.core.results import BASE, Results, Spent, System, unique
 from tasks.reporting.core.section import Blocks, heading, paragraph
+from tasks.reporting.core.sweeps import PERTURBED
 
 SHARED_NOISE = (
     "In these results, of version 0.1, all fits of one seed shared their noise: the difference of two releases shows "
@@ -27,8 +28,8 @@ UNITS = (
     "counts with twice its sensitivity."
 )
 LEFT_OUT = (
-    " In brackets stand releases that bound a smaller unit alone: they spend on this one as well, without a bound, so "
-    "the row's ε is that of the others."
+    " In brackets stand private releases that spend on this unit without a bound: their ε is ∞, or for a smaller unit "
+    "alone. The row's ε is that of the others."
 )
 DERIVED = " Features that are statistics of interactions spend on these as well: there both rows add up."
 SEEDS = (
@@ -52,7 +53,8 @@ class Together:
     observer: str
     releases: int
     left_out: int
-    """Releases with a finite ε for a smaller unit alone: they spend on this one, too, and no bound follows."""
+    """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
+    with none."""
     largest: float
     """The largest ε of one of them, for this unit."""
     epsilon: float | None
@@ -62,20 +64,28 @@ class Together:
     """What that takes as fixed: chosen on private data, in any of the releases; empty for nothing."""
 
     @property
+    def counted(self) -> str:
+        """How many releases as text, those that are left out in brackets."""
+        return f"{self.releases} (+ {self.left_out})" if self.left_out else str(self.releases)
+
+    @property
     def total(self) -> str:
-        """ε of all together as text, with what it takes as fixed."""
-        given = f"given {self.given}" if self.given and self.epsilon is not None else ""
-        return ", ".join(filter(None, (ledger.format_budget(self.epsilon, self.delta), given)))
+        """ε of all together as text, with what it takes as fixed and, where some are left out, of how many it is."""
+        if self.epsilon is None:
+            return ledger.format_budget(None)
+        given = f"given {self.given}" if self.given else ""
+        of = f"of {self.releases} of {self.releases + self.left_out} releases" if self.left_out else ""
+        return ", ".join(filter(None, (ledger.format_budget(self.epsilon, self.delta), given, of)))
 
 
 @dataclass(frozen=True)
 class _Release:
-    """A finite entry, with what it was spent on."""
+    """An entry with noise, with what it was spent on."""
 
     key: tuple[str, ...]
     """What tells releases apart."""
     source: tuple[str, ...]
-    """The same for all entries of one kind of data in one fit, whatever unit they are for."""
+    """The same for all entries of one kind of data in one fit, or in what it reads, whatever unit they are for."""
     network: str
     unit: str
     fitted: bool
@@ -95,13 +105,15 @@ def compose_releases(*suites: Results) -> list[Together]:
 
     suites: results on the same data; what several of them read of one release is counted once.
     """
-    releases = [
-        _release(suite, system, spent)
+    every = [
+        (_release(suite, system, spent), spent.entry.accounted_epsilon is not None)
         for suite in suites
         for system in suite.systems
         for spent in system.spent
-        if spent.entry.accounted_epsilon is not None and spent.entry.events
+        if any(event.kind != "non-private" for event in spent.entry.events)
     ]
+    releases = [release for release, finite in every if finite]
+    unbounded = [release for release, finite in every if not finite]
     own_noise = all(results.own_noise for results in suites) or _have_distinct_seeds(suites)
     observers = _observers(releases)
     groups = dict.fromkeys(
@@ -109,7 +121,7 @@ def compose_releases(*suites: Results) -> list[Together]:
         for release in releases
         for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
     )
-    return [_compose(releases, group, own_noise=own_noise) for group in groups]
+    return [_compose(releases, unbounded, group, own_noise=own_noise) for group in groups]
 
 
 def _observers(releases: Iterable[_Release]) -> dict[str, list[str]]:
@@ -123,17 +135,18 @@ def _observers(releases: Iterable[_Release]) -> dict[str, list[str]]:
 def _release(results: Results, system: System, spent: Spent) -> _Release:
     """Perturbed data are released once for all systems that read them.
 
-    Networks may be read as what was made of perturbed ones, so that each suite counts its own.
+    Networks may be read as what was made of perturbed ones, so that each suite counts its own. A setting of one budget
+    releases all that a network holds anew, also what has the same budget as elsewhere.
     """
     entry = spent.entry
     read = results.suite if spent.network else str(system.parameters["features"])
     within = entry.protects in ("interaction", "rating", "session graph")
     fitted = not spent.network and (within or not read.startswith("perturbed/"))
-    source = (system.experiment, spent.setting) if fitted else (read, spent.network)
+    perturbed = spent.setting if spent.setting.partition("=")[0] in PERTURBED and spent.network else BASE
+    of = (system.experiment, spent.setting) if fitted else (read, spent.network, perturbed)
     what = ledger.releases_of(entry) if fitted else entry.model_dump_json()
-    key = (str(spent.seed), *source, what)
-    unit = units.unit(entry)
-    return _Release(key, (str(spent.seed), *source, entry.protects), spent.network, unit, fitted, entry)
+    source = (str(spent.seed), system.experiment, spent.setting, spent.network, entry.protects)
+    return _Release((str(spent.seed), *of, what), source, spent.network, units.unit(entry), fitted, entry)
 
 
 def _have_distinct_seeds(suites: Iterable[Results]) -> bool:
@@ -151,10 +164,16 @@ def _have_distinct_seeds(suites: Iterable[Results]) -> bool:
     return len(fits) == len({seed for seed, *_ in fits})
 
 
-def _compose(releases: Sequence[_Release], group: tuple[str, str, str], *, own_noise: bool) -> Together:
+def _compose(
+    releases: Sequence[_Release], unbounded: Sequence[_Release], group: tuple[str, str, str], *, own_noise: bool
+) -> Together:
     network, unit, observer = group
-    near = [release for release in releases if release.network == network and release.entry.observer in ("", observer)]
-    bounding = _bounding(near, unit)
+    near, endless = (
+        [release for release in some if release.network == network and release.entry.observer in ("", observer)]
+        for some in (releases, unbounded)
+    )
+    every = _bounding(near, unit)
+    bounding = list({release.key: release for release in every}.values())
     counts: Counter[str] = Counter()
     for release in bounding:
         for event in (units.group_event(event, units.steps(unit, release.unit)) for event in release.entry.events):
@@ -163,15 +182,19 @@ def _compose(releases: Sequence[_Release], group: tuple[str, str, str], *, own_n
     delta = max(release.entry.accounted_delta for release in bounding)
     own = [release for release in near if release.unit == unit]
     known = bool(units.steps(unit, unit)) and (own_noise or not any(release.fitted for release in bounding))
-    counted = {release.source for release in bounding}
-    smaller = {release.source for release in near if units.steps(release.unit, unit)} - counted
-    protects = join_words([f"{name}s" for name in unique([release.entry.protects for release in own])])
+    kinds = unique([release.entry.protects for release in own])
+    unbound = [release for release in near if units.steps(release.unit, unit)] + [
+        release
+        for release in endless
+        if units.steps(release.unit, unit) or units.steps(unit, release.unit) or release.entry.protects in kinds
+    ]
+    protects = join_words([f"{name}s" for name in kinds])
     return Together(
         f"{network}: {protects}" if network else protects,
         unit,
         observer,
         len(bounding),
-        len(smaller),
+        _left_out(unbound, {release.source for release in every}),
         max(release.entry.accounted_epsilon or 0.0 for release in own),
         account(events, delta).epsilon if known else None,
         delta,
@@ -180,19 +203,30 @@ def _compose(releases: Sequence[_Release], group: tuple[str, str, str], *, own_n
 
 
 def _bounding(releases: Sequence[_Release], unit: str) -> list[_Release]:
-    """Releases that bound a unit, each by the entry that is nearest to it; of a unit that is not known, its own."""
+    """Releases that bound a unit, by the entry that is nearest to it; of a unit that is not known, its own.
+
+    What several systems read is there for each of them.
+    """
     order = list(units.STEPS.get(unit, {unit: 1}))
     nearest: dict[tuple[str, ...], int] = {}
     for release in releases:
         if release.unit in order:
             rank = order.index(release.unit)
             nearest[release.source] = min(rank, nearest.get(release.source, rank))
-    chosen = [
+    return [
         release
         for release in releases
         if release.unit in order and nearest[release.source] == order.index(release.unit)
     ]
-    return list({release.key: release for release in chosen}.values())
+
+
+def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> int:
+    """How many releases are of no source that is counted; what several systems read is one."""
+    keys: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for release in releases:
+        if release.source not in counted:
+            keys.setdefault(release.source, set()).add(release.key)
+    return len({frozenset(of_source) for of_source in keys.values()})
 
 
 def _noise(results: Results) -> str:
@@ -218,7 +252,7 @@ def blocks(results: Results) -> list[Blocks]:
             group.protects + (f", towards {group.observer}" if group.observer else ""),
             [
                 words(group.neighbouring),
-                Cell(str(group.releases) + (f" (+ {group.left_out})" if group.left_out else "")),
+                Cell(group.counted),
                 Cell(ledger.format_budget(group.largest)),
                 Cell(group.total),
             ],

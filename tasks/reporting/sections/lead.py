@@ -134,11 +134,11 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     own = ledger.total(results, yardstick)
     finite = [
         (
-            f"{difference.system.label} {ledger.format_budget(budget)}",
+            f"{difference.system.label} {ledger.of_units(results, difference.system)}",
             ledger.fixed_conditions(results, difference.system),
         )
         for difference in differences
-        if (budget := ledger.total_epsilon(results, difference.system)) is not None
+        if ledger.total_epsilon(results, difference.system) is not None
     ]
     budgets = (
         f"Accounted ε for all they learn from: {ledger.together(finite)}. The others have no finite one."

@@ -189,9 +189,9 @@ def budgets(results: Results) -> list[str]:
 def _budget_in_short(results: Results) -> str:
     finite = {system.label: ledger.total_epsilon(results, system) for system in results.compared}
     held = [
-        (f"{system.label} (ε = {ledger.format_budget(epsilon)})", ledger.fixed_conditions(results, system))
+        (f"{system.label} (ε = {ledger.of_units(results, system)})", ledger.fixed_conditions(results, system))
         for system in results.compared
-        if (epsilon := finite[system.label]) is not None
+        if finite[system.label] is not None
     ]
     partly = [
         f"{system.label} ({join_words(covered)})"

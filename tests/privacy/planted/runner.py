@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from tests.privacy.planted.mutation import ROOT, Mutation
 
-COPIED, LINKED = ("tasks", "tests", "flows", "pyproject.toml", "params.yaml"), ("docs", "suites")
+COPIED, LINKED = ("tasks", "tests", "flows", "pyproject.toml", "params.yaml"), ("docs", "suites", "data/reference")
 REMEMBERED = ROOT / ".planted" / "runs.json"
 """What was run, so that an interrupted run goes on; not in the repository."""
 Kind = Literal["tests", "audit"]
@@ -80,6 +80,7 @@ class Copy:
             else:
                 shutil.copy(ROOT / name, folder / name)
         for name in LINKED:
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).symlink_to(ROOT / name)
         # by the text's digest, so that a module that changes twice in a second is read twice
         for name in ("tasks", "flows"):
