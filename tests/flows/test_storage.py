@@ -275,6 +275,5 @@ def test_a_lock_that_was_cut_is_not_believed_wherever_the_cut_is(finished: Proje
             continue
         kept = yaml.safe_load(text[:end])  # at a line's end
         stages = (kept.get("stages") or {}) if kept else {}
-        assert all(not entry or entry == entries[name] or not entry.get("outs") for name, entry in stages.items()), text[
-            :end
-        ][-80:]
+        seen = (not entry or entry == entries[name] or not entry.get("outs") for name, entry in stages.items())
+        assert all(seen), text[:end][-80:]
