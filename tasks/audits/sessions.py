@@ -123,8 +123,8 @@ def _statistic(
         table: (n_items, width) states that are aggregated.
     """
     parts = _asked(model, items, n, first, tested=False), _asked(model, WITH_VISIT, n, first, tested=True)
-    shown, beside = (_common_rows(model, table[asked.graphs.node_items], asked, coordinates) for asked in parts)
-    return CERTAIN * (shown == beside) - shown
+    shown, tested = (_common_rows(model, table[asked.graphs.node_items], asked, coordinates) for asked in parts)
+    return CERTAIN * (shown == tested) - shown
 
 
 def _common_rows(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:

@@ -211,7 +211,7 @@ def test_a_gradient_that_is_not_finite_counts_nothing(value):
     model, rows = built(), torch.zeros(3, N_ITEMS)
     rows[0, 0] = rows[1, 1] = rows[2, 2] = 1.0
     gradients = model.network.gradients
-    expected = model.clipped(rows[1:]).weighted_sum(torch.ones(2))
+    expected = model.clipped_gradients(rows[1:]).weighted_sum(torch.ones(2))
 
     def broken(rows):
         parts = gradients(rows)
@@ -219,7 +219,7 @@ def test_a_gradient_that_is_not_finite_counts_nothing(value):
         return parts
 
     model.network.gradients = broken
-    for total, other in zip(model.clipped(rows).weighted_sum(torch.ones(3)), expected, strict=True):
+    for total, other in zip(model.clipped_gradients(rows).weighted_sum(torch.ones(3)), expected, strict=True):
         torch.testing.assert_close(total, other)
     model.rows = lambda _: rows
     released = []
