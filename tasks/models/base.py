@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,14 +167,14 @@ class Model(ABC):
         return None
 
     def save(self, path: Path) -> None:
-        """Write the fitted model as safetensors, the configuration as JSON in the header.
+        """Write the fitted model as safetensors, the configuration as JSON in the header; equal models are equal bytes.
 
         `path` (a file) is what a guarantee is of. `own_tensors` are in `own_file(path)`, which is not to be released.
         """
         tensors = {name: tensor.detach().contiguous() for name, tensor in self.released().items()}
         own = {name: tensors.pop(name) for name in self.own_tensors if name in tensors}
-        about = {"config": self.config.model_dump_json()}
-        save_file(tensors, path, metadata=about | ({"own": ", ".join(own)} if own else {}))
+        about = {"config": self.config.model_dump_json(), "own": list(own)}
+        save_file(tensors, path, metadata={"model": json.dumps(about)})  # one entry: the library mixes several
         if own:
             save_file(own, own_file(path))
 
@@ -188,11 +189,11 @@ class Model(ABC):
         try:
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
-                about = file.metadata()
+                about = json.loads(file.metadata()["model"])
                 config = cls.Config.model_validate_json(about["config"])
-                if "own" in about and not own.exists():
+                if about["own"] and not own.exists():
                     raise DataError(f"{path}: {own.name} is not beside it, without which no user can be scored")
-            if "own" in about:
+            if about["own"]:
                 tensors |= load_file(own)
         except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
             raise DataError(f"{path}: not a saved model ({' '.join(str(error).split())}); train it again") from error

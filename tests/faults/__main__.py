@@ -34,20 +34,28 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--write", action="store_true", help="write docs/faults.md")
+    parser.add_argument("--match", default="", help="only faults with this in their name")
+    parser.add_argument("--write", action="store_true", help="write docs/faults.md; rows that were not run stay")
     chosen = parser.parse_args()
     alone()
-    failed, table = 0, HEADER
+    failed, table = 0, dict[str, str]()
     with tempfile.TemporaryDirectory(prefix="dprec-faults-") as folder, _setup(Path(folder), chosen) as setup:
         for name, rows in PARTS.items():
             for what, times, wrong in rows(setup) if chosen.only in (None, name) else ():
                 right = times - len(wrong)
                 print(f"{what}: {right} of {times} right", *wrong, sep="\n    ", flush=True)
-                table += f"| {what} | {times} | {right} |\n"
+                table[what] = f"| {what} | {times} | {right} |\n"
                 failed += len(wrong)
     if chosen.write:
-        PAGE.write_text(table, encoding="utf-8")
+        PAGE.write_text(HEADER + "".join((_written() | table).values()), encoding="utf-8")
     raise SystemExit(failed > 0)
+
+
+def _written() -> dict[str, str]:
+    """The rows of the page as it is: fault -> line."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True) if PAGE.is_file() else []
+    rows = [line for line in lines if line.startswith("| ")][1:]
+    return {line.removeprefix("| ").partition(" | ")[0]: line for line in rows if not line.startswith("| ---")}
 
 
 @contextmanager
@@ -59,7 +67,7 @@ def _setup(folder: Path, chosen: argparse.Namespace) -> Iterator[Setup]:
     try:
         finished = template.copy(folder / "finished")
         finished.call(*RUN, **known).check_returncode()
-        yield Setup(template, finished, folder / "disturbed", known, Random(chosen.seed), chosen.kills)
+        yield Setup(template, finished, folder / "disturbed", known, Random(chosen.seed), chosen.kills, chosen.match)
     finally:
         server.end(process)
 

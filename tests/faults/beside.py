@@ -27,8 +27,11 @@ LINES = 5
 def rows(setup: Setup) -> Iterator[Row]:
     """Each command beside `dprec run`, and `dprec run` beside `dvc repro`."""
     for name, command in CONCURRENT.items():
+        if setup.match not in name:
+            continue
         yield f"{name} beside `dprec run`", 1, _concurrent(setup, RUN, command)
-    yield "`dprec run` beside `dvc repro`", 1, _concurrent(setup, CONCURRENT["`dvc repro`"], RUN)
+    if setup.match in "`dprec run` beside `dvc repro`":
+        yield "`dprec run` beside `dvc repro`", 1, _concurrent(setup, CONCURRENT["`dvc repro`"], RUN)
 
 
 def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:

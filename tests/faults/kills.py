@@ -88,6 +88,8 @@ def rows(setup: Setup) -> Iterator[Row]:
     Half of them at random times of what the command takes, the others at the moment at which a stage begins.
     """
     for number, (name, kind) in enumerate(KINDS.items()):
+        if setup.match not in name:
+            continue
         suite, start = setup.template.copy(setup.folder), time.monotonic()
         lasts = RUN_SECONDS
         if not kind.scheduled:

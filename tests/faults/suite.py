@@ -214,6 +214,8 @@ class Setup:
     """Environment of commands whose own server is not what is disturbed: a server that is up."""
     random: Random
     kills: int
+    match: str = ""
+    """Only faults with this in their name are put in."""
 
     def differs(self, suite: Suite) -> list[str]:
         """Files that are not those of the undisturbed run."""
