@@ -27,21 +27,31 @@ from tests.flows.test_pipeline import ask, regenerate, wait_until
 __all__ = ["regenerate"]
 
 
-@pytest.mark.usefixtures("regenerate")
-def test_every_schedule_is_a_deployment_on_a_work_pool(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`prefect deploy --all` makes of prefect.yaml what `dprec schedule` serves, and one for Docker."""
+@pytest.fixture
+def pools(regenerate: Callable[..., Any], address: str) -> Iterator[str]:
+    """The server with the two work pools; what is deployed there goes with them, or it would schedule runs for ever."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.actions import WorkPoolCreate
 
+    assert regenerate
     with get_client(sync_client=True) as client:
         for name, kind in (("dprec", "process"), ("dprec-docker", "docker")):
             client.create_work_pool(WorkPoolCreate(name=name, type=kind))
+        yield address
+        for deployment in client.read_deployments():
+            client.delete_deployment(deployment.id)
+        for name in ("dprec", "dprec-docker"):
+            client.delete_work_pool(name)
+
+
+def test_every_schedule_is_a_deployment_on_a_work_pool(pools: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`prefect deploy --all` makes of prefect.yaml what `dprec schedule` serves, and one for Docker."""
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"]
     done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PREFECT_API_URL": address}, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=os.environ | {"PREFECT_API_URL": pools}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    deployed = {row["name"]: row for row in ask(address, "deployments") if row["work_pool_name"]}
+    deployed = {row["name"]: row for row in ask(pools, "deployments") if row["work_pool_name"]}
     monkeypatch.chdir(ROOT)
     table = schedules()
     assert deployed.keys() == table.keys() | {"demo-docker"}
