@@ -29,6 +29,7 @@ from torch.nn.functional import cross_entropy
 
 from tasks.attacks import ATTACKERS
 from tasks.attacks.targets import FEWEST_LABELLED
+from tasks.device import chosen
 from tasks.errors import DataError
 from tasks.evaluation.metrics import micro_f1
 
@@ -267,18 +268,19 @@ def neural(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Gener
     """
     generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
     scale = np.linalg.norm(train, axis=1).mean()
-    inputs, targets = (torch.from_numpy(normalize(part) * np.float32(scale)) for part in (train, test))
-    truth = torch.from_numpy(labels)
+    device = chosen()
+    inputs, targets = (torch.from_numpy(normalize(part) * np.float32(scale)).to(device) for part in (train, test))
+    truth = torch.from_numpy(labels).to(device)
     shuffled = torch.randperm(len(truth), generator=generator)
-    total = torch.zeros(len(targets), int(labels.max()) + 1)
+    total = inputs.new_zeros(len(targets), int(labels.max()) + 1)
     for member in range(MEMBERS):
         held_out = shuffled[member::MEMBERS]
         kept = torch.cat([shuffled[other::MEMBERS] for other in range(MEMBERS) if other != member])
-        network = _Network(inputs.shape[1], total.shape[1], generator)
+        network = _Network(inputs.shape[1], total.shape[1], generator).to(device)
         _train(network, inputs[kept], truth[kept], inputs[held_out], truth[held_out])
         with torch.no_grad():
             total += network(targets).softmax(1)
-    return total.argmax(1).numpy()
+    return total.argmax(1).cpu().numpy()
 
 
 class _Network(torch.nn.Module):
@@ -302,7 +304,8 @@ class _Network(torch.nn.Module):
     def _drop_out(self, values: Tensor) -> Tensor:
         if not self.training:
             return values
-        return values * (torch.rand(values.shape, generator=self.generator) >= DROPOUT) / (1 - DROPOUT)
+        kept = torch.rand(values.shape, generator=self.generator) >= DROPOUT
+        return values * kept.to(values.device) / (1 - DROPOUT)
 
 
 def _train(network: _Network, inputs: Tensor, truth: Tensor, held_inputs: Tensor, held_truth: Tensor) -> None:

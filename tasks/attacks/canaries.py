@@ -149,7 +149,7 @@ def loss_scores(model: Loses, reference: Loses, canaries: Canaries, n_items: int
         reference: trained on the real users alone, best without noise; an auditor who knows them can train it.
     """
     rows = canaries.rows(n_items)
-    return (reference.losses(rows) - model.losses(rows)).double().numpy()
+    return (reference.losses(rows) - model.losses(rows)).double().cpu().numpy()
 
 
 class Watcher:
@@ -177,6 +177,7 @@ class Watcher:
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in one step; see `Watched.watch`."""
-        known = self._model.clipped_gradients(self._known).weighted_sum(probability * self._expected)
+        weights = (probability * self._expected).to(released[0].device)
+        known = self._model.clipped_gradients(self._known).weighted_sum(weights)
         left = [total - share for total, share in zip(released, known, strict=True)]
-        self.scores += self._model.clipped_gradients(self._canaries).inner(left).double().numpy()
+        self.scores += self._model.clipped_gradients(self._canaries).inner(left).double().cpu().numpy()

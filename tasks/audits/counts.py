@@ -6,7 +6,7 @@ A count with noise k has the log-likelihood ratio (|k| - |k - 1|) ε/contributio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def factorisation(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> S
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="rigorous"))
 
     def run(present: bool, rng: np.random.Generator) -> float:
-        items = model.fit(_data(2, 2, [0] * present + [1], [0] * present + [1]), rng=rng).released()["items"]
+        items = model.fit(training_data(2, 2, [0] * present + [1], [0] * present + [1]), rng=rng).released()["items"]
         return float(items[0, 0] >= 0.5 / 3)  # a count over two users and a ridge of 1
 
     return Samples(*_worlds(run, seed, n_samples), model.ledger()[0])
@@ -50,7 +50,7 @@ def _popularity(contribution: int, n_items: int, seed: int, n_samples: int, epsi
 
     def run(present: bool, rng: np.random.Generator) -> float:
         items = own if present else []
-        counts = model.fit(_data(1, n_items, [0] * len(items), items), rng=rng).released()["counts"]
+        counts = model.fit(training_data(1, n_items, [0] * len(items), items), rng=rng).released()["counts"]
         return float((counts >= 1).sum())
 
     return Samples(*_worlds(run, seed, n_samples), model.ledger()[0])
@@ -65,5 +65,6 @@ def _worlds(
     return without, present
 
 
-def _data(n_users: int, n_items: int, users: list[int], items: list[int]) -> TrainingData:
+def training_data(n_users: int, n_items: int, users: Sequence[int], items: Sequence[int]) -> TrainingData:
+    """Interactions, one per place of `users` and `items`."""
     return TrainingData(n_users, n_items, np.array(users, np.int32), np.array(items, np.int32))

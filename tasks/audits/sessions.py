@@ -50,7 +50,12 @@ def cached(seed: int, n_samples: int = 40_000, epsilon: float = 3.0) -> Samples:
 @worst_case("a visit between two others, seen in their rows of both matrices")
 def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0) -> Samples:
     """The matrices of one user."""
-    model, (with_visit, without) = matrices(seed, n_samples, epsilon, DELTA)
+    model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, DELTA, 1)))
+    _fit(model, seed)
+    with_visit, without = (
+        _statistic(model, torch.eye(3), items, n_samples, first=world * n_samples, coordinates=(2, 0))
+        for world, items in enumerate((WITH_VISIT, WITHOUT))
+    )
     return Samples(without, with_visit, model.ledger()[1])
 
 
@@ -102,16 +107,6 @@ def aggregates(
             table = model.scale_states(torch.cat([network.items.weight.detach(), torch.zeros(3, 1)], dim=1))
             sums[items] += _statistic(model, table, items, n, first=world * n, coordinates=(0, 0))
     return model, (sums[WITH_VISIT], sums[WITHOUT])
-
-
-def matrices(seed: int, n: int, epsilon: float, delta: float) -> tuple[EdgeRand, tuple[Rows, Rows]]:
-    """The same of the matrices of EdgeRand."""
-    model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, delta, 1)))
-    _fit(model, seed)
-    sides = []
-    for world, items in enumerate((WITH_VISIT, WITHOUT)):
-        sides.append(_statistic(model, torch.eye(3), items, n, first=world * n, coordinates=(2, 0)))
-    return model, (sides[0], sides[1])
 
 
 def _statistic(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from tasks.audits import Samples, worst_case
+from tasks.audits.counts import training_data
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost
 from tasks.privacy.mechanisms.user_sgd import QUANTILE_RATE, Rigorous
-from tasks.training_data import TrainingData
 
 DELTA = 0.1
 QUANTILE, CLIP = 0.5, 1.0
@@ -44,7 +43,7 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
             sample[0] = float(next(iter(released.values())))
             sample[1] = -math.log(private.present_bound() / CLIP) / QUANTILE_RATE
     model = _model(epsilon, quantile=QUANTILE)
-    return Samples(*combine(*sides), model.fit(_data(2, 3, [], []), rng=rng).ledger()[0])
+    return Samples(*combine(*sides), model.fit(training_data(2, 3, [], []), rng=rng).ledger()[0])
 
 
 @worst_case("users with as many items of their own as are counted, or none")
@@ -73,7 +72,7 @@ def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, con
     while len(sides[1]) < n:
         present = rng.permutation(USERS) < USERS // 2
         own = items[present[items // each]]
-        data = _data(USERS + known, n_items, [*(own // each), *(USERS + items // contribution)], [*own, *items])
+        data = training_data(USERS + known, n_items, [*(own // each), *(USERS + items // contribution)], [*own, *items])
         biases = model.fit(data, rng=rng).released()["biases"].double().numpy()
         counts = np.exp(biases - biases.min())  # the smallest of so many is 1
         for side, there in zip(sides, (False, True), strict=True):
@@ -97,10 +96,6 @@ def _model(epsilon: float, **more: object) -> VAE:
     kind = {"optimiser": "sgd", "values": "binary", "beta": 0.0, "prior": "standard"}
     private = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": CLIP, "delta": DELTA, "epsilon_max": epsilon}
     return VAE(VAEConfig.model_validate(sizes | kind | private | more))
-
-
-def _data(n_users: int, n_items: int, users: Sequence[int], items: Sequence[int]) -> TrainingData:
-    return TrainingData(n_users, n_items, np.array(users, np.int32), np.array(items, np.int32))
 
 
 def combine(

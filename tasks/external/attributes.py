@@ -23,8 +23,8 @@ from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_
 from tasks.attacks.targets import FEWEST_LABELLED, split_users
 from tasks.evaluation.gains import gain
 from tasks.evaluation.statistics import clopper_pearson
-from tasks.external.findings import Answer, Attack, Measure
-from tasks.external.inputs import NOBODY, Inputs, Ints
+from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.inputs import NOBODY, Inputs, Ints, sample
 
 MOST_LABELLED, MOST_TARGETS = 2_000, 4_000
 """Users that attackers learn from, and users that are attacked: samples where there are more."""
@@ -121,8 +121,8 @@ def _sample(inputs: Inputs, labels: Mapping[str, Labels], seed: int) -> tuple[In
     most = MOST_LABELLED + MOST_TARGETS
     if len(users) <= most:
         return users, []
-    rng = np.random.default_rng([seed, *b"attributes"])
-    return np.sort(rng.choice(users, most, replace=False)), [f"a random {most:,} of {len(users):,} users"]
+    notes = [f"a random {most:,} of {len(users):,} users"]
+    return sample(users, most, np.random.default_rng([seed, *b"attributes"])), notes
 
 
 def _guesses(
@@ -197,4 +197,4 @@ def _share(name: str, right: Right) -> Measure:
 
 def _too_few(attribute: str, known: int) -> Answer:
     why = f"it is known of {known} users with a list who were trained on; at least {FEWEST} are needed"
-    return Answer(question="attributes", subject=attribute, state="cannot be decided", sentence=why)
+    return undecided("attributes", attribute, why)

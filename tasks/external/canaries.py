@@ -11,9 +11,9 @@ from __future__ import annotations
 import csv
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import Canaries
-from tasks.external.inputs import Inputs
-from tasks.external.reading import Given, Names, role_column, text_table
+from tasks.external.reading import Given, Names, TextTable, text_table
 from tasks.external.signals import Floats
 from tasks.privacy.audits.one_run import lower_bound
 
@@ -51,51 +50,88 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
     """
     if count < 1 or n_items < 1:
         raise ConfigurationError(f"--count and --items must be 1 or more (are {count} and {n_items})")
-    user, item = (str(role_column(train, role, names)) for role in ("user", "item"))
-    rating = role_column(train, "rating", names, required=False)
-    header, rows, separator = text_table(train)
-    wrong = next((n for n, row in enumerate(rows, start=2) if len(row) != len(header)), None)
-    if wrong or not rows:
-        raise DataError(f"{train}:{wrong or 2}: the row has not the {len(header)} fields of the header")
+    table = text_table(train, names)
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    place = {name: header.index(name) for name in (user, item)}
-    rare = _rare_items([row[place[item]] for row in rows], least, count * (n_items + 1), rng)
+    planted = draw(train, table, count, n_items, least, rng)
+    included = rng.random(count) < 0.5
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "train-with-canaries.csv"
+    write_rows(path, table, [*table.rows, *planted.rows(included, rng)])
+    coins = out / "canaries.csv"
+    planted.write(coins, included)
+    page = out / "what-to-do.txt"
+    page.write_text(_PAGE.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=least))
+    return [path, coins, page]
+
+
+class Planting(NamedTuple):
+    """Canaries that are drawn, before any coin is thrown: ids, the item that only a canary has, and rows as text."""
+
+    canaries: list[str]
+    witnesses: list[str]
+    items: list[str]
+    of_canaries: list[list[list[str]]]
+    of_witnesses: list[list[list[str]]]
+
+    def rows(self, included: NDArray[np.bool_], rng: np.random.Generator) -> list[list[str]]:
+        """The rows of all witnesses and of the canaries that are in, in random order."""
+        parts = [*self.of_witnesses, *(rows for rows, is_in in zip(self.of_canaries, included, strict=True) if is_in)]
+        rows = [row for part in parts for row in part]
+        return [rows[i] for i in rng.permutation(len(rows))]
+
+    def write(self, path: Path, included: NDArray[np.bool_]) -> None:
+        """Write the coins, for their owner alone."""
+        coins = (str(int(is_in)) for is_in in included)
+        write_secret(path, ["canary", "witness", "item", "included"], zip(*self[:3], coins, strict=True))
+
+
+def draw(path: Path, table: TextTable, count: int, n_items: int, least: int, rng: np.random.Generator) -> Planting:
+    """Draw canaries and their witnesses for a table; see `plant`.
+
+    Raises:
+        DataError: the table has fewer than n_items + 1 items that are common enough.
+    """
+    user, item, rating = (table.place.get(role) for role in ("user", "item", "rating"))
+    assert user is not None
+    assert item is not None
+    rare = _rare_items([row[item] for row in table.rows], least, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
-        raise DataError(f"{train}: {len(rare)} items have {least} interactions or more; {n_items + 1} are needed")
+        raise DataError(f"{path}: {len(rare)} items have {least} interactions or more; {n_items + 1} are needed")
     hands = len(rare) // (n_items + 1)  # of one deal; once more where there are too few items
     deals = [rng.permutation(rare)[: hands * (n_items + 1)] for _ in range(-(-count // hands))]
     chosen = np.concatenate(deals).reshape(-1, n_items + 1)[:count]
-    ids = _new_ids([row[place[user]] for row in rows], 2 * count, rng)
-    included = rng.random(count) < 0.5
-    high = max((row[header.index(rating)] for row in rows), key=_number) if rating else ""
+    ids = _new_ids([row[user] for row in table.rows], 2 * count, rng)
+    high = "" if rating is None else max((row[rating] for row in table.rows), key=_number)
 
-    def made(who: str, what: str) -> list[str]:
-        row = list(rows[int(rng.integers(len(rows)))])  # times and whatever else there is, of some real row
-        row[place[user]], row[place[item]] = who, what
-        if rating:
-            row[header.index(rating)] = high
+    def make_row(who: str, what: str) -> list[str]:
+        row = list(table.rows[int(rng.integers(len(table.rows)))])  # times and whatever else, of some real row
+        row[user], row[item] = who, what
+        if rating is not None:
+            row[rating] = high
         return row
 
-    new, secret = [], []
-    for items, canary, witness, is_in in zip(chosen, ids[:count], ids[count:], included, strict=True):
-        new += [made(witness, item_id) for item_id in items[:-1]]
-        of_canary = [made(canary, item_id) for item_id in items]
-        new += of_canary if is_in else []
-        secret.append([canary, witness, str(items[-1]), str(int(is_in))])
-    out.mkdir(parents=True, exist_ok=True)
-    table = out / "train-with-canaries.csv"
-    with table.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, delimiter=separator, lineterminator="\n").writerows(
-            [header, *rows, *(new[i] for i in rng.permutation(len(new)))]
-        )
-    coins = out / "canaries.csv"
-    handle = os.open(coins, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    canaries, witnesses = ids[:count], ids[count:]
+    return Planting(
+        canaries,
+        witnesses,
+        [str(items[-1]) for items in chosen],
+        [[make_row(who, what) for what in items] for who, items in zip(canaries, chosen, strict=True)],
+        [[make_row(who, what) for what in items[:-1]] for who, items in zip(witnesses, chosen, strict=True)],
+    )
+
+
+def write_rows(path: Path, table: TextTable, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows as a table of the same header."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=table.separator, lineterminator="\n").writerows([table.header, *rows])
+
+
+def write_secret(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file that its owner alone can read."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.fchmod(handle, 0o600)
     with os.fdopen(handle, "w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["canary", "witness", "item", "included"], *secret])
-    page = out / "what-to-do.txt"
-    page.write_text(_PAGE.format(count=count, table=table.name, coins=coins.name, n_items=n_items, least=least))
-    return [table, coins, page]
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def check(delta: float, claimed: float | None, coins: Path | None) -> None:
@@ -112,14 +148,14 @@ def check(delta: float, claimed: float | None, coins: Path | None) -> None:
         raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
 
 
-def verify(given: Given, train: Given, listed: Sequence[str]) -> list[str]:
+def verify(given: Given, train: Given, lists: Given) -> list[str]:
     """The ids of all planted users.
 
     Raises:
-        DataError: the training data are not those that the canaries were put in, or a witness has no list.
+        DataError: the training data are not those that the canaries were put in, or no witness has a list.
     """
     trained = set(train.rows["user"])
-    with_list = set(listed)
+    with_list = set(lists.rows["user"])
     path = given.taken.path
     for line, row in enumerate(given.rows.iter_rows(named=True), start=2):
         if (row["canary"] in trained) != bool(row["included"]):
@@ -127,15 +163,28 @@ def verify(given: Given, train: Given, listed: Sequence[str]) -> list[str]:
             raise DataError(f"{path}:{line}: canary {row['canary']} is {state} {train.taken.path}; give the table")
         if row["witness"] not in trained:
             raise DataError(f"{path}:{line}: witness {row['witness']} has no row in {train.taken.path}")
-        if row["witness"] not in with_list:
-            raise DataError(f"{path}:{line}: witness {row['witness']} has no list; recommend to all users, them too")
+    if with_list.isdisjoint(given.rows["witness"]):  # of few it only proves less: their items are not listed
+        raise DataError(f"{path}: no witness has a list in {lists.taken.path}; recommend to all users, them too")
     return [*given.rows["canary"], *given.rows["witness"]]
 
 
-def audit(given: Given, inputs: Inputs, delta: float, claimed: float | None, confidence: float = 0.95) -> Canaries:
-    """The largest ε that the guesses of any rule prove, and the largest that any could have proved."""
-    included = given.rows["included"].to_numpy() == 1
-    return bound(standing(given.rows, inputs), included, delta, claimed, confidence)
+def audit(
+    standings: Sequence[Floats],
+    coins: Sequence[Given],
+    delta: float,
+    claimed: float | None,
+    confidence: float = 0.95,
+) -> Canaries:
+    """The largest ε that the guesses of any rule prove, and the largest that any could have proved.
+
+    Of several runs with coins of their own all are guessed together: each coin concerns one run, so the runs together
+    are as private as one of them (parallel composition), and the theorem holds for all coins at once.
+
+    Args:
+        standings: of each run `standing`; coins: of each run its canaries.
+    """
+    included = np.concatenate([given.rows["included"].to_numpy() == 1 for given in coins])
+    return bound(np.concatenate(standings), included, delta, claimed, confidence)
 
 
 def bound(
@@ -173,26 +222,25 @@ def bound(
     )
 
 
-def standing(canaries: pl.DataFrame, inputs: Inputs) -> Floats:
+def standing(canaries: pl.DataFrame, lists: pl.DataFrame, scores: pl.DataFrame | None = None) -> Floats:
     """How high each canary's item stands with its witness: (m,).
 
     The released score, where it is there for all of them. Else the reciprocal rank in the list, less its mean in the
     lists of all witnesses: what is recommended to all of them says nothing of one canary.
+
+    Args:
+        canaries, lists, scores: rows as `tasks.external.reading` gives them.
     """
-    users = dict(zip(inputs.user_names, range(inputs.n_users), strict=True))
-    items = dict(zip(inputs.item_names, range(inputs.n_items), strict=True))
-    witnesses = np.array([users[name] for name in canaries["witness"]])
-    rare = np.array([items.get(name, -2) for name in canaries["item"]])
-    if inputs.scores is not None:
-        scores = inputs.scores.lookup(witnesses * inputs.n_items + rare)
-        if not np.isnan(scores).any():
-            return scores
-    lists = inputs.lists[witnesses]
-    ranks = 1 / (1.0 + np.arange(lists.shape[1]))
-    own = ((lists == rare[:, None]) * ranks).sum(axis=1)
-    counts = np.zeros(inputs.n_items + 2)
-    np.add.at(counts, lists.ravel(), np.broadcast_to(ranks, lists.shape).ravel())  # NOBODY is the last place
-    return np.asarray(own - np.where(rare >= 0, counts[rare], 0.0) / len(lists), np.float64)
+    pairs = canaries.select(user="witness", item="item")
+    if scores is not None:
+        released = pairs.join(scores, on=["user", "item"], how="left", maintain_order="left")["score"]
+        if not released.null_count():
+            return released.to_numpy()
+    ranks = lists.select("user", "item", value=1 / pl.col("rank"))
+    mean = ranks.join(pairs, on="user", how="semi").group_by("item").agg(mean=pl.col("value").sum() / len(pairs))
+    both = pairs.join(ranks, on=["user", "item"], how="left", maintain_order="left")
+    both = both.join(mean, on="item", how="left", maintain_order="left").fill_null(0.0)
+    return np.asarray(both["value"] - both["mean"], np.float64)
 
 
 def _rare_items(items: Sequence[str], least: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:

@@ -7,8 +7,24 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasks.errors import DataError
+
 State = Literal["shown", "not shown", "cannot be decided"]
-Question = Literal["attributes", "own items", "users", "interactions", "held-back ratings", "canaries"]
+Question = Literal[
+    "attributes",
+    "own items",
+    "users",
+    "interactions",
+    "held-back ratings",
+    "canaries",
+    "links",
+    "re-identification",
+]
+
+
+def shown(text: str) -> str:
+    """A text on one line, as errors show it: without characters that a terminal obeys."""
+    return str(DataError(text))
 
 
 class _Part(BaseModel):
@@ -49,6 +65,11 @@ class Answer(_Part):
     attacks: list[Attack] = Field(default_factory=list)
 
 
+def undecided(question: Question, subject: str, why: str) -> Answer:
+    """The answer where there is too little to try anything on."""
+    return Answer(question=question, subject=subject, state="cannot be decided", sentence=why)
+
+
 class Canaries(_Part):
     """What planted users prove of epsilon."""
 
@@ -84,6 +105,13 @@ class File(_Part):
     rows: int
     columns: Mapping[str, str]
     notes: list[str]
+
+    @property
+    def line(self) -> str:
+        """What was taken for what: `columns` are by role."""
+        columns = ", ".join(name if name == role else f"{name} = {role}" for role, name in self.columns.items())
+        notes = "".join(f"; {note}" for note in self.notes)
+        return shown(f"{self.role}: {self.path} ({self.rows:,} rows; columns {columns}{notes})")
 
 
 class Verdict(_Part):

@@ -167,6 +167,11 @@ def assemble(
     )
 
 
+def sample(ids: Ints, most: int, rng: np.random.Generator) -> Ints:
+    """All ids, or so many of them at random, sorted, where there are more."""
+    return ids if len(ids) <= most else np.sort(rng.choice(ids, most, replace=False))
+
+
 class _Ids:
     """Text ids -> dense ids."""
 

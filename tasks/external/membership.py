@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from tasks.attacks.membership import as_likelihoods, lira_offline, lira_online, loss_threshold, rmia
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
 from tasks.external import signals
-from tasks.external.findings import Answer, Attack, Measure
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow
+from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, sample
 from tasks.external.signals import Floats, Weights
 
 MOST_USERS = 5_000
@@ -41,13 +41,13 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     rng = np.random.default_rng([seed, *b"users"])
     outside = (np.diff(inputs.trained.indptr) == 0) & (np.diff(inputs.known.indptr) > 0) & ~inputs.planted
     members, others = (
-        _sample(np.flatnonzero(who & inputs.has_list), MOST_USERS, rng) for who in (inputs.is_member, outside)
+        sample(np.flatnonzero(who & inputs.has_list), MOST_USERS, rng) for who in (inputs.is_member, outside)
     )
     if min(len(members), len(others)) < FEWEST:
         why = "give --public with users who were not trained on, and lists for them, made as those of trained users are"
-        return _undecided_answer("users", f"{why} ({len(others)} such users now, at least {FEWEST} needed)")
+        return undecided("users", "users", f"{why} ({len(others)} such users now, at least {FEWEST} needed)")
     if trap := served_otherwise(inputs, members, others):
-        return _undecided_answer("users", trap)
+        return undecided("users", "users", trap)
     targets, is_member = np.concatenate([members, others]), np.arange(len(members) + len(others)) < len(members)
     # of a member what was trained on, without what was held back
     histories = inputs.trained + inputs.public.matrix(inputs.n_users, inputs.n_items).multiply(
@@ -86,8 +86,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     n_users = len(np.unique(pairs.users))
     if n_users < FEWEST:
         why = "give --public with interactions of trained users that were held back from training"
-        answer = _undecided_answer("interactions", f"{why} ({n_users} users with some now, at least {FEWEST} needed)")
-        return answer, pairs, is_member, np.empty(0)
+        why += f" ({n_users} users with some now, at least {FEWEST} needed)"
+        return undecided("interactions", "interactions", why), pairs, is_member, np.empty(0)
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
     rule = not in_lists[is_member].any() and bool(in_lists[~is_member].any())
@@ -192,7 +192,7 @@ def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArra
     """Of every trained user with a list: pairs held back, and as many that were trained on; which are members."""
     public = inputs.public.matrix(inputs.n_users, inputs.n_items)
     held_back = np.diff(public.indptr)
-    those = _sample(np.flatnonzero(inputs.is_member & inputs.has_list & (held_back > 0)), MOST_USERS, rng)
+    those = sample(np.flatnonzero(inputs.is_member & inputs.has_list & (held_back > 0)), MOST_USERS, rng)
     owners, items, is_member = [], [], []
     for user in those:
         own = inputs.trained.indices[inputs.trained.indptr[user] : inputs.trained.indptr[user + 1]]
@@ -315,11 +315,3 @@ def _rates(scored: Scored, seed: int) -> list[Measure]:
 
 def _measure(name: str, value: float, low: float, high: float) -> Measure:
     return Measure(name=name, value=value, low=low, high=high)
-
-
-def _sample(users: Ints, most: int, rng: np.random.Generator) -> Ints:
-    return users if len(users) <= most else np.sort(rng.choice(users, most, replace=False))
-
-
-def _undecided_answer(kind: Literal["users", "interactions"], why: str) -> Answer:
-    return Answer(question=kind, subject=kind, state="cannot be decided", sentence=why)

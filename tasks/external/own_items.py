@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.sparse import csr_array
 
 from tasks.evaluation.statistics import crossed_interval
-from tasks.external.findings import Answer, Attack, Measure
-from tasks.external.inputs import NOBODY, Inputs
+from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.inputs import NOBODY, Inputs, sample
 
 FEWEST = 20
 MOST_USERS = 2_000
@@ -30,10 +30,8 @@ def own_items(inputs: Inputs, seed: int) -> Answer:
     users = np.flatnonzero(inputs.is_member & inputs.has_list)
     if len(users) < FEWEST:
         why = f"{len(users)} users who were trained on have a list; at least {FEWEST} are needed"
-        subject = "training interactions"
-        return Answer(question="own items", subject=subject, state="cannot be decided", sentence=why)
-    if len(users) > MOST_USERS:
-        users = np.sort(rng.choice(users, MOST_USERS, replace=False))
+        return undecided("own items", "training interactions", why)
+    users = sample(users, MOST_USERS, rng)
     lists = inputs.lists[users]
     rows, places = np.nonzero(lists != NOBODY)
     weights = 1.0 / (lists != NOBODY).sum(axis=1)

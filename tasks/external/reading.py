@@ -7,21 +7,23 @@ that names the file, the row and the column.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.datasets.tables import PARQUET as PARQUET
-from tasks.datasets.tables import Column, batches, first_line
+from tasks.datasets.tables import Column as Column
+from tasks.datasets.tables import batches, first_line, from_arrow
 from tasks.datasets.text import LONGEST_LINE, allow, require_unique
 from tasks.errors import ConfigurationError, DataError
+from tasks.external.findings import File
 
-Role = Literal["user", "item", "rating", "score", "rank", "time"]
+Role = Literal["user", "item", "rating", "score", "rank", "time", "source", "target"]
 USUAL: Mapping[Role, str] = {
     "user": "user userid uid customer customerid visitor visitorid member memberid reader readerid",
     "item": "item itemid iid movie movieid product productid asin track trackid song songid artist artistid book "
@@ -30,6 +32,8 @@ USUAL: Mapping[Role, str] = {
     "score": "score scores prediction predicted relevance",
     "rank": "rank ranking position",
     "time": "time timestamp datetime date when ts createdat",
+    "source": "source src from follower user userid user1 usera",
+    "target": "target dst to followee friend friendid user2 userb",
 }
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
 SEPARATORS = (",", "\t", ";")
@@ -40,30 +44,11 @@ GROUPS = 4
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A file as it was read; `line` says it in a sentence."""
-
-    role: str
-    path: Path
-    columns: Mapping[str, str]
-    """Role -> column."""
-    rows: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def line(self) -> str:
-        """What was taken for what."""
-        columns = ", ".join(name if name == role else f"{name} = {role}" for role, name in self.columns.items())
-        notes = "".join(f"; {note}" for note in self.notes)
-        return f"{self.role}: {self.path} ({self.rows:,} rows; columns {columns}{notes})"
-
-
-@dataclass(frozen=True)
 class Given:
     """A table with columns named by role (ids as text, numbers as float64), and how it was read."""
 
     rows: pl.DataFrame
-    taken: Taken
+    taken: File
 
 
 @dataclass(frozen=True)
@@ -82,9 +67,9 @@ def interactions(path: Path, role: str, names: Names) -> Given:
     """
     given = _read(path, role, names, ("user", "item"), ("rating",))
     rows = given.rows.unique(["user", "item"], keep="last", maintain_order=True)
-    if (repeated := len(given.rows) - len(rows)) == 0:
-        return given
-    return Given(rows, _add_note(given.taken, f"{repeated:,} repeated pairs, the last of each is used"))
+    if repeated := len(given.rows) - len(rows):
+        given.taken.notes.append(f"{repeated:,} repeated pairs, the last of each is used")
+    return Given(rows, given.taken)
 
 
 def lists(path: Path, role: str, names: Names) -> Given:
@@ -104,8 +89,8 @@ def lists(path: Path, role: str, names: Names) -> Given:
         key, note = pl.col("score").rank("ordinal", descending=True), "no rank: lists are ordered by score"
     else:
         key, note = pl.int_range(1, pl.len() + 1), "no rank and no score: lists are in the order of their rows"
-    rows = rows.with_columns(rank=key.over("user").cast(pl.Int64))
-    return Given(rows, _add_note(given.taken, note) if note else given.taken)
+    given.taken.notes.extend(filter(None, [note]))
+    return Given(rows.with_columns(rank=key.over("user").cast(pl.Int64)), given.taken)
 
 
 def scores(path: Path, names: Names) -> Given:
@@ -131,14 +116,14 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
     Raises:
         DataError: see `interactions`; a user is there twice, or no column is an attribute.
     """
-    header = _header(path)
-    user = _of_role(path, "user", header, names, required=True)
+    header = columns_of(path)
+    user = role_column(path, "user", names)
     for name in wanted:
         if name not in header:
             raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
     chosen = wanted or tuple(name for name in header if name != user)
     columns = {str(user): Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen}
-    rows = _rows(path, header, columns)
+    rows = rows_of(path, columns)
     require_unique(path, rows, [str(user)], first_line(path))
     classes, notes = {"user": rows[str(user)]}, []
     for name in chosen:
@@ -151,8 +136,8 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
             classes[name] = grouped
     if len(classes) == 1:
         raise DataError(f"{path}: no column is an attribute ({'; '.join(notes) or 'it has users alone'})")
-    taken = Taken("users", path, {"user": str(user)} | {n: n for n in classes if n != "user"}, len(rows), tuple(notes))
-    return Given(pl.DataFrame(classes), taken)
+    recognised = {"user": str(user)} | {name: name for name in classes if name != "user"}
+    return _given(pl.DataFrame(classes), "users", path, recognised, notes)
 
 
 def canaries(path: Path) -> Given:
@@ -161,82 +146,179 @@ def canaries(path: Path) -> Given:
     Raises:
         DataError: see `interactions`; or `included` is neither 0 nor 1.
     """
-    header = _header(path)
+    header = columns_of(path)
     columns = {name: Column("id") for name in ("canary", "witness", "item")} | {"included": Column("whole")}
     for name in columns:
         if name not in header:
             raise DataError(f"{path}: no column {name!r} (has {_quote(header)}); is it from `dprec audit canaries`?")
-    rows = _rows(path, header, columns)
+    rows = rows_of(path, columns)
     allow(path, rows, "included", pl.col("included").is_in([0, 1]), "0 or 1", first_line(path))
     require_unique(path, rows, ["canary"], first_line(path))
-    return Given(rows, Taken("canaries", path, {name: name for name in columns}, len(rows)))
+    return _given(rows, "canaries", path, {name: name for name in columns})
 
 
-def text_table(path: Path) -> tuple[list[str], list[list[str]], str]:
-    """Header, rows and separator of a CSV file as they are, to write it again with more rows.
+def pairs(path: Path, role: str, names: Names) -> Given:
+    """Pairs of users: source and target, as text; of a repeated pair the first row.
 
     Raises:
-        DataError: the file is missing, empty, or not CSV.
+        DataError: see `interactions`.
+    """
+    given = _read(path, role, names, ("source", "target"), ())
+    return Given(given.rows.unique(maintain_order=True), given.taken)
+
+
+def vectors(path: Path, role: str, names: Names) -> Given:
+    """A vector for every user: `user`, and every other column as a number.
+
+    Raises:
+        DataError: see `interactions`; a user is there twice, or there is no other column.
+    """
+    user = str(role_column(path, "user", names))
+    numbers = [name for name in columns_of(path) if name != user]
+    if not numbers:
+        raise DataError(f"{path}:1: no column of numbers beside {user!r}")
+    rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
+    for name in numbers:
+        allow(path, rows, name, pl.col(name).is_finite(), "a finite number", first_line(path))
+    require_unique(path, rows, [user], first_line(path))
+    return _given(rows.rename({user: "user"}), role, path, {"user": user}, [f"{len(numbers)} numbers"])
+
+
+class TextTable(NamedTuple):
+    """A CSV file of interactions as it is, to write it again with other rows; `place`: role -> place of its column."""
+
+    header: list[str]
+    rows: list[list[str]]
+    separator: str
+    place: Mapping[Role, int]
+
+
+def text_table(path: Path, names: Names) -> TextTable:
+    """Read a CSV file of interactions as text.
+
+    Raises:
+        DataError: the file is missing, empty or not CSV, a column is missing or ambiguous, or a row has another number
+            of fields.
     """
     if path.suffix == PARQUET:
         raise DataError(f"{path}: canaries are added to CSV; save the table as CSV")
-    header = _header(path)
-    between = separator(path)
+    header, between = columns_of(path), separator(path)
+    roles: tuple[Role, ...] = ("user", "item", "rating")
+    columns = {role: role_column(path, role, names, required=role != "rating") for role in roles}
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter=between))[1:]
-    return header, [row for row in rows if row], between
-
-
-def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
-    """The column of that role, or None.
-
-    Raises:
-        DataError: it is missing and required, or ambiguous.
-    """
-    return _of_role(path, role, _header(path), names, required=required)
+        rows = [row for row in list(csv.reader(file, delimiter=between))[1:] if row]
+    wrong = next((n for n, row in enumerate(rows, start=2) if len(row) != len(header)), None)
+    if wrong or not rows:
+        raise DataError(f"{path}:{wrong or 2}: the row has not the {len(header)} fields of the header")
+    return TextTable(header, rows, between, {role: header.index(name) for role, name in columns.items() if name})
 
 
 def _read(path: Path, what: str, names: Names, required: tuple[Role, ...], optional: tuple[Role, ...]) -> Given:
-    header = _header(path)
     recognised: dict[str, str] = {}
     for role in required + optional:
-        column = _of_role(path, role, header, names, required=role in required)
+        column = role_column(path, role, names, required=role in required)
         if column is not None:
             recognised[role] = column
     if len(set(recognised.values())) < len(recognised):
         raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
-    ids = ("user", "item")
-    rows = _rows(path, header, {name: Column("id" if role in ids else "number") for role, name in recognised.items()})
+    ids = ("user", "item", "source", "target")
+    rows = rows_of(path, {name: Column("id" if role in ids else "number") for role, name in recognised.items()})
     for known_role, name in recognised.items():
         if known_role not in ids:
             allow(path, rows, name, pl.col(name).is_finite(), "a finite number", first_line(path))
     rows = rows.rename({name: role for role, name in recognised.items()})
-    return Given(rows, Taken(what, path, recognised, len(rows)))
+    return _given(rows, what, path, recognised)
 
 
-def _rows(path: Path, header: list[str], columns: Mapping[str, Column]) -> pl.DataFrame:
+def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = None) -> pl.DataFrame:
+    """The wanted columns of a table, read strictly. Text of Parquet may be numbers and times, too.
+
+    Args:
+        at_least: so many first rows are enough; None: all rows.
+
+    Raises:
+        DataError: the file is missing, empty or malformed, a column is missing, is there twice or holds something else,
+            or a field is empty that may not be.
+    """
+    names = columns_of(path)
     for name in columns:
-        if header.count(name) > 1:
-            raise DataError(f"{path}:1: column {name!r} is there {header.count(name)} times")
+        if (times := names.count(name)) != 1:
+            what = f"column {name!r} is there {times} times" if times else f"no column {name!r} (has {_quote(names)})"
+            raise DataError(f"{path}:1: {what}")
     if path.suffix == PARQUET and any(column.kind == "text" for column in columns.values()):
-        rows = pl.read_parquet(path, columns=list(columns))  # numbers may be attributes, too
-        for name, column in columns.items():
-            if not column.may_be_empty and (empty := rows[name].is_null().arg_true()).len():
-                raise DataError(f"{path}:{empty[0] + 1}: {name} is empty")
-        return rows.with_columns(pl.all().cast(pl.String)).select(list(columns))
-    between = None if path.suffix == PARQUET else separator(path)
-    return pl.concat([rows for _, rows in batches(path, between, columns)])
+        return _parquet_as_text(path, columns)
+    if path.suffix != PARQUET:
+        _require_rows(path)
+    parts: list[pl.DataFrame] = []
+    for _, rows in batches(path, None if path.suffix == PARQUET else separator(path), columns):
+        parts.append(rows)
+        if at_least is not None and sum(map(len, parts)) >= at_least:
+            break
+    return pl.concat(parts)
 
 
-def _header(path: Path) -> list[str]:
+def _parquet_as_text(path: Path, columns: Mapping[str, Column]) -> pl.DataFrame:
+    try:
+        with pq.ParquetFile(path) as file:
+            rows = from_arrow(file.read(columns=list(columns)))
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise _not_parquet(path, error) from error
+    for name, column in columns.items():
+        kind = rows[name].dtype
+        is_text = kind in (pl.String, pl.Null) or isinstance(kind, pl.Categorical | pl.Enum)
+        if column.kind == "id" and not (is_text or kind.is_integer()):
+            raise DataError(f"{path}: column {name!r} holds {kind}, not whole numbers or text; save it as such")
+        if not (is_text or kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean):
+            raise DataError(f"{path}: column {name!r} holds {kind}, not text, numbers or times; leave the column out")
+        if not column.may_be_empty and (empty := rows[name].is_null().arg_true()).len():
+            raise DataError(f"{path}:{empty[0] + 1}: {name} is empty")
+    if rows.is_empty():
+        raise DataError(f"{path}: has no rows")
+    return rows.with_columns(pl.all().cast(pl.String)).select(list(columns))
+
+
+def _require_rows(path: Path) -> None:
+    with path.open("rb") as file:
+        file.readline(LONGEST_LINE)
+        while some := file.read(LONGEST_LINE):
+            if not some.isspace():
+                return
+    raise DataError(f"{path}: has a header and nothing else")
+
+
+def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
+    """Refuse a column of numbers, as text, in which one is none or infinite.
+
+    Raises:
+        DataError: names the first one's line.
+    """
+    allow(path, rows, name, pl.col(name).cast(pl.Float64).is_finite(), "a finite number", first_line(path))
+
+
+def columns_of(path: Path) -> list[str]:
+    """The names of a table's columns.
+
+    Raises:
+        DataError: the file is missing or empty, or its first line or its schema cannot be read.
+    """
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     if path.suffix == PARQUET:
         try:
             return list(pq.read_schema(path).names)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())})") from None
-    return next(csv.reader([_first_line(path)], delimiter=separator(path)), [])
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _not_parquet(path, error) from None
+    line = _first_line(path)
+    if line.count('"') % 2:
+        raise DataError(f"{path}:1: a quoted name does not end on its line")
+    try:
+        return next(csv.reader([line], delimiter=separator(path)), [])
+    except csv.Error as error:
+        raise DataError(f"{path}:1: does not name columns ({error})") from None
+
+
+def _not_parquet(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())}); save it again")
 
 
 def _first_line(path: Path) -> str:
@@ -244,10 +326,17 @@ def _first_line(path: Path) -> str:
         raw = file.readline(LONGEST_LINE)
     if not raw.strip():
         raise DataError(f"{path}:1: is empty; the first line must name the columns")
+    if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
+        raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
     try:
-        return raw.decode("utf-8-sig").rstrip("\r\n")
+        line = raw.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}:1: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+    if "\0" in line:
+        raise DataError(f"{path}:1: holds a NUL byte; is it a text file, in UTF-8?")
+    if "\r" in line:
+        raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
+    return line
 
 
 def separator(path: Path) -> str:
@@ -256,11 +345,19 @@ def separator(path: Path) -> str:
     return max(SEPARATORS, key=line.count)
 
 
-def _of_role(path: Path, role: Role, header: list[str], names: Names, *, required: bool) -> str | None:
-    named = names.columns.get(role)
+def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
+    """The column of that role, or None.
+
+    Raises:
+        DataError: it is missing and required, or ambiguous.
+    """
+    header, named = columns_of(path), names.columns.get(role)
     if named is not None and named in header:
         return named
-    usual = [name for name in header if "".join(c for c in name.lower() if c not in " _-") in USUAL[role].split()]
+    names_of_it = USUAL[role].split()
+    usual = [
+        name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in names_of_it
+    ]
     if len(usual) > 1:
         raise DataError(f"{path}:1: {' and '.join(map(repr, usual))} may both be the {role}; say --{role}-column NAME")
     if not usual and required:
@@ -275,8 +372,8 @@ def _quote(names: list[str]) -> str:
     return ", ".join(repr(name[:40]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
 
 
-def _add_note(taken: Taken, note: str) -> Taken:
-    return Taken(taken.role, taken.path, taken.columns, taken.rows, (*taken.notes, note))
+def _given(rows: pl.DataFrame, role: str, path: Path, columns: Mapping[str, str], notes: Sequence[str] = ()) -> Given:
+    return Given(rows, File(role=role, path=str(path), rows=len(rows), columns=columns, notes=list(notes)))
 
 
 def _classes(values: pl.Series) -> tuple[pl.Series | None, str]:

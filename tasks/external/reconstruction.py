@@ -14,8 +14,8 @@ from scipy import stats
 from tasks.attacks.reconstruction import Published, Targets, expected_ratings
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
-from tasks.external.findings import Answer, Attack, Measure
-from tasks.external.inputs import Inputs, Pairs
+from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.inputs import Inputs, Pairs, sample
 from tasks.external.signals import Floats, Weights
 
 DAMPING = 5.0
@@ -29,18 +29,19 @@ FEWEST = 50
 def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     """How much closer the attack comes to held-back ratings than its controls do."""
     if inputs.train.ratings is None or inputs.public.ratings is None:
-        return _undecided_answer("ratings are needed in --train and, held back from training, in --public")
+        why = "ratings are needed in --train and, held back from training, in --public"
+        return undecided("held-back ratings", "held-back ratings", why)
     rng = np.random.default_rng([seed, *b"held back"])
     usable = (inputs.is_member & inputs.has_list)[inputs.public.users]
-    chosen = np.flatnonzero(usable)
-    if len(chosen) > MOST_PAIRS:
-        chosen = np.sort(rng.choice(chosen, MOST_PAIRS, replace=False))
+    chosen = sample(np.flatnonzero(usable), MOST_PAIRS, rng)
     pairs = Pairs(inputs.public.users[chosen], inputs.public.items[chosen], inputs.public.ratings[chosen])
     owners = np.unique(pairs.users)
     if len(owners) < FEWEST:
-        return _undecided_answer(
+        return undecided(
+            "held-back ratings",
+            "held-back ratings",
             f"give --public with ratings of trained users that were held back ({len(owners)} users with some now, at "
-            f"least {FEWEST} needed)"
+            f"least {FEWEST} needed)",
         )
     ratings = inputs.public.ratings[chosen]
     known = _baseline(inputs, pairs)
@@ -149,7 +150,3 @@ def _p(gains: Floats) -> float:
 def _rmse(name: str, squares: Floats, seed: int) -> Measure:
     low, high = crossed_interval(squares[None], seed=seed)
     return Measure(name=name, value=float(np.sqrt(squares.mean())), low=low**0.5, high=high**0.5)
-
-
-def _undecided_answer(why: str) -> Answer:
-    return Answer(question="held-back ratings", subject="held-back ratings", state="cannot be decided", sentence=why)

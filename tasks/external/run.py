@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,10 +17,18 @@ from tasks.external import exposure, membership, reading
 from tasks.external.findings import Audit, Exposure, File
 from tasks.external.inputs import assemble
 from tasks.external.own_items import own_items
-from tasks.external.reading import Given, Names, Taken
+from tasks.external.reading import Given, Names
 from tasks.external.reconstruction import held_back
 from tasks.external.signals import similarities
 from tasks.external.verdict import ALPHA, decide
+
+
+class OtherRun(NamedTuple):
+    """A shadow run: what it was trained on, its lists, and the coins of canaries that were thrown for it alone."""
+
+    train: Path
+    lists: Path
+    canaries: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,7 @@ class Asked:
     users: Path | None = None
     scores: Path | None = None
     canaries: Path | None = None
-    shadows: str | None = None
+    shadows: str | Sequence[OtherRun] | None = None
     attributes: tuple[str, ...] = ()
     claimed_epsilon: float | None = None
     delta: float = 1e-5
@@ -51,7 +60,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
         DataError: a file is not what it should be (names file, row and column).
     """
     planted.check(asked.delta, asked.claimed_epsilon, asked.canaries)
-    read: list[Taken] = []
+    read: list[File] = []
 
     def taken(given: Given) -> Given:
         read.append(given.taken)
@@ -64,16 +73,21 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     scores = taken(reading.scores(asked.scores, asked.names)) if asked.scores else None
     people = taken(reading.attributes(asked.users, asked.names, asked.attributes)) if asked.users else None
     coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
-    shadows = _shadows(asked.shadows) if asked.shadows else []
-    hidden = planted.verify(coins, train, lists.rows["user"].unique().to_list()) if coins is not None else []
-    runs = (
-        (
-            taken(reading.interactions(trained_on, "shadow train", asked.names)),
-            taken(reading.lists(path, "shadow lists", asked.names)),
-        )
-        for trained_on, path in shadows
-    )  # read in turn: all of them together would not fit
-    inputs = assemble(train, lists, public, scores, hidden, runs)
+    hidden = planted.verify(coins, train, lists) if coins is not None else []
+    all_coins = [coins] if coins is not None else []
+    standings = [planted.standing(of.rows, lists.rows, scores.rows if scores else None) for of in all_coins]
+
+    def others() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
+        for other in _shadows(asked.shadows) if isinstance(asked.shadows, str) else asked.shadows or ():
+            trained_on = taken(reading.interactions(other.train, "shadow train", asked.names))
+            listed = taken(reading.lists(other.lists, "shadow lists", asked.names))
+            if other.canaries is not None:
+                all_coins.append(reading.canaries(other.canaries))
+                planted.verify(all_coins[-1], trained_on, listed)
+                standings.append(planted.standing(all_coins[-1].rows, listed.rows))
+            yield trained_on, listed
+
+    inputs = assemble(train, lists, public, scores, hidden, others())
     say("similarities of items")
     similarity = similarities(inputs)
     answers = [own_items(inputs, asked.seed)]
@@ -88,7 +102,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
         from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
 
         answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
-    proved = planted.audit(coins, inputs, asked.delta, asked.claimed_epsilon) if coins is not None else None
+    proved = planted.audit(standings, all_coins, asked.delta, asked.claimed_epsilon) if all_coins else None
     answers, verdict = decide(answers, proved)
     leaks = {answer.question for answer in answers if answer.state == "shown"}
     shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
@@ -100,7 +114,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     audit = Audit(
         alpha=ALPHA,
         seed=asked.seed,
-        files=[_file(table) for table in read],
+        files=read,
         answers=answers,
         canaries=proved,
         exposure=shown,
@@ -109,8 +123,8 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     return audit, exposed
 
 
-def _shadows(pattern: str) -> list[tuple[Path, Path]]:
-    """(training data, lists) of every file of the pattern: NAME.csv or .parquet beside NAME.train.csv or .parquet."""
+def _shadows(pattern: str) -> list[OtherRun]:
+    """The runs of all files of the pattern: NAME.csv or .parquet beside NAME.train.csv or .parquet."""
     paths = [Path(path) for path in sorted(glob.glob(pattern)) if not Path(path).stem.endswith(".train")]
     if not paths:
         raise DataError(f"--shadows {pattern!r}: no such files")
@@ -122,11 +136,5 @@ def _shadows(pattern: str) -> list[tuple[Path, Path]]:
             raise DataError(
                 f"{path}: neither {candidates[0].name} nor {candidates[1].name} says what this run was trained on"
             )
-        runs.append((train, path))
+        runs.append(OtherRun(train, path))
     return runs
-
-
-def _file(taken: Taken) -> File:
-    return File(
-        role=taken.role, path=str(taken.path), rows=taken.rows, columns=dict(taken.columns), notes=list(taken.notes)
-    )

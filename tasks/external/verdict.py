@@ -53,6 +53,8 @@ _SUBJECT = {
     "users": lambda _: "Membership of users cannot be decided",
     "interactions": lambda _: "Membership of interactions cannot be decided",
     "held-back ratings": lambda _: "Reconstruction of held-back ratings cannot be decided",
+    "links": lambda _: "Whether embeddings reveal links cannot be decided",
+    "re-identification": lambda _: "Re-identification cannot be decided",
 }
 _SHOWN = {
     "attributes": lambda answer, best: (
@@ -69,6 +71,10 @@ _SHOWN = {
         f"Held-back ratings can be reconstructed better than from the ratings alone: root mean square error "
         f"{best.measures[0].value:.3f} instead of {best.controls[0].value:.3f}."
     ),
+    "links": lambda _, best: f"Links are revealed beyond the controls: {_rates(best)}.",
+    "re-identification": lambda _, best: (
+        f"Accounts are re-identified in the other network: {best.name} names {_rate(best, 0)} of people rightly."
+    ),
 }
 _NOT_SHOWN = {
     "attributes": lambda answer, best: (
@@ -84,6 +90,11 @@ _NOT_SHOWN = {
     "held-back ratings": lambda _, best: (
         "Nothing here shows that held-back ratings can be reconstructed better than from the ratings alone (root mean "
         f"square error {best.measures[0].value:.3f} beside {best.controls[0].value:.3f})."
+    ),
+    "links": lambda _, best: f"Nothing here shows that embeddings reveal links beyond the controls ({_rates(best)}).",
+    "re-identification": lambda _, best: (
+        f"Nothing here shows that accounts can be re-identified beyond the controls ({best.name} names "
+        f"{_rate(best, 0)} of people rightly)."
     ),
 }
 

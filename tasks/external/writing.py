@@ -20,6 +20,8 @@ HEADINGS = {
     "users": "Membership of users",
     "interactions": "Membership of interactions",
     "held-back ratings": "Held-back ratings",
+    "links": "Links",
+    "re-identification": "Re-identification",
 }
 
 
@@ -28,13 +30,13 @@ def schema() -> str:
     return json.dumps(Audit.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def write(audit: Audit, exposed: pl.DataFrame, out: Path) -> list[Path]:
+def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
     """Write all files; their paths. The same audit gives the same bytes."""
     out.mkdir(parents=True, exist_ok=True)
     data, page, owner = out / "audit.json", out / "index.html", out / "exposed.csv"
     data.write_text(json.dumps(audit.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     page.write_text(render(audit), encoding="utf-8")
-    if not len(exposed):
+    if exposed is None or not len(exposed):
         owner.unlink(missing_ok=True)
         return [data, page]
     handle = os.open(owner, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tasks.audits import AUDITS, CLAIMS, SET, auditor
-from tasks.audits.judging import CONFIDENCE, corrected_confidence, lower_bound, record
 from tasks.audits.user_counts import combine
+from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, lower_bound, record
 from tasks.privacy import noise
 from tasks.privacy.audits.audit import audit, verdict
 from tasks.privacy.mechanisms import dpsgd

@@ -29,6 +29,13 @@ def test_columns_are_recognised_by_usual_names_and_the_line_says_so(tmp_path: Pa
     assert given.taken.line == f"train: {path} (3 rows; columns userId = user, movie_id = item, rating)"
 
 
+def test_the_line_has_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
+    path = written(tmp_path, "user,it\x1b]0;owned\x07em\n1,2\n", "rat\nings.csv")
+    given = reading.interactions(path, "train", Names({"item": "it\x1b]0;owned\x07em"}))
+    assert given.taken.line.isprintable()
+    assert "rat ings.csv (1 rows; columns user, it\\x1b]0;owned\\x07em = item)" in given.taken.line
+
+
 def test_options_name_columns_and_separators_are_seen(tmp_path: Path) -> None:
     path = written(tmp_path, "who\twhat\n7\ta b\n")
     given = reading.interactions(path, "train", Names({"user": "who", "item": "what"}))
@@ -54,6 +61,11 @@ def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
         ("user,item\n1,2\n1\n", ":3: 1 fields instead of 2 (user, item)"),
         ("user,item\n1,2\n1,\xe9\n", ":3: byte 0xe9 is not UTF-8; save the file as UTF-8"),
         ("", ":1: is empty; the first line must name the columns"),
+        ("user,item\n \n", ": has a header and nothing else"),
+        ("user,item\r1,2\r", ":1: lines end in a carriage return alone; save the file with other line ends"),
+        ('user,"item\n1,2\n', ":1: a quoted name does not end on its line"),
+        ("user,it\0em\n1,2\n", ":1: holds a NUL byte; is it a text file, in UTF-8?"),
+        ("user,item,item\n1,2,3\n", ":1: column 'item' is there 2 times"),
     ],
 )
 def test_what_is_wrong_is_named_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:

@@ -1,0 +1,275 @@
+"""Runs somebody's own training again and again on splits of their data, so that it can be audited with shadow runs.
+
+A run has a folder, named by its number, with what it was given and the lists that it wrote. `DONE` is written last,
+with digests of all of it and of the command: a run that agrees with it is not repeated. What a run writes meanwhile
+lies in a folder of another name that nobody else uses, so whatever kills the audit costs the runs that had begun.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tasks.disk import rename
+from tasks.errors import ConfigurationError, DataError, DprecError
+from tasks.external import reading
+from tasks.external.canaries import write_secret
+from tasks.external.reading import Names
+from tasks.external.run import Asked, OtherRun
+from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
+
+LISTS, DONE, PLAN = "lists.csv", "done.json", "plan.json"
+FEWEST_RUNS = 2
+"""The audited one and a shadow."""
+LAST_WORDS = 300
+"""Characters of a failed run's last line that are quoted."""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A command that trains and writes lists, and how often it is run.
+
+    command: split as a shell would, but no shell runs it. In its arguments {train}, {histories}, {out} and {seed} are
+        replaced. What names a file here is made absolute: each run has a working folder of its own.
+    time_limit: seconds of each run.
+    canaries: how many are planted.
+    """
+
+    command: str
+    runs: int
+    work: Path
+    time_limit: float = 3600.0
+    canaries: int = 50
+
+
+def repeat(of: Repeated, asked: Asked, say: Callable[[str], None]) -> Asked:
+    """Run the command on every split; what is to be audited then.
+
+    Args:
+        asked: its `train` is split; `jobs` is how many runs go on at the same time.
+
+    Raises:
+        ConfigurationError: the command lacks {train} or {out}, or the folder was made for other data.
+        DataError: a run failed, was too slow or wrote no valid lists (one line with the files of its output).
+    """
+    runner = _Runner(of, _absolute(of.command), asked.names, say)
+    of.work.mkdir(parents=True, exist_ok=True)
+    with _locked(of.work):
+        runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train))
+        _side_by_side(runner, asked.jobs)
+    target, *others = (of.work / _name(number) for number in range(of.runs))
+    coins = [run / CANARIES if of.canaries else None for run in (target, *others)]
+    return replace(
+        asked,
+        train=target / TRAIN,
+        recommendations=target / LISTS,
+        public=target / PUBLIC,
+        canaries=coins[0],
+        shadows=[OtherRun(run / TRAIN, run / LISTS, its) for run, its in zip(others, coins[1:], strict=True)],
+    )
+
+
+@dataclass
+class _Runner:
+    of: Repeated
+    arguments: list[str]
+    names: Names
+    say: Callable[[str], None]
+    splits: Splits = field(init=False)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _alive: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, number: int) -> None:
+        """Do a run, unless it is done or a stop was asked for.
+
+        Raises:
+            DataError: see `repeat`.
+        """
+        folder, command = self.of.work / _name(number), _digest_of_command(self.of.command, self.arguments)
+        if self._stopped.is_set() or _is_done(folder, command):
+            return
+        for left in self.of.work.glob(f"{folder.name}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        begun = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.of.work))
+        self.splits.write(begun, number)
+        (begun / "folder").mkdir()
+        start = time.monotonic()
+        self._call(begun, number)
+        if self._stopped.is_set():
+            return
+        try:
+            reading.lists(begun / LISTS, "lists", self.names)
+        except DataError as error:
+            raise DataError(f"{folder.name}: {error}") from None
+        shutil.rmtree(begun / "folder")
+        (begun / HISTORIES).unlink()
+        files = {path.name: _digest(path) for path in begun.iterdir()}
+        (begun / DONE).write_text(json.dumps({"command": command, "files": files}, indent=1))
+        shutil.rmtree(folder, ignore_errors=True)
+        rename(begun, folder)
+        self.say(f"{folder.name} (of {self.of.runs}): {time.monotonic() - start:.0f} s")
+
+    def stop(self) -> None:
+        """Begin no more runs, and end those that go on."""
+        with self._lock:
+            self._stopped.set()
+            for process in self._alive:
+                _kill(process)
+
+    def _call(self, begun: Path, number: int) -> None:
+        files = {"train": TRAIN, "histories": HISTORIES, "out": LISTS}
+        values = {name: str((begun / file).absolute()) for name, file in files.items()} | {"seed": str(number)}
+        arguments = [_replace(argument, values) for argument in self.arguments]
+        outputs = begun / "stdout.txt", begun / "stderr.txt"
+        with outputs[0].open("wb") as out, outputs[1].open("wb") as errors, self._lock:
+            if self._stopped.is_set():
+                return
+            try:
+                process = subprocess.Popen(
+                    arguments,
+                    cwd=begun / "folder",
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ConfigurationError(f"--command: {arguments[0]} cannot be started: {error.strerror}") from None
+            self._alive.add(process)
+        try:
+            code = process.wait(self.of.time_limit)
+            why = f"exit code {code}" if code > 0 else f"ended by signal {-code}" if code else ""
+        except subprocess.TimeoutExpired:
+            why = f"not done after {self.of.time_limit:g} s (--time-limit)"
+        with self._lock:
+            self._alive.discard(process)
+            if process.poll() is None:
+                _kill(process)
+                process.wait()
+        if why and not self._stopped.is_set():
+            words = _last_line(outputs[1]) or _last_line(outputs[0]) or "it wrote nothing"
+            raise DataError(f"{_name(number)}: {why}: {words} ({outputs[0]}, {outputs[1]})")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _side_by_side(runner: _Runner, jobs: int) -> None:
+    """All runs; after one fails those that go on are waited for, and no more are begun."""
+    failures: dict[int, DprecError] = {}
+
+    def work(number: int) -> None:
+        if not failures:
+            try:
+                runner.run(number)
+            except DprecError as error:
+                failures[number] = error
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            list(pool.map(work, range(runner.of.runs)))
+        except BaseException:
+            runner.stop()
+            raise
+    if failures:
+        raise failures[min(failures)]
+
+
+def _absolute(command: str) -> list[str]:
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise ConfigurationError(f"--command: {error}") from None
+    for name in ("{train}", "{out}"):
+        if not any(name in argument for argument in arguments):
+            raise ConfigurationError(f"--command must have {name}; `dprec audit --help` says what it stands for")
+    return [str(Path(argument).absolute()) if Path(argument).is_file() else argument for argument in arguments]
+
+
+def _replace(argument: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        argument = argument.replace(f"{{{name}}}", value)
+    return argument
+
+
+def _plan(of: Repeated, train: Path) -> int:
+    """The seed of all coins of this folder, drawn from the operating system when it is new."""
+    if of.runs < FEWEST_RUNS:
+        raise ConfigurationError(f"--runs must be {FEWEST_RUNS} or more, not {of.runs}")
+    made_for = {"train": _digest(train), "canaries": of.canaries}
+    path = of.work / PLAN
+    if path.is_file():
+        plan: dict[str, object] = json.loads(path.read_text())
+        seed = plan.pop("seed", None)
+        if plan != made_for or not isinstance(seed, int):
+            raise ConfigurationError(
+                f"{of.work} has runs on other data or canaries; choose another --work, or remove it"
+            )
+        return seed
+    seed = secrets.randbits(128)
+    write_secret(path.with_suffix(".new"), [], [])
+    path.with_suffix(".new").write_text(json.dumps({"seed": seed} | made_for))
+    rename(path.with_suffix(".new"), path)
+    return seed
+
+
+@contextmanager
+def _locked(work: Path) -> Iterator[None]:
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no child has it, as it would that of flock
+        except OSError:
+            raise ConfigurationError(f"another audit works in {work}; wait for it, or choose another --work") from None
+        yield
+
+
+def _is_done(folder: Path, command: str) -> bool:
+    """Whether a run is finished by this command and all its files are as they were."""
+    try:
+        done = json.loads((folder / DONE).read_text())
+        return bool(
+            done["command"] == command and all(_digest(folder / name) == of for name, of in done["files"].items())
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _digest_of_command(command: str, arguments: list[str]) -> str:
+    """Of its words and of the files that it names."""
+    files = [_digest(Path(argument)) for argument in arguments if Path(argument).is_file()]
+    return hashlib.sha256(json.dumps([command, files]).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_bytes()[-10_000:].decode("utf-8", "replace").split("\n")
+    return next((line.strip()[-LAST_WORDS:] for line in reversed(lines) if line.strip()), "")
+
+
+def _name(number: int) -> str:
+    return f"run-{number:03d}"

@@ -1,0 +1,237 @@
+"""Do released embeddings of a network tell who is linked, or who somebody is in another network?
+
+Links: pairs of users whose vectors are alike, by cosine, by dot product, or as known links teach. People: an attacker
+who knows half of the anchors maps one release into the space of the other by an orthogonal map, and names the nearest
+account for the other half. The attacks are those of `tasks.attacks.embeddings`. Attributes make friends and tell people
+apart without any release: where they are given, an attack counts only beyond that. Nobody is named in what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.linalg import orthogonal_procrustes
+from sklearn.preprocessing import normalize
+
+from tasks.attacks.embeddings.anchors import claims, reidentify
+from tasks.attacks.embeddings.links import Pairs, draw, similarities
+from tasks.errors import ConfigurationError
+from tasks.evaluation.alignment import PairScorer, similarity_scorer
+from tasks.external import reading
+from tasks.external.attributes import p_better
+from tasks.external.findings import Answer, Attack, Audit, File, Measure
+from tasks.external.membership import measure
+from tasks.external.reading import Given, Names
+from tasks.external.verdict import ALPHA, decide
+
+Vectors = NDArray[np.float64]
+PAIRS = 4_000
+"""Links that are attacked, and as many other pairs."""
+KNOWN = 0.5
+"""Of links and of anchors, what the attacker knows."""
+FEWEST = 20
+"""Links, and anchors, below which nothing is decided."""
+ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "learnt from known links"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The files of an audit of embeddings; None where none is given."""
+
+    embeddings: Path
+    edges: Path | None = None
+    other_embeddings: Path | None = None
+    anchors: Path | None = None
+    users: Path | None = None
+    other_users: Path | None = None
+    seed: int = 0
+    names: Names = field(default_factory=Names)
+
+
+def run(asked: Asked, say: Callable[[str], None]) -> Audit:
+    """What the embeddings were found to tell.
+
+    Args:
+        say: takes what was taken for what.
+
+    Raises:
+        ConfigurationError: nothing is asked, or half of what a question needs.
+        DataError: a file is not what it should be (names file, row and column).
+    """
+    if (asked.anchors is None) != (asked.other_embeddings is None):
+        raise ConfigurationError("--other-embeddings and --anchors go together: who is whom in the other network")
+    if asked.edges is None and asked.anchors is None:
+        raise ConfigurationError("audit graphs needs --edges, or --other-embeddings and --anchors")
+    read = []
+
+    def taken(given: Given) -> Given:
+        read.append(given.taken)
+        say(given.taken.line)
+        return given
+
+    own = taken(reading.vectors(asked.embeddings, "embeddings", asked.names))
+    people = taken(reading.attributes(asked.users, asked.names, ())) if asked.users else None
+    answers = []
+    if asked.edges:
+        answers.append(links(own, taken(reading.pairs(asked.edges, "edges", asked.names)), people, asked.seed))
+    if asked.other_embeddings and asked.anchors:
+        other = taken(reading.vectors(asked.other_embeddings, "other embeddings", asked.names))
+        anchors = taken(reading.pairs(asked.anchors, "anchors", asked.names))
+        others = taken(reading.attributes(asked.other_users, asked.names, ())) if asked.other_users else None
+        known = (people, others) if people is not None and others is not None else None
+        answers.append(reidentification(own, other, anchors, known, asked.seed))
+    answers, verdict = decide(answers, None)
+    files = [
+        File(role=of.role, path=str(of.path), rows=of.rows, columns=dict(of.columns), notes=list(of.notes))
+        for of in read
+    ]
+    return Audit(
+        alpha=ALPHA, seed=asked.seed, files=files, answers=answers, canaries=None, exposure=[], verdict=verdict
+    )
+
+
+def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> Answer:
+    """Link stealing, beside attributes and numbers of friends; intervals are for other pairs of the same network."""
+    pairs, note = _places(edges, embeddings.rows["user"], embeddings.rows["user"])
+    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    n = len(embeddings.rows)
+    tested = min(PAIRS, len(pairs), n * (n - 1) // 2 - len(pairs)) * (1 - KNOWN)
+    if tested < FEWEST:
+        return _undecided("links", f"{tested:.0f} links and as many other pairs could be tested; {FEWEST} are needed")
+    drawn = draw(pairs, n, PAIRS, KNOWN, np.random.default_rng([seed, *b"pairs"]))
+    is_link = np.arange(len(drawn.links) + len(drawn.others)) < len(drawn.links)
+    values = _scores(_matrix(embeddings), drawn)
+    # of a link the friends besides: otherwise a link alone would make two users popular
+    friends = np.bincount(pairs.ravel(), minlength=n)[np.concatenate([drawn.links, drawn.others])] - is_link[:, None]
+    controls = {"number of friends": np.log1p(friends).sum(axis=1)}
+    if people is not None:
+        of_attributes = _scores(_one_hot([(people, embeddings)])[0], drawn)
+        controls |= {f"attributes, {attacker}": of for attacker, of in of_attributes.items()}
+    notes = [f"{len(drawn.links):,} links and as many other pairs; the attacker knows as many of either", *note]
+    return Answer(
+        question="links",
+        subject="links",
+        state="not shown",
+        sentence="",
+        notes=notes,
+        attacks=measure(values, controls, is_link, None, seed),
+    )
+
+
+def _scores(vectors: Vectors, drawn: Pairs) -> dict[str, Vectors]:
+    """Attacker -> scores of the tested links, then of the other pairs."""
+    return {ATTACKERS[attacker]: np.concatenate(of) for attacker, of in similarities(vectors, drawn).items()}
+
+
+def reidentification(
+    embeddings: Given, other: Given, anchors: Given, people: tuple[Given, Given] | None, seed: int
+) -> Answer:
+    """Naming people in the other network, beside attributes and chance; intervals are for other people."""
+    pairs, note = _places(anchors, embeddings.rows["user"], other.rows["user"])
+    firsts = [np.unique(column, return_index=True, return_counts=True) for column in pairs.T]
+    single = [np.isin(column, users[counts == 1]) for column, (users, _, counts) in zip(pairs.T, firsts, strict=True)]
+    pairs = np.random.default_rng([seed, *b"anchors"]).permutation(pairs[single[0] & single[1]])
+    known, judged = np.split(pairs, [round(KNOWN * len(pairs))])
+    if len(judged) < FEWEST:
+        return _undecided("re-identification", f"{len(judged)} people could be tested; {FEWEST} are needed")
+    candidates = np.setdiff1d(np.arange(len(embeddings.rows)), known[:, 0])  # whom it knows it need not name
+    judged[:, 0] = np.searchsorted(candidates, judged[:, 0])
+    source, target = (normalize(_matrix(of)) for of in (embeddings, other))
+    width = max(source.shape[1], target.shape[1])
+    source, target = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (source, target))
+    turn = orthogonal_procrustes(source[known[:, 0]], target[known[:, 1]])[0]
+    scorers = {
+        "nearest in the same space": similarity_scorer(source[candidates], target),
+        "mapped by known people": similarity_scorer((source @ turn)[candidates], target),
+    }
+    controls = {}
+    if people is not None:
+        rows = _one_hot([(people[0], embeddings), (people[1], other)])
+        controls["attributes"] = similarity_scorer(rows[0][candidates], rows[1])
+    notes = [f"{len(judged):,} people among {len(target):,} accounts; {len(known):,} others are known", *note]
+    return Answer(
+        question="re-identification",
+        subject="people",
+        state="not shown",
+        sentence="",
+        notes=notes,
+        attacks=[
+            _named(name, of, controls, judged, len(candidates), len(target), seed) for name, of in scorers.items()
+        ],
+    )
+
+
+def _named(
+    name: str,
+    score: PairScorer,
+    controls: Mapping[str, PairScorer],
+    anchors: NDArray[np.int64],
+    n_sources: int,
+    n_targets: int,
+    seed: int,
+) -> Attack:
+    def right(of: PairScorer) -> NDArray[np.bool_]:
+        return claims(of, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
+
+    result, own = reidentify(score, anchors, n_sources, seed=seed), right(score)
+    confident = result.confident.share
+    measures = [
+        Measure(name=f"right among {k}", value=at.value, low=at.low, high=at.high) for k, at in result.at.items()
+    ]
+    shown = [Measure(name="right among 1, chance", value=result.chance[1])]
+    p = float(stats.binom.sf(int(own.sum()) - 1, len(own), 1 / n_targets))
+    for control, of in controls.items():
+        at = reidentify(of, anchors, n_sources, seed=seed).at[1]
+        shown.append(Measure(name=f"right among 1, {control}", value=at.value, low=at.low, high=at.high))
+        p = max(p, p_better(own, right(of)))
+    sure = Measure(name="named with confidence, rightly", value=confident.value, low=confident.low, high=confident.high)
+    return Attack(name=name, measures=[*measures, sure], controls=shown, p=p)
+
+
+def _places(given: Given, sources: pl.Series, targets: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
+    """(n, 2) rows of the users of each pair; and how many pairs have a user without a vector."""
+    rows = given.rows
+    for column, users in (("source", sources), ("target", targets)):
+        places = pl.DataFrame({column: users}).with_row_index(f"{column} place")
+        rows = rows.join(places, on=column, how="inner", maintain_order="left")
+    left = len(given.rows) - len(rows)
+    note = [f"{left:,} pairs of {given.taken.path} have a user without a vector; they are not used"] if left else []
+    return rows.select("source place", "target place").to_numpy().astype(np.int64), note
+
+
+def _matrix(embeddings: Given) -> Vectors:
+    return embeddings.rows.drop("user").to_numpy().astype(np.float64)
+
+
+def _one_hot(tables: list[tuple[Given, Given]]) -> list[Vectors]:
+    """Of (attributes, embeddings) the attributes of each user with a vector, 0 where unknown; equal columns in all."""
+    values = sorted(
+        {
+            (name, value)
+            for people, _ in tables
+            for name in people.rows.columns
+            if name != "user"
+            for value in people.rows[name].drop_nulls().unique()
+        }
+    )
+    result = []
+    for people, embeddings in tables:
+        rows = embeddings.rows.select("user").join(people.rows, on="user", how="left", maintain_order="left")
+        columns = [
+            (rows[name] == value).fill_null(False) if name in rows.columns else pl.repeat(False, len(rows), eager=True)
+            for name, value in values
+        ]
+        result.append(np.stack([column.to_numpy() for column in columns], axis=1).astype(np.float64))
+    return result
+
+
+def _undecided(question: str, why: str) -> Answer:
+    return Answer.model_validate(
+        {"question": question, "subject": question, "state": "cannot be decided", "sentence": why}
+    )

@@ -1,0 +1,186 @@
+"""`dprec audit --command`: what a run is given, what is repeated, what fails, and known truths."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.errors import ConfigurationError, DataError
+from tasks.external.command import Repeated, repeat
+from tasks.external.reading import Names
+from tasks.external.run import Asked, run
+from tasks.external.splits import HELD_BACK, Splits
+from tests.external import worlds
+from tests.external.test_audit import answer, dprec
+from tests.external.worlds import quiet
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same coins each time: a true null is called a leak in one of twenty draws."""
+    monkeypatch.setattr("secrets.randbits", lambda _: 11)
+
+
+def ratings(folder: Path) -> Path:
+    """All that a made-up system could be trained on."""
+    made = worlds.world(1, 200, 0, 120, 16)
+    users, items = np.nonzero(made.trained | made.public)
+    rows = {"user": worlds.names("u", users), "item": worlds.names("i", items), "stars": 3, "note": 'a "b", c'}
+    pl.DataFrame(rows).write_csv(folder / "ratings.csv")
+    return folder / "ratings.csv"
+
+
+def command(script: str, *arguments: str) -> str:
+    return shlex.join([sys.executable, str(SCRIPTS / script), *arguments])
+
+
+def shell(text: str) -> str:
+    return shlex.join(["sh", "-c", text, "{train}", "{out}"])
+
+
+def popular(*more: str) -> str:
+    return command("plain.py", "popular", "{train}", "{histories}", "{out}", *more)
+
+
+def repeated(folder: Path, text: str, runs: int = 3, canaries: int = 10, limit: float = 60.0) -> Asked:
+    train = folder / "ratings.csv"
+    return repeat(Repeated(text, runs, folder / "work", limit, canaries), Asked(train, train), quiet)
+
+
+def rows(path: Path) -> set[tuple[str, str]]:
+    return set(pl.read_csv(path, infer_schema=False).select("user", "item").iter_rows())
+
+
+def test_coins_decide_who_is_in_and_the_files_agree_with_them(tmp_path: Path) -> None:
+    path = ratings(tmp_path)
+    everything, splits = rows(path), Splits(path, Names(), 20, 3)
+    in_runs, held, of_canaries = [], [], []
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        splits.write(folder, number)
+        train, histories, public = (rows(folder / f"{name}.csv") for name in ("train", "histories", "public"))
+        users = pl.read_csv(folder / "users.csv")
+        members = set(users.filter(included=1)["user"])
+        coins = pl.read_csv(folder / "canaries.csv")
+        made = {*coins["canary"], *coins["witness"]}
+        of_members = {pair for pair in everything if pair[0] in members}
+        real = {pair for pair in train if pair[0] not in made}
+        assert {user for user, _ in real} <= members
+        assert train <= histories
+        assert histories - train == {pair for pair in public if pair[0] not in members}
+        assert {pair for pair in public if pair[0] in members} == of_members - real
+        assert {user for user, _ in train} & set(coins["canary"]) == set(coins.filter(included=1)["canary"])
+        assert {user for user, _ in train} >= set(coins["witness"])
+        in_runs.append(users["included"].to_numpy())
+        of_canaries.append(coins["included"].to_numpy())
+        held.append(1 - len(histories - {pair for pair in train if pair[0] in made}) / len(everything))
+    for coin in (np.array(in_runs), np.array(of_canaries)):  # five deviations of fair coins
+        assert abs(coin.mean() - 0.5) < 2.5 / np.sqrt(coin.size)
+        assert len({row.tobytes() for row in coin}) == 12
+    assert abs(np.mean(held) - HELD_BACK) < 0.02
+    assert oct((tmp_path / "0" / "users.csv").stat().st_mode & 0o777) == "0o600"
+    assert (tmp_path / "0" / "train.csv").read_text().splitlines()[0] == "user,item,stars,note"
+
+
+def test_lists_of_own_items_leak_and_popular_ones_do_not_with_the_standard_library_alone(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    options = ["--train", "ratings.csv", "--runs", "6", "--canary-count", "20"]
+    leaking = command("plain.py", "own", "{train}", "{histories}", "{out}")
+    done = dprec(tmp_path, "--command", leaking, *options, "--out", "a")
+    assert done.returncode == 3, done.stderr
+    assert "The lists show what their users were trained on" in done.stdout
+    assert "Membership of interactions is revealed" in done.stdout
+    audit, _ = run(repeated(tmp_path, popular(), 6), quiet)
+    assert audit.verdict.exit_code == 0
+    assert [answer(audit, name).state for name in ("own items", "users", "interactions")] == ["not shown"] * 3
+    assert any(attack.name.startswith("LiRA (online)") for attack in answer(audit, "users").attacks)
+    assert audit.canaries is not None
+    assert audit.canaries.canaries == 6 * 10  # the coins of all runs
+
+
+def test_canaries_refute_item_neighbours_of_implicit(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    asked = repeated(tmp_path, command("neighbours.py", "{train}", "{histories}", "{out}"), 4, 40)
+    audit, _ = run(replace(asked, claimed_epsilon=0.5), quiet)
+    assert audit.canaries is not None
+    assert (audit.canaries.claim, audit.canaries.canaries, audit.verdict.exit_code) == ("refuted", 160, 3)
+    alone, _ = run(replace(asked, claimed_epsilon=0.5, shadows=None), quiet)
+    assert alone.canaries is not None
+    assert alone.canaries.epsilon < audit.canaries.epsilon  # a run alone proves less
+
+
+def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    (tmp_path / "wait").touch()
+    script = tmp_path / "slow.sh"  # its third run waits while there is a file `wait`
+    waits = f"while [ $1 = 2 ] && [ -e {tmp_path}/wait ]; do sleep 0.05; done"
+    script.write_text(f'{waits}\n{command("plain.py", "popular")} "$2" "$3" "$4"\n')
+    text = f"sh {script} {{seed}} {{train}} {{histories}} {{out}}"
+    program = f"from tests.external.test_command import *; repeated(Path({str(tmp_path)!r}), {text!r})"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    killed = subprocess.Popen([sys.executable, "-c", program], env=environment)
+    done = [tmp_path / "work" / f"run-00{number}" / "done.json" for number in range(3)]
+    deadline = time.monotonic() + 60
+    while not (done[0].exists() and done[1].exists()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with pytest.raises(ConfigurationError, match="another audit works in"):
+        repeated(tmp_path, text)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    (tmp_path / "wait").unlink()
+    before = [path.stat().st_mtime_ns for path in done[:2]]
+    (done[1].parent / "lists.csv").write_text("user,item\n")  # and this one is damaged
+    repeated(tmp_path, text)
+    after = [path.stat().st_mtime_ns for path in done]
+    assert (after[0] == before[0], after[1] > before[1]) == (True, True)
+    assert json.loads(done[2].read_text())["files"].keys() >= {"train.csv", "lists.csv", "canaries.csv", "users.csv"}
+    repeated(tmp_path, text + " another")  # another command: all of them are done again
+    assert all(path.stat().st_mtime_ns > last for path, last in zip(done, after, strict=True))
+    with pytest.raises(ConfigurationError, match="has runs on other data or canaries"):
+        repeated(tmp_path, text, canaries=11)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "echo working; echo 'no memory' >&2; exit 7",
+            r"run-000: exit code 7: no memory \(.*stdout.txt, .*stderr.txt\)",
+        ),
+        ("kill -9 $$", "run-000: ended by signal 9: it wrote nothing"),
+        ("sleep 60", r"run-000: not done after 0.5 s \(--time-limit\): it wrote nothing"),
+        ("true", "run-000: .*lists.csv: no such file"),
+        ("echo user,item,rank > $1; echo u1,i1,first >> $1", "run-000: .*lists.csv:2: rank is 'first', not a number"),
+    ],
+)
+def test_a_run_that_fails_is_named_in_one_line_with_its_output(tmp_path: Path, text: str, complaint: str) -> None:
+    ratings(tmp_path)
+    with pytest.raises(DataError, match=complaint) as error:
+        repeated(tmp_path, shell(text), limit=0.5)
+    assert "\n" not in str(error.value)
+
+
+def test_commands_that_cannot_be_run_are_refused(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    for text, complaint in (
+        ("x.sh {train}", "--command must have {out}"),
+        ("x.sh '{train} {out}", "--command: No closing quotation"),
+        ("./nothing.sh {train} {out}", "--command: ./nothing.sh cannot be started: No such file"),
+    ):
+        with pytest.raises(ConfigurationError, match=complaint):
+            repeated(tmp_path, text)
+    done = dprec(tmp_path, "--train", "ratings.csv", "--command", "x {train} {out}", "--public", "p.csv")
+    assert done.returncode == 1
+    assert "give --train alone" in done.stderr
