@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.stopping import end_on_signal
 from tasks.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tasks.external.command import Repeated
+    from tasks.external.findings import Audit
     from tasks.external.reading import Names, Role
+    from tasks.external.run import Asked
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
@@ -34,6 +40,17 @@ def audit(
     attributes: Annotated[str, typer.Option(help="Columns of --users, with commas; all that can be.")] = "",
     claimed_epsilon: Annotated[float | None, typer.Option(help="What canaries are to refute.")] = None,
     delta: Annotated[float, typer.Option(help="The delta of the bound by canaries.")] = 1e-5,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            help="Trains and writes lists, such as './x.sh {train} {out}'. Also: {histories} (of all users who are to "
+            "get lists, trained on or not), {seed} (another number in each run)."
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=2, help="Of --command: the audited one and its shadows.")] = 32,
+    work: Annotated[Path, typer.Option(help="Of --command: folder of its runs.")] = Path("audit-runs"),
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Of --command: seconds of each run.")] = 3600.0,
+    canary_count: Annotated[int, typer.Option(min=0, help="Of --command: canaries in each run.")] = 50,
     out: Annotated[Path, typer.Option(help="Folder of audit.json, index.html and exposed.csv.")] = Path("audit"),
     seed: Annotated[int, typer.Option(min=0, help="Of samples and attackers.")] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Attacks at the same time.")] = 2,
@@ -45,35 +62,53 @@ def audit(
 ) -> None:
     """Audit your own recommender from its files: what do its lists tell of the people it was trained on?
 
-    Files are CSV with a header, or Parquet. Attacks, each beside its controls: attributes beyond the ratings,
-    membership of users and of interactions, held-back ratings, and what canaries prove of epsilon.
+    Files are CSV with a header, or Parquet. Or give --train and --command: it is run on random parts of the table, with
+    canaries, and the lists that it writes are audited. It is run again only where it has not finished.
+
+    Attacks, each beside its controls: attributes beyond the ratings, membership of users and of interactions, held-back
+    ratings, and what canaries prove of epsilon.
 
     Exit code 0: no leak is shown. 3: a leak is shown or a claim is refuted. 1: bad input, and nothing is written.
     """
     if context.invoked_subcommand is not None:
         return
-    if train is None or recommendations is None:
-        raise ConfigurationError("audit needs --train and --recommendations; `dprec audit --help` says what they hold")
-    from tasks.external.run import Asked, run
-    from tasks.external.writing import write
+    others = (public, scores, canaries, shadows)
+    if command is not None and any(file is not None for file in (recommendations, *others)):
+        raise ConfigurationError(
+            "--command makes lists, public data, canaries and shadow runs itself; give --train alone"
+        )
+    if train is None or (recommendations is None and command is None):
+        raise ConfigurationError(
+            "audit needs --train, and --recommendations or --command; `dprec audit --help` says what they are"
+        )
+    from tasks.external.command import Repeated
+    from tasks.external.run import Asked
 
     chosen = tuple(name.strip() for name in attributes.split(",") if name.strip())
     names = names_of(
         {"user": user_column, "item": item_column, "rating": rating_column, "score": score_column, "rank": rank_column}
     )
-    files = (train, recommendations, public, users, scores, canaries, shadows)
+    files = (train, recommendations or train, public, users, scores, canaries, shadows)
+    asked = Asked(*files, chosen, claimed_epsilon, delta, seed, jobs, names)
+    _run(asked, None if command is None else Repeated(command, runs, work, time_limit, canary_count), out)
+
+
+def _run(asked: Asked, repeated: Repeated | None, out: Path) -> None:
+    """Audit what is asked, after running a command again and again if there is one."""
+    from tasks.external.command import repeat
+    from tasks.external.run import run
+    from tasks.external.writing import write
+
     start = time.monotonic()
 
     def say(line: str) -> None:
         print(f"{time.monotonic() - start:5.0f} s  {line}", file=sys.stderr, flush=True)
 
-    result, exposed = run(Asked(*files, chosen, claimed_epsilon, delta, seed, jobs, names), say)
-    paths = write(result, exposed, out)
-    for sentence in result.verdict.sentences:
-        print(sentence)
-    print(f"written: {', '.join(map(str, paths))}")
-    if result.verdict.exit_code:
-        raise typer.Exit(result.verdict.exit_code)
+    if repeated is not None:
+        with end_on_signal(f"dprec: interrupted; the same command goes on with what is finished in {repeated.work}"):
+            asked = repeat(repeated, asked, say)
+    result, exposed = run(asked, say)
+    _report(result, write(result, exposed, out))
 
 
 @app.command()
@@ -94,6 +129,48 @@ def canaries(
     *_, page = paths = plant(train, count, items, least, out, names, None)
     print(page.read_text(), end="")
     print(f"written: {', '.join(map(str, paths))}")
+
+
+@app.command()
+def graphs(
+    embeddings: Annotated[Path, typer.Option(help="Released: user, and the numbers of a vector.", show_default=False)],
+    edges: Annotated[Path | None, typer.Option(help="True links between these users: source, target.")] = None,
+    other_embeddings: Annotated[Path | None, typer.Option(help="Released by the other network.")] = None,
+    anchors: Annotated[Path | None, typer.Option(help="Who is whom: source, target in the other network.")] = None,
+    users: Annotated[Path | None, typer.Option(help="What attackers know besides: user, attributes.")] = None,
+    other_users: Annotated[Path | None, typer.Option(help="The same of the other network.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of audit.json and index.html.")] = Path("audit"),
+    seed: Annotated[int, typer.Option(min=0, help="Of samples and ties.")] = 0,
+    user_column: UserColumn = None,
+    source_column: Annotated[str | None, typer.Option(help="The first user of a pair.")] = None,
+    target_column: Annotated[str | None, typer.Option(help="The second.")] = None,
+) -> None:
+    """Audit released embeddings of a social network: do they tell who is linked, or who somebody is elsewhere?
+
+    With --edges: link stealing. With --other-embeddings and --anchors: re-identification between two networks.
+
+    **Only for test data of people who have consented, and for networks that are your own.** It must not be used to find
+    out who a pseudonymous person is, whom somebody knows, or to join accounts of people who have not agreed. It names
+    nobody: what it writes are shares.
+
+    Exit codes are those of `dprec audit`.
+    """
+    from tasks.external.graphs import Asked, run
+    from tasks.external.writing import write
+
+    names = names_of({"user": user_column, "source": source_column, "target": target_column})
+    asked = Asked(embeddings, edges, other_embeddings, anchors, users, other_users, seed, names)
+    result = run(asked, lambda line: print(line, file=sys.stderr))
+    _report(result, write(result, None, out))
+
+
+def _report(result: Audit, paths: Sequence[Path]) -> None:
+    """Print the verdict, and end with its exit code."""
+    for sentence in result.verdict.sentences:
+        print(sentence)
+    print(f"written: {', '.join(map(str, paths))}")
+    if result.verdict.exit_code:
+        raise typer.Exit(result.verdict.exit_code)
 
 
 def names_of(columns: dict[Role, str | None]) -> Names:

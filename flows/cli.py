@@ -217,6 +217,7 @@ def init(
     item_column: audit.ItemColumn = None,
     rating_column: audit.RatingColumn = None,
     time_column: Annotated[str | None, typer.Option(metavar="NAME", help="When it was.", show_default=False)] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
 ) -> None:
     """Write data set, protocol and suite for your own files; `dprec run NAME` then runs them.
 
@@ -228,7 +229,7 @@ def init(
     names = audit.names_of({"user": user_column, "item": item_column, "rating": rating_column, "time": time_column})
     files = [None if path is None else _in_project(context.obj / path) for path in (ratings, users)]
     assert files[0] is not None
-    written = begin(name, files[0], files[1], names, licence or LICENCE)
+    written = begin(name, files[0], files[1], names, licence or LICENCE, wait=wait)
     print("\n".join(written.taken))
     print(f"written: {', '.join(map(str, written.files))}")
     print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")

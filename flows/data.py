@@ -50,11 +50,11 @@ def data_verify(
     """
     from rich.console import Console
 
-    from tasks.stages.data import verified
+    from tasks.stages.data import inspect
 
     console, right = Console(soft_wrap=True, highlight=False), True
     with console.status(f"reading {name}"):
-        for finding in verified(name):
+        for finding in inspect(name):
             console.print(f"{'ok   ' if finding.right else 'WRONG'} {finding.what}: {finding.verdict}", markup=False)
             right &= finding.right
     if not right:

@@ -11,8 +11,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from flows.notifications import forget, require_webhook
 from flows.notifications import notify as notify_of_failures
-from flows.notifications import require_webhook
 from flows.reports import serve
 from flows.server import CREDENTIAL, server
 from tasks.config.params import Suite, load
@@ -95,6 +95,8 @@ def serve_schedules(notify: str | None = None) -> None:
     serve(REPORTS)
     if notify is not None:
         notify_of_failures(notify)
+    elif not named:
+        forget()
 
     for name, (suite, cron) in schedules().items():
         print(f"{name:<40} {suite:<33} {cron} (UTC)", flush=True)

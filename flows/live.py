@@ -73,10 +73,12 @@ class Live(Lines):
     """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen."""
 
     def __init__(self, todo: Plan, clock: Clock, console: Console) -> None:
-        left = TextColumn("{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what the other columns leave
+        text = TextColumn("{task.fields[text]}", markup=False, table_column=rest)
         name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
-        columns = (name, BarColumn(20), TimeElapsedColumn(), _Left(clock), left)
-        self._progress = Progress(*columns, console=console, transient=True)
+        elapsed = TimeElapsedColumn(Column(no_wrap=True, min_width=len("0:00:00")))
+        columns = (name, BarColumn(20), elapsed, _Left(clock), text)
+        self._progress = Progress(*columns, console=console, transient=True, expand=True)
         self._clock = clock
         self._total = len(todo.steps)
         self._ended: dict[str, str] = {}
@@ -191,7 +193,7 @@ class _Left(ProgressColumn):
     max_refresh = 1.0
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__()
+        super().__init__(Column(no_wrap=True, min_width=len("0:00:00 left")))
         self._clock = clock
 
     def render(self, task: Task) -> Text:

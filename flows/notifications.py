@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import cast
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -66,3 +67,15 @@ def notify(url: str) -> None:
             client.update_automation(former[0].id, automation)
         else:
             client.create_automation(automation)
+
+
+def forget() -> None:
+    """Have the Prefect server tell nobody of failures any more."""
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound
+
+    with get_client(sync_client=True) as client:
+        for automation in client.read_automations_by_name(NAME):
+            client.delete_automation(automation.id)
+        with suppress(ObjectNotFound):
+            client.delete_block_document(client.read_block_document_by_name(NAME, "webhook").id)

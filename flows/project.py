@@ -11,7 +11,6 @@ import gc
 import logging
 import re
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,8 +23,8 @@ from typing import Any
 
 from flows import locks, storage
 from flows.execution import say
+from flows.lockfiles import is_cut, recover
 from flows.locks import Busy
-from tasks.disk import rename
 from tasks.errors import ConfigurationError
 from tasks.stages.common import atomic_write, remove
 
@@ -254,12 +253,13 @@ def open_project(suite: str | None = None, *, patient: bool = True) -> Iterator[
     setup()  # DVC does so when it is loaded, and would undo the following
     logging.getLogger("dvc").setLevel(logging.ERROR)  # "updating lock file" after every stage, "is empty"
     logging.getLogger("dvc_data").setLevel(logging.CRITICAL)  # files that it could not copy; the error says why
+    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # its bars would break through the one view of a run
     own = [SUITES / suite / "dvc.yaml"] if suite else sorted(SUITES.glob("*/dvc.yaml"))
     with _errors(), _parameters_read_fast(), storage.repository() as repo:
         locks.clear(repo)
         files = [file for file in (*COMMON, *own) if file.is_file()]
         for lock in filter(is_cut, (file.with_name("dvc.lock") for file in files)):
-            _recover(lock)
+            recover(repo, lock, patient=patient)
         yield _read(repo, files, patient=patient)
 
 
@@ -267,43 +267,18 @@ def _read(repo: Any, files: list[Path], *, patient: bool) -> Project:
     """The stages, although a dvc.lock may be damaged."""
     from dvc.exceptions import DvcException
 
+    written: set[Path] = set()
     while True:
         try:
             return Project(repo, files, patient=patient)
         except DvcException as error:
             path = Path(getattr(error, "path", ""))
-            if (
-                path.name != "dvc.lock" or not path.is_file() or b"<<<<<<<" in path.read_bytes()
-            ):  # a merge is the user's
+            merged = path.is_file() and b"<<<<<<<" in path.read_bytes()  # which is the user's
+            if path.name != "dvc.lock" or not path.is_file() or merged or path in written:
                 raise
-            _recover(path)
+            if not recover(repo, path, patient=patient):
+                written.add(path)
             repo._reset()
-
-
-def is_cut(lock: Path) -> bool:
-    """Whether the end of a dvc.lock is missing where it still reads as one: its last file has size and number of files.
-
-    DVC would believe what is left, and not write the rest again.
-    """
-    if not lock.is_file():
-        return False
-    text = lock.read_text(encoding="utf-8", errors="replace")
-    if "<<<<<<<" in text:  # a merge is the user's
-        return False
-    last = text.rpartition("- path: ")[2]
-    complete = "size: " in last and (".dir\n" not in last or "nfiles: " in last)
-    return not text.endswith("\n") or (last != text and not complete)
-
-
-def _recover(lock: Path) -> None:
-    """Set a damaged dvc.lock aside and take the committed one; what it does not know comes from DVC's cache."""
-    aside = lock.with_name(f"{lock.name}.damaged")
-    rename(lock, aside)
-    committed = subprocess.run(["git", "show", f"HEAD:./{lock.as_posix()}"], capture_output=True, check=False)
-    if known := committed.returncode == 0:
-        with atomic_write(lock) as place:
-            place.write_bytes(committed.stdout)
-    say(lock.as_posix(), f"damaged, kept as {aside.name}; " + ("the committed one is used" if known else "begun anew"))
 
 
 @contextmanager

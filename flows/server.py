@@ -15,11 +15,11 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -31,8 +31,7 @@ from tasks.stages.parent import end_with
 STARTUP_SECONDS = 120.0
 CREDENTIAL = "PREFECT_API_AUTH_STRING"
 """The variable from which Prefect's clients take it."""
-
-
+HOST = "127.0.0.1"
 AGAIN = 3
 """How often a server that dies under a run is started again."""
 
@@ -49,41 +48,94 @@ def server(*, pages: bool = False) -> str:
     """
     if given := os.environ.get("PREFECT_API_URL"):
         return given
-    process, address = start(pages=pages)
-    kept = _Kept(process, address, pages=pages)
+    kept = start(pages=pages)
     atexit.register(kept.end)
     threading.Thread(target=kept.watch, daemon=True).start()
-    os.environ["PREFECT_API_URL"] = address
-    return address
+    os.environ["PREFECT_API_URL"] = kept.address
+    for name in ("NO_PROXY", "no_proxy"):  # what a proxy of the user's saw, it could use
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), HOST]))
+    return kept.address
 
 
-class _Kept:
-    """A server that is started again at its address where it dies."""
+class Server:
+    """A server that is started again where it dies.
 
-    def __init__(self, process: subprocess.Popen[bytes], address: str, *, pages: bool) -> None:
-        self._process, self._address, self._pages = process, address, pages
+    This process listens at its address for as long as it lives, and hands the socket to the server: nobody else can
+    answer there, who would be sent the credential. Who asks while there is no server waits for the next.
+    """
+
+    def __init__(self, *, pages: bool) -> None:
+        """pages: it shows its pages, too, and does what automations ask for."""
+        self._socket = socket.create_server((HOST, 0))
+        self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/api"
+        self.credential = f"dprec:{secrets.token_urlsafe(32)}"
+        self._pages = pages
         self._lock = threading.Lock()
         self._ended = False
+        self.said = TemporaryFile()  # noqa: SIM115  # open for as long as the server lives
+        self.process = self._begin()
 
     def watch(self) -> None:
         """Until `end` is called, or it has died too often. The thread lives as long as the process."""
         for _ in range(AGAIN):
-            self._process.wait()
+            self.process.wait()
             with self._lock:
                 if self._ended:
                     return
                 print("Prefect's server ended and is started again; the run goes on", file=sys.stderr, flush=True)
-                self._process = _begin(self._address, os.environ[CREDENTIAL], pages=self._pages)
-        self._process.wait()
+                self.process = self._begin()
+        self.process.wait()
+        self._socket.close()  # nobody answers any more: who asks is refused, and does not wait
 
     def end(self) -> None:
         """End it."""
         with self._lock:
             self._ended = True
-        end(self._process)
+        self._socket.close()
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def answers(self) -> bool:
+        """Whether it answers before it ends, and in time."""
+        deadline = time.monotonic() + STARTUP_SECONDS
+        with httpx.Client(trust_env=False, timeout=2.0) as client:
+            while time.monotonic() < deadline and self.process.poll() is None:
+                with suppress(httpx.TransportError):
+                    if client.get(f"{self.address}/health").is_success:
+                        return True
+                time.sleep(0.2)
+        return False
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        own = {
+            "PREFECT_API_URL": self.address,
+            "PREFECT_UI_ENABLED": str(self._pages).lower(),
+            # an automation of `dprec schedule --notify` is that command's alone
+            "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": str(self._pages).lower(),
+            CREDENTIAL: self.credential,
+            "PREFECT_SERVER_API_AUTH_STRING": self.credential,
+            "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": self.address.removesuffix("/api"),
+            "PREFECT__SERVER_FINAL": "1",
+        }
+        app = ("--factory", "prefect.server.api.server:create_app", "--log-level", "critical", "--lifespan", "on")
+        return subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", *app, "--fd", str(self._socket.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.said,
+            env=os.environ | own,
+            start_new_session=True,
+            umask=0o077,  # its database says what ran when, and what failed
+            pass_fds=(self._socket.fileno(),),
+            preexec_fn=partial(end_with, os.getpid()),
+        )
 
 
-def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
+def start(*, pages: bool) -> Server:
     """Start a server on a free port of this machine and wait until it answers.
 
     Whoever reaches it could run code through it. So it wants a credential, drawn for each start and handed to this
@@ -92,57 +144,21 @@ def start(*, pages: bool) -> tuple[subprocess.Popen[bytes], str]:
     Raises:
         ConfigurationError: it ended, or did not answer in time.
     """
-    address = f"http://127.0.0.1:{_free_port()}/api"
-    credential = f"dprec:{secrets.token_urlsafe(32)}"
     database = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "prefect.db"
     _set_aside_if_damaged(database)
-    said = TemporaryFile()  # noqa: SIM115  # open for as long as the server lives
-    process = _begin(address, credential, pages=pages, said=said)
+    started = Server(pages=pages)
     try:
-        if not _answers(address, process):
-            why = "it does not answer" if process.poll() is None else _last_error(said)
+        if not started.answers():
+            why = "it does not answer" if started.process.poll() is None else _last_error(started.said)
             raise ConfigurationError(
                 f"the Prefect server that records runs did not start ({why}); if that is for its database, move "
                 f"{database} away and run this again, or set PREFECT_API_URL to a server of your own"
             )
     except BaseException:
-        end(process)
+        started.end()
         raise
-    os.environ[CREDENTIAL] = credential
-    return process, address
-
-
-def _begin(
-    address: str, credential: str, *, pages: bool, said: IO[bytes] | int = subprocess.DEVNULL
-) -> subprocess.Popen[bytes]:
-    own = {
-        "PREFECT_API_URL": address,
-        "PREFECT_UI_ENABLED": str(pages).lower(),
-        CREDENTIAL: credential,
-        "PREFECT_SERVER_API_AUTH_STRING": credential,
-        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
-    }
-    port = str(urlsplit(address).port)
-    return subprocess.Popen(
-        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=said,
-        env=os.environ | own,
-        start_new_session=True,
-        umask=0o077,  # its database says what ran when, and what failed
-        preexec_fn=partial(end_with, os.getpid()),
-    )
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a server that `start` started."""
-    process.terminate()
-    try:
-        process.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    os.environ[CREDENTIAL] = started.credential
+    return started
 
 
 def _set_aside_if_damaged(database: Path) -> None:
@@ -162,21 +178,3 @@ def _last_error(said: IO[bytes]) -> str:
     said.seek(0)
     lines = said.read().decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
     return next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception): ", line)), lines[-1])
-
-
-def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
-    """Whether it answers before it ends, and in time."""
-    deadline = time.monotonic() + STARTUP_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(f"{address}/health", timeout=2.0).is_success:
-                return True
-        except httpx.TransportError:
-            time.sleep(0.2)
-    return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -26,6 +26,7 @@ def project(start: Path) -> Path:
 
 def apply(root: Path) -> None:
     """Set what must be set before Prefect, DVC or Great Expectations is imported; what the user set stays."""
+    site = root / ".dvc" / "tmp" / "site"
     defaults = {
         "PREFECT_HOME": str(root / ".prefect"),
         # Its own lines would double ours; they are kept in the run's log all the same.
@@ -34,8 +35,13 @@ def apply(root: Path) -> None:
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "DVC_NO_ANALYTICS": "1",
+        # What DVC remembers of files, which it unpickles: by default in a folder of /var/tmp that anybody may write to.
+        "DVC_SITE_CACHE_DIR": str(site),
         "GX_ANALYTICS_ENABLED": "false",
         "DGLBACKEND": "pytorch",
     }
     for key, value in defaults.items():
         os.environ.setdefault(key, value)
+    if (root / ".dvc").is_dir():
+        site.mkdir(parents=True, exist_ok=True)
+        site.chmod(0o700)  # DVC lets everybody write to what it makes there

@@ -231,9 +231,9 @@ def units_of(command: str) -> tuple[str, str] | None:
 
 def _warm() -> bool:
     """Whether processes start with the large libraries loaded; this asks for it."""
-    if not warm.asked():
+    if not warm.is_requested():
         warm.prepare()
-    return warm.settled()
+    return warm.has_ended()
 
 
 def _is_locked(unit: Unit) -> bool:

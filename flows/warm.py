@@ -49,12 +49,12 @@ def is_ready() -> bool:
     return _ready.is_set()
 
 
-def asked() -> bool:
+def is_requested() -> bool:
     """Whether `prepare` was called."""
     return _asked.is_set()
 
 
-def settled() -> bool:
+def has_ended() -> bool:
     """Whether loading has ended, well or not."""
     return _settled.is_set()
 

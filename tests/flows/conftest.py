@@ -92,6 +92,7 @@ class Project:
             "PYTHONPATH": str(ROOT),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "DVC_NO_ANALYTICS": "1",
+            "DVC_SITE_CACHE_DIR": str(self.root / ".dvc/tmp/site"),  # as dprec has it
             "DO_NOT_TRACK": "1",
         }
 
@@ -165,9 +166,9 @@ def address(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(home))
         patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-        process, address = server.start(pages=False)
-    yield address
-    server.end(process)
+        started = server.start(pages=True)
+    yield started.address
+    started.end()
     os.environ.pop(server.CREDENTIAL, None)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flows import settings
 from flows.tables import show_audits
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
@@ -37,13 +38,24 @@ def exposed(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
 
 
+def test_dvc_unpickles_nothing_from_a_folder_of_everybodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default it keeps what it remembers of files in /var/tmp."""
+    site = tmp_path / ".dvc/tmp/site"
+    site.mkdir(parents=True, mode=0o755)
+    monkeypatch.setattr(os, "environ", {})
+    settings.apply(tmp_path)
+    assert os.environ["DVC_SITE_CACHE_DIR"] == str(site)
+    assert stat.S_IMODE(site.stat().st_mode) == 0o700
+
+
 def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: Project, prefect_home: str) -> None:
     first = project.dprec("run", "demo", PREFECT_HOME=prefect_home)
     assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "report: data/reports/demo/index.html")
     assert first.stderr == ""
     assert len(project.ran()) == 4
     assert exposed(project.root / "data") == []
-    assert stat.S_IMODE((project.root / ".dvc/cache").stat().st_mode) == 0o700
+    for closed in (".dvc/cache", ".dvc/tmp/site"):
+        assert stat.S_IMODE((project.root / closed).stat().st_mode) == 0o700
     second = project.dprec("run", "demo")
     assert [line.split() for line in second.stdout.splitlines()[:-1]] == [
         [name, "cached"] for name in ("download@demo", "train@a", "train@b", "report@demo")

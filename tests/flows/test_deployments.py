@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ import yaml
 from flows import reports
 from flows.deployments import schedules
 from flows.execution import StageFailed
-from flows.notifications import NAME, notify, require_webhook
+from flows.notifications import NAME, forget, notify, require_webhook
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project
 from tests.flows.test_pipeline import ask, regenerate, wait_until
@@ -102,8 +103,11 @@ def test_a_webhook_is_told_of_a_run_that_fails_and_of_no_other(
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        [automation] = client.read_automations_by_name(NAME)  # the former one was replaced
-        client.delete_automation(automation.id)
+        assert len(client.read_automations_by_name(NAME)) == 1  # the former one was replaced
+        forget()
+        assert client.read_automations_by_name(NAME) == []
+        assert "webhook" not in {block.block_type.slug for block in client.read_block_documents()}
+    forget()  # of nothing
 
 
 @pytest.mark.parametrize("url", ["hooks.example/secret", "file:///secret", "http:///secret", "http://[secret"])
@@ -126,6 +130,9 @@ def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monke
     assert link == f"{address}/demo/index.html"
     assert httpx.get(link).text == "the report"
     origin = address.rsplit("/", 1)[0]
+    for short in ("/demo", "/demo/", "//demo/index.html", "/demo?x=1"):
+        answer = httpx.get(address + short)
+        assert (answer.status_code, answer.text) == (200, "the report"), short
     for wrong in ("", "/", "/demo/index.html", "/wrong/demo/index.html"):
         assert httpx.get(origin + wrong).status_code == 404, wrong
     (tmp_path / "reports" / "demo" / "data").mkdir()
@@ -137,6 +144,7 @@ def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monke
         "/../prefect.db",
         "/%2e%2e/prefect.db",
         "/demo/..%2f..%2fprefect.db",
+        "/demo/%00",
     ):
         answer = httpx.get(address + wrong, follow_redirects=True)
         assert answer.status_code == 404, wrong
@@ -148,6 +156,57 @@ def test_an_image_has_nothing_that_git_ignores() -> None:
     left_out = {line.removeprefix("**/") for line in (ROOT / ".dockerignore").read_text().splitlines()}
     assert ignored <= left_out
     assert {".dvc/config.local", ".dvc/cache", ".dvc/tmp"} <= left_out
+
+
+def in_image(path: Path) -> bool:
+    """Whether .dockerignore lets a file into an image: of the patterns of it or its folders the last one decides."""
+    inside = True
+    names = [Path(*path.parts[:depth]) for depth in range(1, len(path.parts) + 1)]
+    for pattern in (ROOT / ".dockerignore").read_text().splitlines():
+        bare = pattern.removeprefix("!").removeprefix("**/")
+        depths = range(1, 99) if pattern.startswith("**/") else [len(Path(bare).parts)]
+        if not pattern.startswith("#") and any(name.match(bare) and len(name.parts) in depths for name in names):
+            inside = pattern.startswith("!")
+    return inside
+
+
+def test_of_git_an_image_has_the_history_and_no_configuration(tmp_path: Path) -> None:
+    """Addresses of remotes may hold tokens: they stand in the configuration, in logs, and in what was fetched."""
+
+    def git(*arguments: str, cwd: Path) -> str:
+        command = ["git", "-c", "user.name=tests", "-c", "user.email=tests@localhost", *arguments]
+        return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+    first, second, image = (tmp_path / name for name in ("first", "second", "image"))
+    first.mkdir()
+    git("init", "-q", cwd=first)
+    (first / "file").write_text("text\n")
+    git("add", "file", cwd=first)
+    git("commit", "-q", "-m", "one", cwd=first)
+    git("clone", "-q", f"file://{first}", str(second), cwd=tmp_path)
+    git("fetch", "-q", "origin", cwd=second)
+    (second / ".git/credentials").write_text("secret")
+    (second / ".env").write_text("TOKEN=secret")
+    (second / "own").mkdir()
+    (second / "own/ratings.csv").write_text("user,item\n")
+    for path in second.rglob("*"):
+        if in_image(path.relative_to(second)) and path.is_file():
+            (image / path.relative_to(second)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, image / path.relative_to(second))
+    kept = {path.name for path in (image / ".git").iterdir()}
+    assert kept == {"HEAD", "index", "objects", "packed-refs", "refs"}
+    assert {path.name for path in image.iterdir()} == {".git", "file"}
+    assert git("rev-parse", "HEAD", cwd=image) == git("rev-parse", "HEAD", cwd=first)
+    assert git("show", "HEAD:./file", cwd=image) == "text\n"
+    assert git("status", "--porcelain", cwd=image) == ""
+
+
+def test_the_address_of_a_package_index_is_a_secret_of_the_build() -> None:
+    """Arguments and variables of a build stand in the image's history."""
+    lines = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    (install,) = (line for line in lines if "PIP_EXTRA_INDEX_URL" in line and not line.startswith("#"))
+    assert install.startswith("RUN --mount=type=secret,")
+    assert not any(line.startswith("ARG") for line in lines)
 
 
 def test_prefect_yaml_is_for_the_prefect_that_is_pinned() -> None:

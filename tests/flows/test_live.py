@@ -112,6 +112,37 @@ def test_a_stage_that_is_tried_again_counts_once_and_failures_stay(capsys: pytes
     assert re.search(r"^report@x +2 of 3 stages \(1 run, 1 cached\) in 0:00:0\d$", said, re.MULTILINE)
 
 
+def test_times_are_whole_beside_long_names_and_texts() -> None:
+    shown = io.StringIO()
+    console = live.Console(file=shown, force_terminal=True, width=100)
+    clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
+    with live.Live(TODO, clock, console) as screen:
+        name = "train@dpcrosue-foursquare-twitter-twin-dp-crosue"
+        screen.starts(name, "first run")
+        screen.line(name, "dp-crosue base/seed-0 (1/3)  epoch 2/10  loss 0.1234  valid 0.2345  1:02:03 left of all")
+        shown.seek(0)
+        shown.truncate()  # what stood there before the text was long
+        screen._progress.refresh()
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue())
+    assert re.search(rf"{name} +[━╸╺ ]+ 0:00:0\d ", text)
+    assert re.search(r"report@x +[━╸╺ ]+ 0:00:0\d 0:00:\d\d left 0 of 3 ", text)
+
+
+def test_dvc_draws_no_bars_over_the_view(finished: Project) -> None:  # noqa: ARG001
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    with open_project():
+        from dvc.progress import Tqdm
+
+        shown = Terminal()
+        for friendly in (True, False):  # waiting for a lock, hashing files
+            with Tqdm(desc="Collecting files", file=shown, disable=not friendly) as bar:
+                bar.update()
+    assert shown.getvalue() == ""
+
+
 def test_where_output_is_kept_or_prefect_runs_it_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(live.view(TODO, {}, 2, force=False)) is live.Lines
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import yaml
+from ruamel.yaml import YAML
 
-from flows import own_data
+from flows import entries as added
+from flows import own_data, own_suite
+from flows.execution import AlreadyRunning
 from flows.own_data import begin
 from tasks.config import params
 from tasks.config.references import check
+from tasks.datasets import custom
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain
 from tasks.datasets.fetch import Places
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.reading import Names
 from tasks.raw import read_raw
+from tasks.stages import dvc_files
+from tests import parameters
 from tests.flows.conftest import ROOT
 
 USUAL = Names()
@@ -45,7 +59,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def state(folder: Path) -> dict[str, str]:
-    return {str(path): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """What every file says, but for the lock that a command leaves."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): path.read_text() for path in files if not path.name.startswith(".lock")}
 
 
 def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
@@ -112,6 +128,9 @@ def test_a_parquet_file_without_ratings(time: str) -> None:
     ("name", "ratings", "people", "message"),
     [
         ("x; touch y", "ratings.csv", None, "no name; it takes small letters"),
+        ("1e5", "ratings.csv", None, "'1e5': DVC takes it for a number"),
+        ("08", "ratings.csv", None, "'08': DVC takes it for a number"),
+        ("0o17", "ratings.csv", None, "'0o17': DVC takes it for a number"),
         ("demo", "ratings.csv", None, "there is a data set 'demo' already"),
         ("shop", "none.csv", None, r"none\.csv: no such file"),
         ("shop", "people.csv", None, r"people\.csv:1: no column is recognised as the item"),
@@ -131,9 +150,222 @@ def test_nothing_is_written_where_anything_is_wrong(
 
 
 def test_parameters_that_are_refused_are_taken_back(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_data, "SUITE", own_data.SUITE.replace("model: ease", "model: easy"))
+    monkeypatch.setattr(own_suite, "SUITE", own_suite.SUITE.replace("model: ease", "model: easy"))
     before = state(shop)
     with pytest.raises(ConfigurationError, match=re.escape("suites/shop/params.yaml: experiments.shop-ease")):
         begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
     assert state(shop) == before
     assert not (shop / "suites" / "shop").exists()
+
+
+def test_a_kill_at_any_write_leaves_every_other_suite_alone_and_is_made_good_by_the_same_command(shop: Path) -> None:
+    project = shop / "step-0"
+    project.mkdir()
+    entries = {section: {"demo": parameters.read()[section]["demo"]} for section in ("datasets", "processed")}
+    (project / "params.yaml").write_text(yaml.safe_dump(entries | {"perturbed": {}, "words": {}}, sort_keys=False))
+    (project / "suites").mkdir()
+    (shop / "ratings.csv").rename(project / "ratings.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        begin("other", Path("ratings.csv"), None, USUAL)
+    command = [sys.executable, "-m", "tests.flows.killed_init", str(project)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 15
+
+
+@pytest.mark.usefixtures("shop")
+def test_another_command_that_holds_the_project_is_named() -> None:
+    hold = (
+        "from flows.execution import hold_project\nwith hold_project('suite gerai'):\n print(1, flush=True)\n input()"
+    )
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=-1, stdout=subprocess.PIPE, env=env, text=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(
+            AlreadyRunning, match=rf"^another run holds this project \(suite gerai, process {other.pid}, "
+        ):
+            begin("shop", Path("ratings.csv"), None, USUAL)
+        other.communicate("\n")
+    assert not (Path("suites") / "shop").exists()
+
+
+def fail_late(monkeypatch: pytest.MonkeyPatch, also: Callable[[], object] = lambda: None) -> None:
+    def full(_: object) -> list[Path]:
+        also()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(dvc_files, "write", full)
+
+
+def test_what_somebody_else_writes_meanwhile_stays(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state(shop)
+
+    def edit() -> None:
+        text = Path("params.yaml").read_text()
+        Path("params.yaml").write_text(text if text.endswith("# mine\n") else text + "# mine\n")
+
+    fail_late(monkeypatch, edit)
+    with pytest.raises(OSError, match="No space left"):
+        begin("shop", Path("ratings.csv"), None, USUAL)
+    assert state(shop) == before | {str(shop / "params.yaml"): before[str(shop / "params.yaml")] + "# mine\n"}
+
+
+@pytest.mark.usefixtures("shop")
+def test_what_was_edited_or_run_since_a_kill_is_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        fail_late(patch)
+        patch.setattr(added, "take_back", lambda _: None)
+        with pytest.raises(OSError, match="No space left"):
+            begin("shop", Path("ratings.csv"), None, USUAL)
+    folder = Path("suites/shop")
+    for edited in (folder / "dvc.lock", folder / "params.yaml"):
+        text = edited.read_text() if edited.exists() else None
+        edited.write_text((text or "") + "# mine\n")
+        with pytest.raises(ConfigurationError, match="there is a data set 'shop' already"):
+            begin("shop", Path("ratings.csv"), None, USUAL)
+        assert edited.read_text().endswith("# mine\n")
+        edited.unlink() if text is None else edited.write_text(text)
+    begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
+    assert params.load().suites["shop"].attack is not None
+
+
+@pytest.mark.usefixtures("shop")
+def test_files_that_others_may_read_stay_so() -> None:
+    written = begin("other", Path("ratings.csv"), None, USUAL).files
+    shared = [path for path in written if path.parts[0] != "suites"]
+    assert len(shared) == 3
+    for path in shared:
+        path.chmod(0o644)
+    before = os.umask(0o077)  # as `dprec` sets it
+    try:
+        begin("shop", Path("ratings.csv"), None, USUAL)
+    finally:
+        os.umask(before)
+    assert {path: oct(path.stat().st_mode & 0o777) for path in shared} == dict.fromkeys(shared, "0o644")
+
+
+CUSTOMERS = [f"{n},{20 + n},{'ab'[n % 2]}\n" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "message"),
+    [
+        ("user,age,plan", "3,4", r"people\.csv:9: 2 fields instead of 3"),
+        ("user,age,plan", "3,4,5,6", r"people\.csv:9: 4 fields instead of 3"),
+        ("user,age,plan", "3,4,\0", r"people\.csv:9: holds a NUL byte"),
+        ("user,age,plan", '3,4,"open', r"people\.csv:9: a quoted field does not end on its line"),
+        ("user,age,plan", "3,4,\udce9", r"people\.csv:9: byte 0xe9 is not UTF-8"),
+        ("user,age,plan", "3,nan,a", r"people\.csv:9: age is 'nan', not a finite number"),
+        ("user,age,plan", "3,-inf,a", r"people\.csv:9: age is '-inf', not a finite number"),
+        ("user,age,plan", ",4,a", r"people\.csv:9: user is empty"),
+        ("user,age,age", "3,4,5", r"people\.csv:1: column 'age' is there 2 times"),
+        ("user,age,pl\0an", "3,4,5", r"people\.csv:1: holds a NUL byte"),
+        ('user,age,"plan', "3,4,5", r"people\.csv:1: a quoted name does not end on its line"),
+        ("user,age,plan\r3,4,5\r", "3,4,5", r"people\.csv:1: lines end in a carriage return alone"),
+        ("user,age,plan" + "n" * (1 << 20), "3,4,5", r"people\.csv:1: is longer than 1,048,576 bytes"),
+    ],
+)
+def test_a_malformed_file_of_users_is_one_line_with_its_place(shop: Path, header: str, line: str, message: str) -> None:
+    rows = [*CUSTOMERS[:7], line + "\n", *CUSTOMERS[7:]]
+    (shop / "people.csv").write_bytes("".join([header + "\n", *rows]).encode(errors="surrogateescape"))
+    before = {path.name for path in shop.iterdir()}
+    with pytest.raises(DataError, match=f"^{message}"):
+        begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
+    assert {path.name for path in shop.iterdir()} == before | {"data"}
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_header_alone_is_no_table() -> None:
+    Path("people.csv").write_text("user,age\n\n")
+    with pytest.raises(DataError, match=r"^people\.csv: has a header and nothing else$"):
+        begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
+
+
+@pytest.mark.usefixtures("shop")
+def test_parquet_that_is_no_table_of_users_is_one_line() -> None:
+    ratings = pl.read_csv("ratings.csv", infer_schema_length=None)
+    ratings.write_parquet("ratings.parquet")
+    people = pl.DataFrame({"user": range(40), "plan": ["a", "b"] * 20})
+    for wrong, kind in ((pl.Series([[1]] * 40), r"List\(Int64\)"), (pl.Series([b"\xff"] * 40), "Binary")):
+        people.with_columns(tags=wrong).write_parquet("people.parquet")
+        with pytest.raises(
+            DataError, match=rf"^people\.parquet: column 'tags' holds {kind}, not text, numbers or times"
+        ):
+            begin("shop", Path("ratings.parquet"), Path("people.parquet"), USUAL)
+    people.write_parquet("people.parquet", compression="uncompressed", statistics=False)
+    content = bytearray(Path("people.parquet").read_bytes())
+    content[4:40] = b"\xff" * 36
+    Path("people.parquet").write_bytes(content)
+    with pytest.raises(DataError, match=r"^people\.parquet: not a readable Parquet file"):
+        begin("shop", Path("ratings.parquet"), Path("people.parquet"), USUAL)
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("role", ["time", "rating", "item", "user"])
+def test_a_named_column_that_is_not_there_is_not_replaced_by_another(role: Any) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^ratings\.csv: no column 'nope'; correct --{role}-column$"):
+        begin("shop", Path("ratings.csv"), None, Names({role: "nope"}))
+
+
+def test_a_path_or_a_kind_of_file_that_could_not_be_run_is_refused(shop: Path) -> None:
+    for name, message in (("rat\udce9.csv", r"^rat\\udce9\.csv: the path is not UTF-8"), ("ratings.dat", "is none of")):
+        Path(name).write_bytes((shop / "ratings.csv").read_bytes())
+        with pytest.raises(ConfigurationError, match=message):
+            begin("shop", Path(name), None, USUAL)
+    assert own_data.SUFFIXES == custom.SUFFIXES
+
+
+@pytest.mark.usefixtures("shop")
+def test_what_a_terminal_obeys_is_shown_and_not_sent() -> None:
+    table = pl.read_csv("people.csv").rename({"plan": "pl\x1b]0;owned\x07an", "name": "na\x1b[2Jme"})
+    table.write_csv("peo\nple.csv")
+    Path("ratings.csv").rename("rat\x1bings.csv")
+    written = begin("shop", Path("rat\x1bings.csv"), Path("peo\nple.csv"), USUAL)
+    assert all(line.isprintable() for line in written.taken)
+    assert "pl\\x1b]0;owned\\x07an (categorical, as pl_0_owned_an)" in written.taken[-1]
+    read = ReadOptions.model_validate(params.load().datasets["shop"].read)
+    assert read.users is not None
+    assert [feature.column for feature in read.users.features] == ["age", "pl\x1b]0;owned\x07an"]
+
+
+@pytest.mark.usefixtures("shop")
+def test_columns_that_have_no_name_of_their_own_are_numbered() -> None:
+    people = pl.read_csv("people.csv")
+    people.rename({"age": "年齢", "plan": "計画", "name": "User"}).with_columns(
+        pl.lit("ab").str.slice(pl.int_range(pl.len()) % 2, 1).alias("User")
+    ).write_csv("people.csv")
+    written = begin("shop", Path("ratings.csv"), Path("people.csv"), Names({"user": "Customer"}))
+    check(params.load())
+    said = "年齢 (numeric, as feature), 計画 (categorical, as feature_2), User (categorical, as user_2)"
+    assert written.taken[-1] == f"users: people.csv (40 rows; {said})"
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("name", ["no", "2024", "null", "2020-01-01", "true", "0x1f", "017", "shop-1e5"])
+def test_a_name_that_yaml_could_take_for_something_else_is_a_name(name: str) -> None:
+    begin(name, Path("ratings.csv"), None, USUAL)
+    loaded = params.load()
+    check(loaded)
+    assert name in loaded.datasets
+    assert loaded.suites[name].data == name
+    for path in (Path("params.yaml"), Path("data/dvc.yaml"), Path("suites") / name / "params.yaml"):
+        assert YAML(typ="safe").load(path) == yaml.safe_load(path.read_text()), "DVC reads the same"
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_file_that_git_would_take_is_refused_until_git_ignores_it() -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    before = {path.name for path in Path().iterdir()}
+    with pytest.raises(
+        ConfigurationError, match=r"^people\.csv: git would take it, .*; move it to own/, which git and"
+    ):
+        begin("shop", Path("ratings.csv").resolve(), Path("people.csv"), USUAL)
+    assert {path.name for path in Path().iterdir()} == before | {"data"}
+    shutil.copyfile(ROOT / ".gitignore", ".gitignore")
+    Path("own").mkdir()
+    for name in ("ratings.csv", "people.csv"):
+        Path(name).rename(Path("own") / name)
+    begin("shop", Path("own/ratings.csv"), Path("own/people.csv"), USUAL)
+    assert "own/ratings.csv" in Path("dvc.yaml").read_text()

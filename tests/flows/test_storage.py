@@ -1,14 +1,19 @@
 """What a disk lost is noticed before a stage reads it, and every remedy that a message names works."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 import yaml
 from dvc.cli import main as dvc
 
 from flows import plan
-from flows.project import is_cut, open_project
+from flows.lockfiles import is_cut
+from flows.locks import Busy
+from flows.project import open_project
 from flows.storage import KNOWN
 from tasks.errors import ConfigurationError
 from tests.faults.corruptions import rot
@@ -18,8 +23,9 @@ DOWNLOADED = "data/raw/demo/index.html"
 
 
 @pytest.fixture
-def seen(finished: Project) -> Project:
+def seen(finished: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The finished project whose files DVC has read: from now on it goes by their times."""
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", finished.environment["DVC_SITE_CACHE_DIR"])
     assert finished.call("dvc", "status", "-q").returncode == 0
     return finished
 
@@ -277,3 +283,26 @@ def test_a_lock_that_was_cut_is_not_believed_wherever_the_cut_is(finished: Proje
         stages = (kept.get("stages") or {}) if kept else {}
         seen = (not entry or entry == entries[name] or not entry.get("outs") for name, entry in stages.items())
         assert all(seen), text[:end][-80:]
+
+
+@pytest.mark.parametrize("content", ["cut", "unreadable"])
+def test_a_lock_that_dvc_is_writing_is_not_set_aside(finished: Project, content: str) -> None:
+    """DVC writes it in place, for a moment it is cut: it was renamed then, and DVC wrote the rest to another file."""
+    path = finished.root / "suites/demo/dvc.lock"
+    complete = path.read_text()
+    path.write_text(complete[:-3] if content == "cut" else "schema: [")
+    assert is_cut(path)
+    code = "import sys; from dvc.repo import Repo\nwith Repo().lock:\n    print(flush=True); sys.stdin.readline()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        with (
+            pytest.raises(Busy, match=f"being written by process {writer.pid} .*run this again"),
+            open_project(patient=False),
+        ):
+            pass
+        path.write_text(complete)
+        writer.stdin.close()
+    assert not path.with_name("dvc.lock.damaged").exists()
+    assert finished.dprec("check", "demo").stdout.startswith("report@demo: 0 of 4 stages to run")
