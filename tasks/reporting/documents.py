@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from tasks.reporting.core.layout import Cell, Heading, Row, Table
-from tasks.reporting.core.section import Blocks, Section, heading
+from tasks.reporting.core.section import Section
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,19 @@ def parts(text: str, folder: str = "") -> list[Part]:
     folder: where other documents lie, seen from the page that shows it.
     """
     first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
-    title, _, body = first.removeprefix("# ").partition("\n")
-    pairs = [(title, body), *((other.partition("\n")[0], other.partition("\n")[2]) for other in others)]
-    return [Part(title, _anchor(title), _html(body, folder), body) for title, body in pairs]
-
-
-def _anchor(title: str) -> str:
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    made, used = list[Part](), Counter[str]()
+    for title, _, body in (text.partition("\n") for text in (first.removeprefix("# "), *others)):
+        anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        unique = f"{anchor}-{used[anchor]}" if used[anchor] else anchor
+        used[anchor] += 1
+        made.append(Part(re.sub(r"[*`]", "", title), unique, _html(body, folder), body))
+    return made
 
 
 def _html(text: str, folder: str) -> Markup:
     """Markdown as HTML; HTML within it stays text, and links to other documents lead to their pages in a folder.
+
+    What may scroll can be reached by keyboard.
 
     Links to files that no site has become text.
     """
@@ -48,16 +51,14 @@ def _html(text: str, folder: str) -> Markup:
     linked = re.sub(r"\]\((?:docs/)?([a-z-]+)\.md(#[^)]*)?\)", rf"]({folder}\1.html\2)", text)
     linked = re.sub(r"(?<!!)\[([^\]]*)\]\((?!https?:|#|[a-z/-]+\.html)[^)]*\)", r"\1", linked)
     html = markdown.render(linked).replace("<table>", '<div class="scroll" tabindex="0"><table class="plain">')
-    return Markup(re.sub(r"<img[^>]*>", "", html.replace("</table>", "</table></div>")))
+    html = html.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
+    return Markup(re.sub(r"<img[^>]*>", "", html))
 
 
-def document(text: str) -> Section:
-    """A document as the section of its page."""
+def document(text: str) -> list[Section]:
+    """A document as the sections of its page; the first, which has no heading, stands below the page's own."""
     first, *others = parts(text)
-    blocks: list[Blocks] = [first.html]
-    for part in others:
-        blocks += [heading("{}", part.title, anchor=part.anchor), part.html]
-    return Section("document", first.title, blocks)
+    return [Section(first.anchor, "", [first.html]), *(Section(p.anchor, p.title, [p.html]) for p in others)]
 
 
 def search(documents: Mapping[str, str]) -> Table:

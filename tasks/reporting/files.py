@@ -39,7 +39,7 @@ from tasks.reporting.core.results import BASE, GAIN_ORDER, METRIC_ORDER, Network
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `write` writes, in order of name."""
 PROVENANCE = "provenance.json"
-ELSEWHERE = ("metrics", "gains", "edges", "published", "runs", "layout")
+ELSEWHERE = ("metrics", "gains", "edges", "membership", "published", "runs", "layout")
 """Fields of `Results` that are not in results.json."""
 HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32} | {
     "loss": pl.Float32,
@@ -101,6 +101,7 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
             metrics=_parquet(folder / "metrics.parquet"),
             gains=attacks if "gain" in attacks.columns else no_gains(),
             edges=attacks if "world" in attacks.columns else None,
+            membership=attacks if "shadows" in attacks.columns else None,
             published=read_published(reference),
             runs=read_runs(runs) if runs.exists() else None,
         )

@@ -10,14 +10,16 @@ import polars as pl
 from pydantic import BaseModel
 
 from tasks.reporting.core import comparison, figures, headline, ledger
-from tasks.reporting.core.chart import Chart
+from tasks.reporting.core.chart import Chart, Point
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, System, unique
-from tasks.reporting.core.section import Blocks, Section, heading, paragraph
+from tasks.reporting.core.section import Blocks, Section, bullets, heading, optional, paragraph
 from tasks.reporting.documents import document, parts, search
+from tasks.reporting.overview import audit_chart, audited_claims, finding
 from tasks.reporting.page import headline_cutoff, render
+from tasks.reporting.sections.details import revisions
 from tasks.reporting.sections.verdicts import verdicts
 from tasks.reporting.templating import environment, script
 
@@ -33,15 +35,19 @@ PAGES = {
 ABOUT = {
     "index.html": "Differentially private recommenders, reproduced from their papers, attacked and audited. A row is a "
     "suite: the systems of a paper on one data set.",
-    "leaderboards.html": "Systems of one data set and one measure, by the ε that follows from what they ran. Compare "
-    "within a table: protocols differ between suites.",
+    "leaderboards.html": "Systems of one data set, one measure and one unit of protection, by the ε that follows from "
+    "what they ran. Compare within a table: protocols differ between suites.",
     "cards.html": "What each private system protects, from whom, and what its guarantee is worth.",
     "coverage.html": "How many of the numbers that the papers print were measured here, and how near they are.",
     "findings.html": "What the numbers say about each paper, and why.",
     "docs.html": "Every page of the documentation, and a search over its sections.",
 }
+WITH_TERMS = ("index.html", "cards.html", "coverage.html", "findings.html")
+"""Pages that end with the licences of all data; leaderboards have them beside their data."""
 BANDS = (1.0, 10.0)
 """Upper ends of the bands of ε that leaderboards are sorted by."""
+SCHEMA = "https://json-schema.org/draft/2020-12/schema"
+"""The dialect of the schema of report.json."""
 FINDINGS = "What the numbers say about"
 """How the headings of findings begin, in docs/choices-*.md."""
 
@@ -73,8 +79,12 @@ class SystemRecord(BaseModel):
     claimed: list[str]
     accounted_epsilon: float | None
     """Largest of one run; null: no finite one."""
+    unit: str
+    """What that is for, such as "a user"; empty where it is not finite."""
     given: str
     """What that takes as fixed, such as "given the configuration"; empty for nothing."""
+    audited_epsilon: float | None
+    """Largest that an audit proves, a lower bound; null: nothing was audited."""
     refuted: bool
 
 
@@ -108,6 +118,10 @@ class Suite:
     """Published numbers that our means are within 10 % of."""
     known: int
     """Published numbers that we measured."""
+    state: str
+    """Of which revision its results are."""
+    audits: Sequence[tuple[bool, Point]]
+    """Audited claims: whether they are refuted, and the proved ε at the claimed one."""
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -121,10 +135,12 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         results.layout.reference,
         results.licence or "",
         results.origin,
-        replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.title}: {frontier.title}"),
+        replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.suite}, {results.layout.utility.at(k)}"),
         [block for system in results.compared for block in _card(results, system, k)],
         numbers["within_10_percent"],
         numbers["run"],
+        "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
+        audited_claims(results),
     )
 
 
@@ -143,7 +159,9 @@ def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
                     [ledger.claimed_budget(line.entry) for line in lines if line.entry.claimed_epsilon is not None]
                 ),
                 accounted_epsilon=standing.accounted,
+                unit=standing.unit,
                 given=standing.given,
+                audited_epsilon=standing.proved,
                 refuted=standing.refuted,
             )
         )
@@ -177,19 +195,25 @@ def pages(
     articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
     changed = [] if changes is None else [Section("changes", "What changed", [changes])]
     content: dict[str, list[Section]] = {
-        "index.html": [*changed, Section("suites", "All suites", [_index(suites)])],
+        "index.html": [
+            Section("audits", "Claims and audits", optional(audit_chart([entry.audits for entry in suites]))),
+            *changed,
+            Section("suites", "All suites", [_index(suites)]),
+        ],
         "leaderboards.html": _leaderboards(suites),
         "cards.html": [Section(f"cards-{s.report.suite}", s.report.title, s.cards) for s in suites if s.cards],
         "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
         "findings.html": [
-            Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], [article.html])
+            Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], finding(article))
             for place, article in enumerate(articles)
         ],
         "docs.html": [Section("sections", "Sections", [search(documents)])],
     }
+    for file in WITH_TERMS:
+        content[file] += _terms(suites)
     made = {file: _page(PAGES[file], ABOUT[file], sections) for file, sections in content.items()}
     for name, text in documents.items():
-        made[f"docs/{name}.html"] = _page(name, "", [document(text)], up="../")
+        made[f"docs/{name}.html"] = _page(parts(text)[0].title, "", document(text), up="../")
     return made
 
 
@@ -200,7 +224,6 @@ def _page(title: str, about: str, sections: Sequence[Section], up: str = "") -> 
         title=title,
         about=about,
         sections=sections,
-        sample="",
         revisions=[],
         pages=[(f"{up}{file}", name) for file, name in PAGES.items()],
     )
@@ -216,7 +239,9 @@ def _index(suites: Sequence[Suite]) -> Table:
                 report.title,
                 [
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
+                    missing_cell() if report.paper is None else Cell(entry.reference, kind="wide"),
                     Cell("synthetic" if report.synthetic else "real", (report.dataset,), ""),
+                    Cell(entry.state, kind=""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
                     Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),
@@ -224,32 +249,40 @@ def _index(suites: Sequence[Suite]) -> Table:
                 ],
             )
         )
-    headings = ["Suite", "report", "data", "systems", "numbers within 10 %", "claims supported", "headline"]
+    headings = ["Suite", "report", "paper", "data", "state", "systems", "numbers within 10 %", "claims supported"]
+    headings += ["headline"]
     return Table(
         "All suites",
-        [Heading(text, "number" if 2 < place < 6 else "") for place, text in enumerate(headings)],
+        [Heading(text, "number" if 4 < place < 8 else "") for place, text in enumerate(headings)],
         rows,
     )
 
 
 def _leaderboards(suites: Sequence[Suite]) -> list[Section]:
-    """Per data set the frontier of every suite on it, and its systems by band of ε."""
+    """Per data set the frontier of every suite on it, and its systems by unit of protection and band of ε."""
     made = []
     for origin in unique([entry.origin for entry in suites]):
         blocks: list[Blocks] = []
         for entry in suites:
             if entry.origin != origin:
                 continue
-            blocks += [[entry.frontier] if entry.frontier.panels else [], _board(entry)]
+            blocks += [optional(entry.frontier), _boards(entry)]
             blocks += [paragraph("Data: {}", entry.licence, kind="soft")] if entry.licence else []
         kind = " (synthetic)" if all(e.report.synthetic for e in suites if e.origin == origin) else ""
         made.append(Section(f"data-{origin}", f"{origin}{kind}", blocks))
     return made
 
 
-def _board(entry: Suite) -> Table:
+def _boards(entry: Suite) -> list[Table]:
+    """A table per unit of protection; systems without a finite ε stand in the last one."""
+    known = unique([system.unit for system in entry.report.systems if system.unit])
+    return [_board(entry, unit) for unit in (*known, "") if any(system.unit == unit for system in entry.report.systems)]
+
+
+def _board(entry: Suite, unit: str) -> Table:
     rows = []
-    for system in sorted(entry.report.systems, key=lambda system: _band(system.accounted_epsilon)[0]):
+    systems = [system for system in entry.report.systems if system.unit == unit]
+    for system in sorted(systems, key=lambda system: _band(system.accounted_epsilon)[0]):
         epsilon = system.accounted_epsilon
         rows.append(
             Row(
@@ -263,9 +296,10 @@ def _board(entry: Suite) -> Table:
                 ],
             )
         )
-    headings = ["System", "band", entry.report.utility, "accounted ε", "claimed ε", "unit of protection"]
+    headings = ["System", "band", entry.report.utility, "accounted ε", "claimed ε", "what is protected"]
+    of = f"systems by ε for {unit}" if unit else "systems without a finite ε"
     return Table(
-        f"{entry.report.title}: systems by ε (✗: claim refuted by an audit)",
+        f"{entry.report.title}, {of}: ✗ marks a claim that an audit refutes",
         [Heading(text, "number" if 1 < place < 5 else "") for place, text in enumerate(headings)],
         rows,
     )
@@ -304,8 +338,8 @@ def _card(results: Results, system: System, k: int) -> list[Blocks]:
         )
     headings = ["Protects", "from", "neighbouring inputs", "claimed ε", "accounted ε", "audited ε", "known gaps"]
     reached = f"{utility.at(utility.cutoff(k))} {number(float(values.mean()))}" if len(values) else "not measured"
-    seconds = None if run is None else run.training_seconds
-    cost = "" if seconds is None else f"; {seconds:.0f} s of training"
+    seconds = None if run is None else run.seconds if run.training_seconds is None else run.training_seconds
+    cost = "; its cost was not recorded" if seconds is None else f"; {seconds:.0f} s of training"
     return [
         heading("{}", system.label, anchor=f"card-{system.experiment}"),
         paragraph("Utility: {}{}.", reached, cost),
@@ -315,6 +349,12 @@ def _card(results: Results, system: System, k: int) -> list[Blocks]:
             rows,
         ),
     ]
+
+
+def _terms(suites: Sequence[Suite]) -> list[Section]:
+    """Where the data of all suites are from and under which licences."""
+    known = unique([f"{entry.origin}: {entry.licence}" for entry in suites if entry.licence])
+    return [Section("terms", "Data and licences", [bullets(known)])] if known else []
 
 
 def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
@@ -336,4 +376,4 @@ def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
 
 def schema() -> dict[str, Any]:
     """JSON schema of report.json."""
-    return Report.model_json_schema()
+    return {"$schema": SCHEMA, "$id": "urn:dprec:report"} | Report.model_json_schema()

@@ -11,6 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.reporting.core import drawing
+from tasks.reporting.core.chart import ALARM, COLOURS
 
 
 def environment(*packages: str) -> Environment:
@@ -33,8 +34,16 @@ def environment(*packages: str) -> Environment:
         return name if used[name] == 1 else anchor(f"{name}-{used[name]}")
 
     made.filters["svg"] = drawing.svg
+    made.filters["paint"] = paint
     made.globals["anchor"] = anchor
     return made
+
+
+def paint(colour: str) -> str:
+    """A colour of figures in CSS: as style.css has it for the paper at hand, itself where it is on any."""
+    if colour == ALARM:
+        return "var(--alarm)"
+    return f"var(--c{COLOURS.index(colour)})" if colour in COLOURS else colour
 
 
 def script(templates: Environment) -> dict[str, Markup]:

@@ -86,3 +86,16 @@ def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(brows
         tools.get_by_role("button", name="CSV").click()
     assert "dvc repro" not in Path(download.value.path()).read_text(encoding="utf-8")
     tab.close()
+
+
+def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        page = site.suite(*read("dpcrosue")).page
+    file = tmp_path / "index.html"
+    file.write_text(page, encoding="utf-8")
+    tab = browser.new_page(viewport={"width": SIZES[1][0], "height": SIZES[1][1]})
+    tab.goto(file.as_uri())
+    box = tab.locator("#frontier svg").bounding_box()
+    assert box["y"] + box["height"] <= SIZES[1][1]
+    tab.close()

@@ -137,6 +137,11 @@ def test_tables_sort_by_number_and_keep_their_references(page: Any) -> None:
     assert sorted(names(table)) == sorted(before)
     table.locator("thead tr:last-child th").first.get_by_role("button").press("Enter")
     assert names(table)[2:] == sorted(before[2:])
+    table.locator("thead").get_by_role("button", name="accounted").click()
+    budgets = table.locator("tbody tr:not(.reference) td:nth-last-child(2)").all_inner_texts()
+    infinite = ["∞" in text for text in budgets]
+    assert {True, False} == set(infinite)
+    assert infinite == sorted(infinite), "a budget is infinite where any unit's is"
 
 
 def test_rows_are_filtered_by_text_and_by_completeness(page: Any) -> None:
@@ -166,10 +171,16 @@ def test_tables_are_exported_as_they_are_shown(page: Any) -> None:
     head, *rows = csv.reader(io.StringIO(texts["CSV"]))
     assert head[0] == "System"
     assert [row[0] for row in rows] == names(table) == ["gerai-nl", "gerai-nf"]
+    assert len(set(head)) == len(head)
+    assert head[-2] == "ε of one run: accounted ↓", "a column is named with its group"
     assert re.fullmatch(r"0\.\d{3} ± 0\.\d{3}", rows[0][1])
+    assert "-0." in texts["CSV"]
+    assert "−" not in texts["CSV"] + texts["JSON"], "no program reads that minus sign"
     record = json.loads(texts["JSON"])
     assert record["caption"] == table.get_attribute("data-caption")
     assert [list(row.values()) for row in record["rows"]] == rows
+    assert list(record["rows"][0]) == head
+    assert r"\usepackage{booktabs,amssymb}" in texts["LaTeX"], "\\checkmark is of amssymb"
     assert r"\toprule" in texts["LaTeX"]
     assert r"\caption{Every system: mean $\pm$ standard deviation" in texts["LaTeX"]
     assert "revision " in texts["LaTeX"]
@@ -193,8 +204,27 @@ def test_tables_rows_and_claims_have_links_that_open_what_is_folded(page: Any) -
         assert -1 <= top <= 900
 
 
+def test_a_link_to_a_filtered_row_shows_it_and_one_to_nothing_stops_nothing(browser: Any, address: str) -> None:
+    for tab in opened(browser, address):
+        row = tab.locator("#headline tbody tr").last
+        tab.locator("#headline .tools").first.get_by_role("searchbox").fill("no such row")
+        assert not row.is_visible()
+        for name in (row.get_attribute("id"), "%E0%A4%A"):
+            tab.evaluate("name => { location.hash = name; }", name)
+            tab.wait_for_timeout(50)
+        assert row.is_visible()
+
+
+def test_links_of_rows_are_reached_by_keyboard_and_verdicts_look_like_links(page: Any) -> None:
+    link = page.locator("#headline .row-link").nth(3)
+    link.focus()
+    assert link.evaluate("node => [node === document.activeElement, getComputedStyle(node).opacity]") == [True, "1"]
+    topic = page.locator(".verdicts strong").first
+    assert topic.evaluate("node => getComputedStyle(node).textDecorationLine") == "underline"
+
+
 def test_pointing_at_a_mark_shows_its_value(page: Any) -> None:
-    mark = page.locator("#frontier svg path[data-text]").first
+    mark = page.locator("#frontier svg path[data-text]").last  # nothing lies above it
     mark.hover(force=True)
     assert page.locator(".tip").inner_text() == mark.get_attribute("data-text")
 

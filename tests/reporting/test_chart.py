@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tasks.reporting.core.chart import (
     COLOURS,
+    MOST_POINTS,
     MUTED,
     SMALL,
     Chart,
@@ -30,8 +31,10 @@ from tasks.reporting.core.chart import (
     Series,
     Square,
     sample_size,
+    thin,
 )
-from tasks.reporting.core.drawing import LETTER, ROW, labels, separate, svg
+from tasks.reporting.core.drawing import svg
+from tasks.reporting.core.placing import LETTER, ROW, labels, separate
 
 HOSTILE = "</svg><script>alert(1)</script>\"' datum.x"
 values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
@@ -123,23 +126,25 @@ def test_whole_numbers_get_whole_ticks() -> None:
     assert not any("." in text for text in across[: across.index("3") + 1])
 
 
-def test_fourteen_systems_differ_in_colour_or_shape_and_have_at_most_seven_colours() -> None:
+def test_fourteen_systems_differ_in_colour_or_shape_and_have_the_known_colours() -> None:
     looks = {(series.colour, series.shape) for series in (Series("", style, []) for style in range(14))}
     assert len(looks) == 14
-    assert len({colour for colour, _ in looks}) == len(COLOURS) == 7
+    assert {colour for colour, _ in looks} == {*COLOURS}
     assert Series("", 3, [], muted=True).colour == MUTED
 
 
 @given(st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=21), st.lists(st.floats(0, 200)))
-def test_names_at_points_cover_neither_one_another_nor_a_mark_nor_a_line(
+def test_names_at_points_cover_neither_one_another_nor_a_mark_nor_a_line_and_stay_in_the_frame(
     points: list[tuple[float, float]], lines: list[float]
 ) -> None:
     named = [(x, y, f"system {place}") for place, (x, y) in enumerate(points)]
+    places = labels(named, 300.0, 200.0, lines[:2])
+    if places is None:
+        assert len(points) > 1
+        return
     half = [LETTER * len(name) / 2 for _, _, name in named]
-    boxes = [
-        (x - wide, y - ROW / 2, x + wide, y + ROW / 2)
-        for (x, y), wide in zip(labels(named, 300.0, lines[:2]), half, strict=True)
-    ]
+    boxes = [(x - wide, y - ROW / 2, x + wide, y + ROW / 2) for (x, y), wide in zip(places, half, strict=True)]
+    assert all(box[0] >= -0.01 and box[2] <= 300.01 and box[1] >= -0.01 and box[3] <= 200.01 for box in boxes)
     marks = [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
     marks += [(-1e9, y, 1e9, y) for y in lines[:2]]
     for box, other in [*combinations(boxes, 2), *((label, mark) for label in boxes for mark in marks)]:
@@ -166,16 +171,36 @@ def test_a_legend_names_every_series_once_and_not_what_panels_name() -> None:
     assert not Chart("id", "", "", [Panel("", "x", "y", [Series("a", 0, [])], named=True)]).legend
 
 
-def test_a_title_says_what_was_measured() -> None:
+def test_a_title_says_once_what_its_panels_show() -> None:
     chart = Chart("id", "Ranking", "", [PANELS["curves"]])
-    assert chart.heading == "Ranking: NDCG is highest for b (0.300), lowest for a (0.100)"
-    single = Panel("", "ε", "Hit", [curve("a", 0, 0.1, 0.2)])
-    assert single.finding == "Hit of a is 0.100 at 1 and 0.200 at 2"
+    assert chart.heading == "Ranking: NDCG at K = 2 highest for a (0.200), lowest for b (0.100)"
+    single = Panel("", "ε", "Hit", [curve("Hit", 0, 0.1, 0.2)])
+    assert Chart("id", "Hit by ε", "", [single]).heading == "Hit by ε: 0.100 at 1, 0.200 at 2"
+    both = [Panel(name, "K", name, [curve("a", 0, 0.1, 0.2), curve("b", 1, 0.3, 0.3)]) for name in ("NDCG", "Hit")]
+    assert Chart("id", "Ranking", "", both).heading == "Ranking: b is highest in all panels, a lowest in 2"
+    moving = [Panel(name, "d", name, [curve("a", 0, 0.1, last)]) for name, last in (("NDCG", 0.1), ("Hit", 0.3))]
+    assert Chart("id", "Sweep", "", moving).heading == "Sweep: Hit moves most with d: 0.100 at 1, 0.300 at 2"
+    sides = [Panel("", "", "F1", [Series("ours", 0, [Point("a", 0.1, ""), Point("b", 0.2, "")], line=False)])]
+    assert Chart("id", "Table", "", sides).heading == "Table: F1 highest for b (0.200), lowest for a (0.100)"
     assert PANELS["forest"].finding == "1 above and 0 below, of 1"
     assert PANELS["heat"].finding.startswith("1 of 2 gain, most a, ")
     assert Chart("id", "Ranking", "", [], finding="said").heading == "Ranking: said"
-    assert sample_size(14, [5, 5], "seed") == "n = 14 systems, 5 seeds each"
+
+
+def test_a_figure_says_how_many_systems_and_seeds_it_draws() -> None:
+    ours = [Series(name, 0, [Point(1.0, 0.1, "", n=n)]) for name, n in (("a", 5), ("b", 5))]
+    printed = Series("a, paper", 1, [Point(1.0, 0.2, "")])
+    assert Chart("id", "", "", [Panel("", "", "", [*ours, printed])]).size == "n = 2 systems, 5 seeds each"
+    assert Chart("id", "", "", [Panel("", "", "", ours[:1])], of="mode", run="fold").size == "n = 1 mode, 5 folds"
     assert sample_size(2, [1, 5], "fold") == "n = 2 systems, 1 to 5 folds each"
+
+
+def test_a_long_line_is_thinned_to_its_ends_and_points_between() -> None:
+    points = [Point(float(x), 0.0, "") for x in range(1000)]
+    kept = [point.x for point in thin(points)]
+    assert len(kept) == len({*kept}) == MOST_POINTS
+    assert (kept[0], kept[-1]) == (0.0, 999.0)
+    assert thin(points[:MOST_POINTS]) == points[:MOST_POINTS]
 
 
 def test_a_figure_carries_its_data() -> None:

@@ -28,7 +28,7 @@ def with_values(results: Results, levels: Mapping[tuple[str, str, int], float], 
     rows = [
         (system.experiment, model, setting, seed, METRIC, k, level + deviation * rng.normal())
         for (model, setting, k), level in levels.items()
-        if (system := results.called(model)) is not None
+        if (system := results.find_compared(model)) is not None
         for seed in SEEDS
     ]
     columns = ["experiment", "model", "setting", "seed", "metric", "k", "value"]

@@ -23,7 +23,7 @@ def rows(results: Results, **where: str) -> list[dict]:
 
 def test_each_printed_number_stands_beside_the_mean_of_ours(real: Results) -> None:
     (row,) = rows(real, artefact="table3", method="BPR", metric="hit@10", protocol="sampled-100")
-    values = real.values(real.called("bpr"), "sampled-100/hit", 10)
+    values = real.values(real.find_compared("bpr"), "sampled-100/hit", 10)
     assert row["published"] == "0.507"
     assert float(row["ours_mean"]) == pytest.approx(values.mean(), abs=1e-6)
     assert float(row["ours_std"]) == pytest.approx(values.std(ddof=1), abs=1e-6)
@@ -32,7 +32,7 @@ def test_each_printed_number_stands_beside_the_mean_of_ours(real: Results) -> No
 
 def test_another_attacker_fills_another_row(real: Results) -> None:
     (row,) = rows(real, artefact="table5", method="GCN", setting="attacker=knn", metric="f1_age@5")
-    values = real.values(real.called("gcn"), "attribute/age/knn/f1", 5)
+    values = real.values(real.find_compared("gcn"), "attribute/age/knn/f1", 5)
     assert (row["published"], row["ours_mean"]) == ("0.487", f"{values.mean():.6f}")
 
 

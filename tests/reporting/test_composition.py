@@ -203,8 +203,8 @@ def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() 
     of_code = (
         multidimensional.REPLACED,
         multidimensional.GIVEN_BOUNDS,
-        multidimensional.GIVEN_CATEGORIES,
-        multidimensional.GIVEN_BOTH,
+        f"{multidimensional.REPLACED}, given {multidimensional.CATEGORIES}",
+        f"{multidimensional.GIVEN_BOUNDS} and {multidimensional.CATEGORIES}",
         sessions.VISIT,
         sessions.VISIT_GIVEN,
         sessions.released_entry(multipliers=(3.0, 3.0), epsilon=5.0, delta=1e-3).neighbouring,

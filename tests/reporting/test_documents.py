@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from collections.abc import Mapping
 from html import unescape
@@ -10,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import polars as pl
 import pytest
 
-from tasks.reporting import site
+from tasks.reporting import api, site
 from tasks.reporting.documents import document, parts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +33,8 @@ def documents() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def pages(documents: Mapping[str, str]) -> dict[str, str]:
-    return site.pages([], pl.read_csv(ROOT / "data/reference/paper_tables.csv", infer_schema=False), documents)
+    printed = pl.read_csv(ROOT / "data/reference/paper_tables.csv", infer_schema=False)
+    return site.pages([], printed, {**documents, **api.documents("dprec")})
 
 
 def test_every_link_between_documents_leads_to_a_section(pages: Mapping[str, str]) -> None:
@@ -65,8 +68,35 @@ def test_each_paper_has_a_page_of_choices_and_an_article_of_findings(
     assert sorted(findings) == ["DIPSGNN", "DP-CroSUE", "DP-VAE", "GERAI", "PrivSR"]
 
 
+@pytest.mark.parametrize("module", ["accounting", "attacks", "audits", "mechanisms", "metrics"])
+def test_every_name_of_the_library_has_its_docstring_on_a_page(module: str, pages: Mapping[str, str]) -> None:
+    library = importlib.import_module(f"dprec.{module}")
+    text = unescape(re.sub(r"<[^>]+>", "", pages[f"docs/api-dprec-{module}.html"]))
+    for name in library.__all__:
+        assert f'id="{name.lower()}"' in pages[f"docs/api-dprec-{module}.html"]
+        (first, *_) = inspect.getdoc(getattr(library, name)).splitlines()
+        assert re.sub(r"[`*]", "", first)[:40] in re.sub(r"[`*]", "", text), name
+    assert 'href="api-dprec-metrics.html"' in pages["docs/api-dprec.html"]
+
+
+def test_places_of_a_page_have_names_of_their_own_and_code_is_reached_by_keyboard(pages: Mapping[str, str]) -> None:
+    for file, text in pages.items():
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids)), file
+        assert "<pre>" not in text
+    assert [part.anchor for part in parts("# A\n\n## Gain\n\n## gain\n")] == ["a", "gain", "gain-1"]
+
+
+def test_a_document_is_headed_once(pages: Mapping[str, str]) -> None:
+    for file, text in pages.items():
+        (title,) = re.findall(r"<h1>([^<]+)</h1>", text)
+        assert title not in re.findall(r"<h2>([^<]+)</h2>", text), file
+        assert "*" not in title
+
+
 def test_links_to_files_that_no_site_has_become_text() -> None:
-    (html,) = document("# A\n\nSee [the code](../tasks/a.py), [b](b.md#c) and [all](https://example.org/x).\n").blocks
+    (section,) = document("# A\n\nSee [the code](../tasks/a.py), [b](b.md#c) and [all](https://example.org/x).\n")
+    (html,) = section.blocks
     assert "See the code, " in str(html)
     assert re.findall(r'href="([^"]+)"', str(html)) == ["b.html#c", "https://example.org/x"]
 

@@ -209,7 +209,7 @@ def test_link_stealing_stands_beside_chance_and_controls(full: Results, bare: Re
     weak = shifted(bare, "deepwalk", "twitter/links/hadamard/auc", -0.5)
     weak = shifted(shifted(weak, "deepwalk", "twitter/links/dot/auc", -0.5), "deepwalk", "twitter/links/cosine/auc", -1)
     foursquare, twitter = links.sentences(weak)
-    assert foursquare.endswith("better than by every control from the vectors of deepwalk.")
+    assert foursquare.endswith("They are told better than by every control from the vectors of deepwalk.")
     assert twitter.endswith("from the vectors of no system.")
 
 
@@ -288,7 +288,7 @@ def test_networks_have_budgets_of_their_own(replica: Results) -> None:
     bounded = replace(rigorous, spent=tuple(entry for entry in rigorous.spent if entry.entry.protects != "text"))
     assert ledger.total_epsilon(replica, bounded) == pytest.approx(2 * (5 + 11))  # somebody may be in both
     assert ledger.total_epsilon(replica, rigorous) is None  # words have no finite guarantee
-    assert "foursquare: features, ε = 5" in summary.budgets(replica)[0]
+    assert rows(summary.budgets(replica))["dp-rgcn"].cells[1].lines == ("foursquare: feature: 5", "twitter: feature: 5")
     frame = ledger.frame(replica)
     assert set(frame["network"]) == {"foursquare", "twitter"}
     mine = frame.filter((pl.col("experiment") == rigorous.experiment) & (pl.col("protects") == "text"))

@@ -20,7 +20,7 @@ from tasks.stages.report import report_of
 from tests.reporting import shown
 
 K = 10
-FIXED = "given the configuration"
+FIXED = "the configuration"
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +44,15 @@ def given(every: Results) -> Results:
 
 
 PLACES: dict[str, Callable[[Results], str]] = {
-    "summary": lambda results: summary.budgets(results)[0],
+    "summary": lambda results: str(summary.budgets(results)),
     "lead": lambda results: lead.lead(results, K),
     "headline": lambda results: next(of.budget for of in headline.standings(results, K) if of.accounted),
     "verdicts": lambda results: verdicts._held(results, results.compared),
     "frontier": lambda results: json.dumps(asdict(figures.frontier(results, K)), default=str),
-    "trade-off": lambda results: tradeoff._accounted(results, results.called("dp-popularity"), BASE),
+    "trade-off": lambda results: tradeoff._accounted(results, results.find_compared("dp-popularity"), BASE),
     "composition": lambda results: str(composition.blocks(results)),
     "csv": lambda results: " ".join(f"given {text}" for text in ledger.frame(results)["given"]),
-    "board": lambda results: str(site._board(site.suite(results, report_of(results.paper), shown.claims(results, K)))),
+    "board": lambda results: str(site._boards(site.suite(results, report_of(results.paper), shown.claims(results, K)))),
     "card": lambda results: str(
         [site._card(results, system, K) for system in results.compared if system.name == "dp-popularity"]
     ),
@@ -64,13 +64,8 @@ def test_what_an_epsilon_takes_as_fixed_stands_beside_it(given: Results, place: 
     assert FIXED in PLACES[place](given)
 
 
-def test_what_takes_the_same_as_fixed_is_said_once() -> None:
-    items = [("a", "given b"), ("c", ""), ("d", "given b")]
-    assert ledger.together(items) == "a and d, given b; c"
-
-
 def test_of_two_conditions_the_wider_one_alone_is_said(given: Results) -> None:
-    first = given.called("dp-popularity")
+    first = given.find_compared("dp-popularity")
     spent = tuple(replace(each, entry=each.entry.model_copy(update={"given": GIVEN_EPOCH})) for each in first.spent)
     mixed = replace(given, systems=tuple(replace(of, spent=spent) if of is first else of for of in given.systems))
     assert verdicts._held(mixed, mixed.compared).endswith(f", given {GIVEN_EPOCH}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 from dvc.repo import Repo
 
 from tasks.reporting.core import comparison, headline, ledger, plots
@@ -20,8 +22,14 @@ K = 10
 
 
 @pytest.fixture(scope="module")
-def repo() -> Iterator[Repo]:
-    with Repo(str(ROOT)) as opened:
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
+    """The results, and what the root's dvc.yaml says of metrics and plots: DVC takes long to read its stages."""
+    folder = tmp_path_factory.mktemp("views")
+    views = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
+    (folder / "dvc.yaml").write_text(yaml.safe_dump({key: views[key] for key in ("metrics", "plots")}))
+    shutil.copytree(ROOT / "data/results", folder / "data/results")
+    shutil.copytree(ROOT / ".dvc/plots", folder / ".dvc/plots")
+    with Repo.init(str(folder), no_scm=True, force=True) as opened:
         yield opened
 
 
@@ -90,12 +98,27 @@ def test_dvc_shows_the_committed_summaries_and_plots(repo: Repo) -> None:
     assert sources["data/results/demo/plots/curves.csv"]["data"]
 
 
-def test_every_committed_summary_and_plot_is_what_its_results_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_committed_summary_and_plot_is_what_its_results_say(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(ROOT)
     results, _, claims = report.read("demo")
     k = report.headline_cutoff(results)
     folder = ROOT / "data/results/demo"
     assert headline.summary(results, claims, k) == json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    for name, table in plots.tables(results, k).items():
-        written = (folder / f"plots/{name}.csv").read_text(encoding="utf-8")
-        assert table.write_csv(float_precision=6) == written
+    plots.write(tmp_path, plots.tables(results, k))
+    files = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.[ct]sv")}
+    assert files == {path.relative_to(folder / "plots") for path in folder.glob("plots/**/*.[ct]sv")}
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (folder / "plots" / file).read_bytes()
+
+
+def test_training_curves_are_where_dvclive_has_them(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    files = plots.tables(report.read("demo")[0], K)
+    folder = Path(repo.root_dir) / "data/results/demo/plots/metrics"
+    drawn = repo.plots.show(targets=[str(folder)])["workspace"]["sources"]["data"]
+    assert len(drawn) == sum(name.startswith("metrics/") for name in files) > 0
+    for path, content in drawn.items():
+        table = files[Path(path).relative_to("data/results/demo/plots").as_posix()]
+        assert [float(row[table.columns[1]]) for row in content["data"]] == pytest.approx(table.to_series(1), abs=1e-6)

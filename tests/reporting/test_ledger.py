@@ -26,7 +26,7 @@ def test_seeds_that_spent_the_same_share_a_line(real: Results) -> None:
 
 
 def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     first, *others = system.spent
     more = Spent(first.setting, first.seed, first.entry.model_copy(update={"accounted_epsilon": 2.0}))
     changed = replace(system, spent=(more, *others))
@@ -36,7 +36,7 @@ def test_a_seed_that_spent_more_has_its_own_line(real: Results) -> None:
 
 
 def test_budgets_of_different_things_add_up(real: Results) -> None:
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     features = [
         Spent(
             spent.setting, spent.seed, spent.entry.model_copy(update={"protects": "feature", "accounted_epsilon": 20.0})
@@ -48,7 +48,7 @@ def test_budgets_of_different_things_add_up(real: Results) -> None:
 
 
 def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
 
     def entry(spent: Spent, **update: object) -> Spent:
@@ -62,7 +62,7 @@ def test_one_guarantee_for_two_things_is_counted_once(real: Results) -> None:
 
 def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) -> None:
     """Interactions and features share it, whatever entries say of single seeds; another relation shares nothing."""
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
 
     def budget_lines(**features: object) -> tuple[str, ...]:
@@ -86,19 +86,19 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
 
 def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None:
     """Setting, mechanism, observer, budget and protected thing are all those of the line."""
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     (line,) = ledger.lines_at(real, system)
     assert line.audit is not None
     assert line.audit["covers"] == {system.experiment: ["base"]}
     assert audits.audit_of(real, system, "epsilon=2", line.entry) is None
-    assert audits.audit_of(real, real.called("gerai"), "base", line.entry) is None
+    assert audits.audit_of(real, real.find_compared("gerai"), "base", line.entry) is None
     others = {"claimed_epsilon": 2.0, "mechanism": "another", "protects": "feature", "observer": "somebody"}
     for key, value in others.items():
         assert audits.audit_of(real, system, "base", line.entry.model_copy(update={key: value})) is None
 
 
 def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     assert audits.unexplained_lines(real) == []
     without = replace(real, audit=tuple(record for record in real.audit if system.experiment not in record["covers"]))
     assert audits.unexplained_lines(without) == ["dp-popularity, base: noisy counts made-up"]
@@ -146,7 +146,7 @@ def test_none_is_spelled_out_with_its_reason(real: Results) -> None:
 
 
 def test_noise_that_anybody_could_draw_again_is_named_with_its_remedy(real: Results) -> None:
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     kept, remedy = "Noise is drawn in floating point.", "“noise: secure”"
     event = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.1, "sensitivity": 10.0})
     drawn = system.spent[0].entry.model_copy(update={"events": (event,), "gaps": (gaps.SEED, kept)})
@@ -225,7 +225,7 @@ def test_runs_that_spent_unequally_are_told_together_and_observers_apart(real: R
 
 
 def test_what_a_guarantee_takes_as_fixed_is_said_with_it(real: Results) -> None:
-    system = real.called("dp-popularity")
+    system = real.find_compared("dp-popularity")
     spent = [
         replace(spent_, entry=spent_.entry.model_copy(update={"given": "the configuration"})) for spent_ in system.spent
     ]

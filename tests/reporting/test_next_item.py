@@ -200,7 +200,7 @@ def test_the_first_paragraph_and_the_summary_speak_of_recall(known: Results) -> 
     text = lead.lead(known, K)
     assert "apgnn has Recall@20 (all items) 0.21" in text
     assert "NDCG" not in text
-    assert all("@20 (all items)" in line for line in summary.ranking(known, K))
+    assert all("@20 (all items)" in line for line in summary.standing(known, K))
     assert page.headline_cutoff(known) == K
 
 

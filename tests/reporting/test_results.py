@@ -53,7 +53,7 @@ def test_labels_drop_the_suite() -> None:
 
 
 def test_gains_are_those_of_the_setting_base(every: Results) -> None:
-    system = every.called("gerai")
+    system = every.find_compared("gerai")
     gain = every.gain(system, "age", "neural", 10, "random")
     assert gain is not None
     assert (gain.mean, gain.low, gain.high) == pytest.approx((0.03, 0.01, 0.05))

@@ -11,8 +11,9 @@ import pytest
 from markupsafe import Markup
 
 from tasks.reporting import page
+from tasks.reporting.core.layout import Table
 from tasks.reporting.core.results import Results
-from tasks.reporting.core.section import Blocks, Fold
+from tasks.reporting.core.section import Blocks
 from tasks.reporting.sections import summary
 from tasks.stages import report
 from tests.reporting import shown
@@ -22,19 +23,19 @@ SUITES = ("demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue", "dpcrosue-w
 
 
 def texts(blocks: Sequence[Blocks]) -> Iterator[str]:
-    """Paragraphs and items that are shown without a click."""
+    """Paragraphs and items; nothing is folded away, so that no sentence loses the one before it."""
     for block in blocks:
         if isinstance(block, Markup):
             for part in re.split(r"</(?:p|li|h3)>", block):
                 yield unescape(re.sub(r"<[^>]+>", "", part)).strip()
         else:
-            assert isinstance(block, Fold), block
+            assert block is None or isinstance(block, Table), block
 
 
 def long(results: Results) -> list[str]:
     k = page.headline_cutoff(results)
     blocks = summary.section(results, shown.claims(results, k)[:1], k).blocks
-    sentences = [sentence for text in texts(blocks) for sentence in summary.split(text)]
+    sentences = [sentence for text in texts(blocks) for sentence in re.split(r"(?<=[.!?])\s+", text)]
     assert len(sentences) > 5
     return [sentence for sentence in sentences if len(sentence.split()) > 30]
 
@@ -45,12 +46,7 @@ def test_no_sentence_of_a_summary_has_more_than_thirty_words(suite: str, monkeyp
     assert long(report._results(suite)) == []
 
 
-def test_lists_stand_with_the_numbers_and_counts_agree_with_them(every: Results) -> None:
-    blocks = summary.section(every, [], 10).blocks
-    fold = blocks[-1]
-    assert isinstance(fold, Fold)
-    for sentence in summary.ranking(every, 10):
-        assert sentence in unescape(str(fold.content))
+def test_counts_agree_with_one_another(every: Results) -> None:
     (line,) = [text for text in summary.standing(every, 10) if "NDCG@10" in text and "against popularity" in text]
     counts = [int(number) for number in re.findall(r"(\d+)(?: of \d+)? (?:better|worse|undecided)", line)]
     assert sum(counts) == int(re.findall(r"of (\d+) better", line)[0])

@@ -15,9 +15,14 @@ import jsonschema
 import polars as pl
 import pytest
 
+from tasks.errors import ConfigurationError
 from tasks.reporting import site
+from tasks.reporting.core.chart import ALARM, Panel
 from tasks.reporting.core.layout import Table
 from tasks.reporting.core.results import Results
+from tasks.reporting.core.section import Fold
+from tasks.reporting.documents import parts
+from tasks.reporting.overview import audit_chart, audited_claims, finding
 from tasks.reporting.sections import details, word_vectors
 from tasks.stages import site as stage
 from tasks.stages.report import report_of
@@ -73,10 +78,51 @@ def _joined(file: str, link: str) -> str:
 def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[site.Suite]) -> None:
     table = site._index(suites)
     assert [row.cells[0].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]
-    assert [row.cells[1].text for row in table.rows] == ["real", "synthetic"]
-    assert table.rows[1].cells[3].kind == "missing number", "synthetic data are set beside no paper"
+    assert "Graph Embedding" in table.rows[0].cells[1].text
+    assert [row.cells[2].text for row in table.rows] == ["real", "synthetic"]
+    assert all(row.cells[3].text.startswith("revision ") for row in table.rows)
+    assert table.rows[1].cells[5].kind == "missing number", "synthetic data are set beside no paper"
     for row, suite in zip(table.rows, suites, strict=True):
-        assert row.cells[5].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
+        assert row.cells[7].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
+
+
+def test_the_index_begins_with_every_audited_claim(
+    suites: list[site.Suite], pages: Mapping[str, str], every: Results
+) -> None:
+    drawn = audit_chart([suite.audits for suite in suites])
+    assert pages["index.html"].index('id="audits-all"') < pages["index.html"].index("<table")
+    assert len(list(drawn.panels[0].records)) == sum(len(suite.audits) for suite in suites) > 0
+    assert every.audit
+    refuted = {**every.audit[0], "audited_epsilon": 4.18, "epsilon_claimed": 1.0, "verdict": "refuted"}
+    claims = audited_claims(replace(every, audit=(*every.audit, refuted)))
+    shown = audit_chart([claims, []])
+    assert shown.heading == f"Claimed and proved ε: 1 of {len(claims)} audited claims are refuted"
+    (panel,) = shown.panels
+    assert isinstance(panel, Panel)
+    assert panel.identity
+    assert [(line.colour, point.x, point.y) for line in panel.series if line.alarm for point in line.points] == [
+        (ALARM, 1.0, 4.18)
+    ]
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "docs").glob("choices-*.md")), ids=lambda file: file.stem)
+def test_findings_are_a_short_paragraph_and_the_rest_is_folded(file: Path) -> None:
+    articles = [part for part in parts(file.read_text(encoding="utf-8")) if part.title.startswith(site.FINDINGS)]
+    for article in articles:
+        lead, rest = finding(article)
+        assert 10 <= len(str(lead).split()) <= 120
+        assert isinstance(rest, Fold)
+        assert rest.content == article.html
+
+
+def test_every_card_says_what_training_cost_or_that_it_was_not_recorded(real: Results) -> None:
+    assert real.runs
+    timed = tuple(replace(run, seconds=71.0, training_seconds=None) for run in real.runs)
+    for runs, said in ((timed, "71 s of training"), (None, "its cost was not recorded")):
+        cards = site.suite(replace(real, runs=runs), report_of(real.paper), []).cards
+        costs = [block for block in cards if isinstance(block, str) and block.startswith("<p>Utility")]
+        assert costs
+        assert all(said in cost for cost in costs)
 
 
 def test_coverage_counts_every_printed_number_once(suites: list[site.Suite], printed: pl.DataFrame) -> None:
@@ -88,13 +134,19 @@ def test_coverage_counts_every_printed_number_once(suites: list[site.Suite], pri
     assert int(gerai.cells[2].text) == suites[0].known > 0
 
 
-def test_leaderboards_are_sorted_by_band_and_utility(suites: list[site.Suite]) -> None:
-    table = site._board(suites[0])
-    bands = [row.cells[0].text for row in table.rows]
-    assert bands == sorted(bands, key=["ε ≤ 1", "ε ≤ 10", "ε > 10", "no finite ε"].index)
-    for band in set(bands):
-        values = [float(row.cells[1].text) for row in table.rows if row.cells[0].text == band]
-        assert values == sorted(values, reverse=True)
+def test_leaderboards_are_of_one_unit_and_sorted_by_band_and_utility(suites: list[site.Suite]) -> None:
+    assert all(len(suite.frontier.heading.split()) <= 20 for suite in suites)
+    boards = site._boards(suites[0])
+    assert sum(len(table.rows) for table in boards) == len(suites[0].report.systems)
+    units = {system.name: system.unit for system in suites[0].report.systems}
+    assert len(boards) == len({*units.values()}) > 1
+    for table in boards:
+        assert len({units[row.name.removesuffix(" ✗")] for row in table.rows}) == 1
+        bands = [row.cells[0].text for row in table.rows]
+        assert bands == sorted(bands, key=["ε ≤ 1", "ε ≤ 10", "ε > 10", "no finite ε"].index)
+        for band in set(bands):
+            values = [float(row.cells[1].text) for row in table.rows if row.cells[0].text == band]
+            assert values == sorted(values, reverse=True)
     assert [site._band(epsilon)[1] for epsilon in (0.0, 1.0, 1.1, 10.0, 11.0, None)] == [
         "ε ≤ 1", "ε ≤ 1", "ε ≤ 10", "ε ≤ 10", "ε > 10", "no finite ε",
     ]  # fmt: skip
@@ -113,7 +165,13 @@ def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
         jsonschema.validate(record, schema)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(record | {"systems": "none"}, schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert (schema["$schema"], schema["$id"]) == (
+        jsonschema.Draft202012Validator.META_SCHEMA["$id"],
+        "urn:dprec:report",
+    )
     assert suites[0].report.claims
+    assert any(system.audited_epsilon == 0.93 for system in suites[0].report.systems)
     assert any(system.accounted_epsilon == 1.0 for system in suites[0].report.systems)
 
 
@@ -135,7 +193,13 @@ def test_the_command_writes_the_site_from_committed_results_alone(
         shutil.copytree(ROOT / "data" / part, tmp_path / "data" / part)
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "site"
+    out.mkdir()
+    (out / "thesis.txt").write_text("nobody's to remove")
+    with pytest.raises(ConfigurationError, match="is no site and would be replaced"):
+        stage.write(out, 1)
+    (out / "thesis.txt").unlink()
     assert stage.write(out, 1) == 1
+    assert stage.write(out, 1) == 1, "a site is replaced"
     files = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
     assert {*site.PAGES, "report.schema.json", "suites/dpcrosue-ione/report.json"} <= files
 
@@ -174,6 +238,15 @@ def test_groups_of_few_users_are_not_counted_on_pages(real: Results) -> None:
     table = word_vectors.table(replace(real, words=(vectors,)))
     assert table is not None
     assert [row.cells[1].text for row in table.rows] == ["fewer than 10 of 97", "90 of 97"]
+
+
+def test_pages_over_all_suites_name_the_licences_of_their_data(
+    suites: list[site.Suite], pages: Mapping[str, str]
+) -> None:
+    for file in ("index.html", "cards.html", "coverage.html", "findings.html", "leaderboards.html"):
+        for suite in suites:
+            assert suite.licence
+            assert suite.licence in unescape(pages[file]), file
 
 
 def test_every_page_says_where_its_data_are_from_and_on_which_terms(real: Results, demo: Results) -> None:

@@ -13,7 +13,7 @@ from tasks.reporting.sections import users
 LOW, HIGH = [[0.0, 0.1, 30], [0.1, 0.2, 10]], [[0.0, 0.1, 10], [0.3, 0.4, 20], [0.4, 0.6, 10]]
 
 
-def with_spreads(results: Results) -> Results:
+def with_distributions(results: Results) -> Results:
     first, other = (system.experiment for system in results.compared[:2])
     records = [
         {"experiment": name, "metric": metric, "k": 10, "bins": bins}
@@ -24,7 +24,7 @@ def with_spreads(results: Results) -> Results:
 
 
 def test_curves_are_shares_of_users_up_to_each_edge(real: Results) -> None:
-    chart = users.chart(with_spreads(real))
+    chart = users.chart(with_distributions(real))
     ndcg, exposure = chart.panels
     assert isinstance(ndcg, Panel)
     assert isinstance(exposure, Panel)
@@ -34,7 +34,7 @@ def test_curves_are_shares_of_users_up_to_each_edge(real: Results) -> None:
         (other, [(0.0, 0.0), (0.1, 0.25), (0.3, 0.25), (0.4, pytest.approx(0.75)), (0.6, 1.0)]),
     ]
     assert (ndcg.x_label, exposure.x_label) == ("NDCG@10", "exposure@10")
-    assert chart.finding == f"half of them have NDCG of at most 0.4 with {other}, of at most 0.1 with {first}"
+    assert chart.finding == f"half have NDCG of at most 0.4 with {other}, 0.1 with {first}"
 
 
 def test_results_that_lack_it_have_no_such_section(real: Results) -> None:

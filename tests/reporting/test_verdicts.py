@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from tasks.reporting.core import comparison, figures, headline
+from tasks.reporting import page
+from tasks.reporting.core import comparison, figures, findings, headline
 from tasks.reporting.core.chart import ALARM
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections.verdicts import verdicts
+from tasks.reporting.sections.verdicts import Line, verdicts
+from tasks.stages import report
 from tests.reporting import shown
 
 K = 10
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def refuted(results: Results, proved: float, **changes: Any) -> Results:
@@ -75,3 +81,32 @@ def test_verdicts_are_few_short_and_lead_to_their_evidence(name: str, request: p
     lines = verdicts(results, shown.claims(results, K), K)
     assert 3 <= len(lines) <= 5
     assert all(len(sentence.split()) <= 30 for line in lines for sentence in line.text.split(". "))
+
+
+def utility(results: Results) -> Line:
+    (line,) = [line for line in verdicts(results, [], K) if line.topic == "Utility"]
+    return line
+
+
+def test_undecided_is_not_worse_and_only_what_is_decided_alarms(real: Results) -> None:
+    below = utility(replace(real, systems=tuple(system for system in real.systems if system.label != "gerai-nf")))
+    assert "1 private system against dp-popularity, a noisy list of best-sellers: 1 worse." in below.text
+    assert below.alarm
+    single = utility(replace(real, metrics=real.metrics.filter(pl.col("seed") == 0)))
+    assert ": 2 undecided" in single.text
+    assert not single.alarm
+
+
+@pytest.mark.parametrize("suite", ["dpvae-ml-20m", "dpcrosue-ione"])
+def test_suites_with_little_to_say_have_three_verdicts(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    results, _, claims = report.read(suite)
+    lines = verdicts(results, claims, page.headline_cutoff(results))
+    assert 3 <= len(lines) <= 5
+    assert [line.topic for line in lines].count("Guarantee") == 1
+
+
+def test_systems_without_a_claim_are_compared_by_utility(real: Results) -> None:
+    plain = replace(real, systems=tuple(of for of in real.systems if not findings.claims_privacy(of)))
+    best = r"\S+ has the best NDCG@10 \(full ranking\) of \d+ systems: 0\.\d{3}\."
+    assert re.fullmatch(best, utility(plain).text)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from tasks.reporting.core.layout import count, number
 
-COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
-"""Of the systems that a figure is about; style.css has their counterparts on dark paper."""
+COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00")
+"""Of the systems that a figure is about: with grey and red seven; style.css has their counterparts on dark paper."""
 MUTED, ALARM = "#aab2b9", "#c8102e"
 """Of all other systems, and of what refutes a claim."""
 N_COLOURS = len(COLOURS)
@@ -28,8 +29,10 @@ SHAPES = {
 """Vega-Lite's name of a mark -> its sign in legends."""
 DASHES = {"dashed": ((7, 4), "╌╌"), "dotted": ((2, 3), "┈┈"), "dashdot": ((9, 3, 2, 3), "╌┈")}
 """Kind of a level -> dash and gap in pixels, and its sign in legends."""
-SMALL, MEDIUM, WIDE = (220, 160), (320, 230), (470, 290)
+SMALL, MEDIUM, WIDE, LOW = (220, 160), (320, 230), (420, 270), (420, 180)
 """Width and height between a panel's axes, in pixels."""
+MOST_POINTS = 50
+"""Of a line: more are not seen."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Point:
     """What hovering shows and a screen reader says."""
     x_interval: tuple[float, float] | None = None
     y_interval: tuple[float, float] | None = None
+    n: int = 0
+    """How many runs it is the mean of; 0 where it is none of ours."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +113,41 @@ class Panel:
     """Whether the line y = x is drawn."""
 
     @property
+    def extremes(self) -> list[tuple[float, str]]:
+        """The lowest and the highest value with its name: of lines at their ends. Empty without points."""
+        lines = all(series.line for series in self.series)
+        several = len(self.series) > 1
+        ends = [
+            (point.y, f"{series.name}, {point.x}" if several else str(point.x))
+            if isinstance(point.x, str) and point.x != series.name
+            else (point.y, series.name)
+            for series in self.series
+            for point in (series.points[-1:] if lines and several else series.points)
+        ]
+        return [min(ends), max(ends)] if ends else []
+
+    @property
     def finding(self) -> str:
-        """Who has the highest and the lowest value; of a single series, its first and last one."""
-        ends = [(point.y, series.name) for series in self.series for point in series.points]
-        if not ends:
+        """Who has the highest and the lowest value; of a single line, its first and last one."""
+        if not self.extremes:
             return ""
-        (low, last), (high, first) = min(ends), max(ends)
-        if len(self.series) > 1:
-            return f"{self.y_label} is highest for {first} ({number(high)}), lowest for {last} ({number(low)})"
+        (low, last), (high, first) = self.extremes
         points = self.series[0].points
-        if len(points) == 1:
-            return f"{self.y_label} of {first} is {number(high)}"
-        a, b = points[0], points[-1]
-        return f"{self.y_label} of {first} is {number(a.y)} at {_format(a.x)} and {number(b.y)} at {_format(b.x)}"
+        if len(self.series) == 1 and len(points) > 1 and not isinstance(points[0].x, str):
+            a, b = points[0], points[-1]
+            return f"{number(a.y)} at {_format(a.x)}, {number(b.y)} at {_format(b.x)}"
+        if first == last:
+            return f"{first} {number(high)}"
+        return f"highest for {first} ({number(high)}), lowest for {last} ({number(low)})"
+
+    @property
+    def measured(self) -> str:
+        """What its finding is of: the quantity, and of lines where they end."""
+        ends = {series.points[-1].x for series in self.series if series.line and series.points}
+        if len(self.series) < 2 or not ends or isinstance(next(iter(ends)), str):
+            return self.y_label
+        place = f"{self.x_label} = " if " " not in self.x_label else ""
+        return f"{self.y_label} at {place}{_format(*ends)}" if len(ends) == 1 else f"{self.y_label} at the end"
 
     @property
     def records(self) -> Iterator[dict[str, str]]:
@@ -146,6 +173,8 @@ class Estimate:
     text: str
     decided: bool
     """Whether the rule for such differences calls it a difference."""
+    n: int = 0
+    """How many runs it is the mean of."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +223,8 @@ class Heat:
     row_label: str
     column_label: str
     cells: Sequence[Square]
+    top: float = 0.0
+    """The value that has the strongest colour, the same for all panels of a chart; 0: the largest of its own."""
 
     @property
     def finding(self) -> str:
@@ -216,6 +247,12 @@ class Heat:
             }
 
 
+def share_scale(panels: Sequence[Heat]) -> list[Heat]:
+    """The same heat maps, a value having one colour in all of them."""
+    top = max((abs(cell.value) for panel in panels for cell in panel.cells), default=0.0)
+    return [replace(panel, top=top) for panel in panels]
+
+
 @dataclass(frozen=True)
 class Chart:
     """A figure of panels that share one legend."""
@@ -227,15 +264,56 @@ class Chart:
     folded: bool = False
     """Shown only when asked for."""
     finding: str = ""
-    """What its title says was found; empty for what the first panel has to say."""
+    """What its title says was found; empty for what its panels have to say."""
     sample: str = ""
-    """What it was measured on: how many systems and seeds."""
+    """What it was measured on; empty for what its points are means of."""
+    of: str = "system"
+    """What a series is."""
+    run: str = "seed"
+    """What its means are over."""
 
     @property
     def heading(self) -> str:
         """Its title with its finding."""
-        said = self.finding or (self.panels[0].finding if self.panels else "")
+        said = self.finding or self._main_finding
         return f"{self.title}: {said}" if self.title and said else self.title or said
+
+    @property
+    def _main_finding(self) -> str:
+        """What its panels say: of one its finding, of several which series is highest in most, or what moves most."""
+        if len(self.panels) != len(self._panels):
+            return self.panels[0].finding
+        if len(self.panels) == 1:
+            (panel,) = self._panels
+            measured = panel.measured.removeprefix(panel.y_label if panel.y_label in self.title else "")
+            return f"{measured} {panel.finding}".strip()
+        known = [panel for panel in self._panels if panel.extremes]
+        if not known:
+            return ""
+        if all(low == high for panel in known for (_, low), (_, high) in [panel.extremes]):
+            most = max(known, key=_movement)
+            if not _movement(most):
+                return ", ".join(f"{panel.y_label} {number(panel.extremes[0][0])}" for panel in known)
+            along = "" if most.x_label in self.title else f" with {most.x_label}"
+            return f"{most.title} moves most{along}: {most.finding}"
+        low, high = (Counter(panel.extremes[end][1] for panel in known).most_common(1)[0] for end in (0, 1))
+        of = "all" if high[1] == len(known) else f"{high[1]} of {len(known)}"
+        return f"{high[0]} is highest in {of} panels, {low[0]} lowest in {low[1]}"
+
+    @property
+    def size(self) -> str:
+        """What it was measured on: how many systems are drawn, and how many runs of each."""
+        runs: dict[str, list[int]] = {}
+        for panel in self.panels:
+            if isinstance(panel, Forest):
+                for row in panel.rows:
+                    runs.setdefault(row.name, []).append(row.n)
+            elif isinstance(panel, Panel):
+                for series in panel.series:
+                    runs.setdefault(series.name, []).extend(point.n for point in series.points)
+        known = {name: known_counts for name, counts in runs.items() if (known_counts := [n for n in counts if n])}
+        counts = [n for known_counts in known.values() for n in known_counts]
+        return self.sample or sample_size(len(known), counts, self.run, self.of)
 
     @property
     def _panels(self) -> list[Panel]:
@@ -271,14 +349,27 @@ class Chart:
         return "data:text/csv;charset=utf-8," + quote(self.csv, safe=",()=;:/+@")
 
 
-def sample_size(systems: int, seeds: Sequence[int], run: str) -> str:
-    """How much was measured: "14 systems, 5 seeds each"."""
+def sample_size(systems: int, seeds: Sequence[int], run: str, of: str = "system") -> str:
+    """How much was measured: "n = 14 systems, 5 seeds each"."""
     low, high = min(seeds, default=0), max(seeds, default=0)
     runs = count(low, run) if low == high else f"{low} to {high} {run}s"
-    return f"n = {count(systems, 'system')}, {runs} each"
+    return f"n = {count(systems, of)}, {runs}{' each' if systems != 1 else ''}"
+
+
+def thin(points: Sequence[Point]) -> Sequence[Point]:
+    """At most `MOST_POINTS` of a line's points: the first, the last and others evenly between them."""
+    if len(points) <= MOST_POINTS:
+        return points
+    return [points[round(place * (len(points) - 1) / (MOST_POINTS - 1))] for place in range(MOST_POINTS)]
+
+
+def _movement(panel: Panel) -> float:
+    """By how much a line's last value differs from its first, as a share of the larger."""
+    first, last = panel.series[0].points[0].y, panel.series[0].points[-1].y
+    return abs(last - first) / (max(abs(first), abs(last)) or 1.0)
 
 
 def _format(value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return "∞" if math.isinf(value) else f"{value:.6g}"
+    return "∞" if math.isinf(value) else f"{value:.5g}"

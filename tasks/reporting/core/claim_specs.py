@@ -115,21 +115,27 @@ def pairs_of(method: str, others: Iterable[str]) -> tuple[tuple[Side, Side], ...
 
 
 @dataclass(frozen=True)
-class Order:
-    """In each pair the first is better than the second, on every measure (`most`: on most of them)."""
+class Statement:
+    """A sentence of the paper, and where it is from."""
 
     artefact: str
     claim: str
-    pairs: tuple[tuple[Side, Side], ...]
-    measures: tuple[Measure, ...]
-    most: bool = False
-    apart: bool = False
-    """Whether each pair is a case of its own, not each measure."""
 
     @property
     def family(self) -> str:
         """What is corrected together: this claim."""
         return f"{self.artefact}: {self.claim}"
+
+
+@dataclass(frozen=True)
+class Order(Statement):
+    """In each pair the first is better than the second, on every measure (`most`: on most of them)."""
+
+    pairs: tuple[tuple[Side, Side], ...]
+    measures: tuple[Measure, ...]
+    most: bool = False
+    apart: bool = False
+    """Whether each pair is a case of its own, not each measure."""
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """One per pair and measure."""
@@ -148,15 +154,13 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Trend:
+class Trend(Statement):
     """A measure rises (or falls) with a swept key, or with the cut-off where `key` is "K".
 
     Per seed: the least-squares slope over the ranks of the values, of the mean over `methods` (where `below` is named,
     of how far they stay below that method).
     """
 
-    artefact: str
-    claim: str
     key: str
     methods: tuple[str, ...]
     measures: tuple[Measure, ...]

@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from tasks.reporting.core.chart import ALARM, COLOURS, DASHES, MUTED, Forest, Heat, Panel
 from tasks.reporting.core.layout import format_difference
+from tasks.reporting.core.placing import LETTER, ROW, labels, separate, wrapped
 
 INK, SOFT, LINE, PAPER = "#1c2024", "#565f68", "#cfd5da", "#ffffff"
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
@@ -33,18 +34,25 @@ CONFIG = {
              "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
              "titlePadding": 9, "labelOverlap": "greedy", "labelLimit": 220},
 }  # fmt: skip
-LETTER, ROW = 5.9, 14.0
-"""About how wide a letter of a label is, and how high, in pixels."""
-LABEL = 11
+LABEL = 12
 """Size of labels in pixels."""
+WIDEST = 510
+"""Of a picture in pixels, so that its texts have nine pixels or more on a screen of 420."""
+AXIS = 92
+"""What an axis with its title and the padding take of that."""
+BLACK = "#000000"
+"""On cells of a heat map, which are the same on dark paper: style.css leaves this ink as it is."""
+HEAT, DARK = ("#9ecae1", "#f7f4f0", ALARM), 0.8
+"""Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
 
 HIDDEN = re.compile(
     r'<path class="(?:background|foreground)"[^>]*(?:d="M0,0h0v0h0Z"|display="none")[^>]*/>'
     r'|(?<=role-axis") data-text="[^"]*"|(?<=-text") data-text="[^"]*"| pointer-events="none"| aria-hidden="true"'
-    r'| aria-roledescription="[^"]*"| role="graphics-[a-z]*"| fill-opacity="1"| opacity="1"'
+    r'| aria-roledescription="[^"]*"| role="graphics-[a-z]*"| fill-opacity="1"| opacity="1"| stroke-width="1"'
+    r'| [xy]2="0"| transform="translate\(0,0\)"| xmlns:xlink="[^"]*"| version="1.1"| font-family="[^"]*"'
 )
-"""Of SVG as it is made: paths of no extent, and attributes that say nothing in a page."""
-PLACES, DECIMALS = re.compile(r' (?:transform|d|[xy]2?)="[^"]*"'), re.compile(r"(\.\d\d)\d+")
+"""Of SVG as it is made: paths of no extent, and attributes that say nothing in a page or stand at its root."""
+PLACES, DECIMALS = re.compile(r' (?:transform|d|[xy]2?)="[^"]*"'), re.compile(r"(\.\d)\d+")
 
 
 @singledispatch
@@ -63,7 +71,7 @@ def svg(panel: Panel | Forest | Heat) -> Markup:
         described = json.dumps(specification(panel).to_dict(validate=False))
     drawn = _draw_svg(described)
     label = f"{panel.title}: {panel.finding}"
-    named = Markup(' role="img" aria-label="{}" ').format(label)
+    named = Markup(' role="img" aria-label="{}" font-family="{}" ').format(label, FONT)
     return Markup(_compact_svg(drawn).replace(" ", named, 1))
 
 
@@ -74,7 +82,7 @@ def _draw_svg(described: str) -> str:
 
 
 def _compact_svg(drawn: str) -> str:
-    """The same picture with places to a hundredth of a pixel, without what is not seen: half the bytes.
+    """The same picture with places to a tenth of a pixel, without what is not seen: half the bytes.
 
     It has one label for screen readers; what its marks mean stands in `data-text`, for those who point at them.
     """
@@ -85,7 +93,6 @@ def _compact_svg(drawn: str) -> str:
 @specification.register
 def _series(panel: Panel) -> alt.TopLevelMixin:
     """Curves, scatters and categories."""
-    width, height = panel.size
     if any(isinstance(point.x, str) for series in panel.series for point in series.points):
         return _categories(panel)
     far = _infinity_place(panel)
@@ -93,22 +100,27 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     x_low, x_high = _span(xs, log=panel.log)
     if panel.log and not panel.x_ticks:  # from one power of ten on
         x_low = 10.0 ** math.floor(math.log10(x_low) + 0.1)
-    y_low, y_high = _span(_all_y(panel))
+    y_low, y_high = _span(_all_y(panel), log=panel.log and panel.identity)
     if panel.identity:
         x_low, x_high = y_low, y_high = min(x_low, y_low), max(x_high, y_high)
     scale = alt.Scale(type="log" if panel.log else "linear", domain=[x_low, x_high], nice=False, zero=False)
     ticks = [_place(tick, far) for tick in panel.x_ticks or () if not isinstance(tick, str)]
     ticks = ticks or (_decades(x_low, x_high, far) if panel.log else [])
     axis = _axis(ticks or None, integers=all(float(x).is_integer() for x in xs), far=far)
-    x = alt.X("x:Q", title=panel.x_label, scale=scale, axis=axis)
-    y = alt.Y("y:Q", title=panel.y_label, scale=alt.Scale(domain=[y_low, y_high], nice=False, zero=False))
     rows = _rows(panel, far)
+    both_log = panel.log and panel.identity
+    y_scale = alt.Scale(type="log" if both_log else "linear", domain=[y_low, y_high], nice=False, zero=False)
+    places = _places_of_names(panel, rows, (x_low, x_high), (y_low, y_high))
+    width, height = _size(panel, at_ends=panel.named and places is None)
+    x = alt.X("x:Q", title=wrapped(panel.x_label, width), scale=scale, axis=axis)
+    y = alt.Y("y:Q", title=panel.y_label, scale=y_scale, axis=axis if both_log else alt.Axis())
     layers = [*_levels(panel), *([_identity(x, y, y_low, y_high)] if panel.identity else [])]
     layers += _marks(rows, x, y)
-    if panel.named:
-        spots = _end_labels if any(series.line for series in panel.series) else _at_points
-        layers += spots(rows, (x_low, x_high), (y_low, y_high), panel)
-    return alt.layer(*layers).properties(width=width, height=height, title=panel.title)
+    if panel.named and places is None:
+        layers += _end_labels(rows, (x_low, x_high), (y_low, y_high), height)
+    elif places is not None:
+        layers += _at_points(places)
+    return alt.layer(*layers).properties(width=width, height=height, title=wrapped(panel.title, width + AXIS, 7.4))
 
 
 def _categories(panel: Panel) -> alt.TopLevelMixin:
@@ -117,7 +129,7 @@ def _categories(panel: Panel) -> alt.TopLevelMixin:
     names = [str(x) for x in panel.x_ticks or dict.fromkeys(str(x) for x in _all_x(panel))]
     rows = _rows(panel, 0.0)
     y_low, y_high = _span(_all_y(panel))
-    angle = -35 if LETTER * sum(len(name) + 2 for name in names) > width else 0
+    angle = -35 if LETTER * (max(map(len, names)) + 1) * len(names) > width else 0
     axis = alt.Axis(labelAngle=angle, labelOverlap=False, grid=False)
     x = alt.X("x:N", title=panel.x_label or None, sort=names, scale=alt.Scale(domain=names, padding=0.2), axis=axis)
     y = alt.Y("y:Q", title=panel.y_label, scale=alt.Scale(domain=[y_low, y_high], nice=False, zero=False))
@@ -126,7 +138,7 @@ def _categories(panel: Panel) -> alt.TopLevelMixin:
     order = list(dict.fromkeys(series.name for series in panel.series))
     offset = {"xOffset": alt.XOffset("series:N", sort=order, scale=alt.Scale(domain=order, paddingOuter=0.3))}
     layers = [*_levels(panel), *_marks(rows, x, y, offset if dodged else {})]
-    return alt.layer(*layers).properties(width=width, height=height, title=panel.title)
+    return alt.layer(*layers).properties(width=width, height=height, title=wrapped(panel.title, width + AXIS, 7.4))
 
 
 @specification.register
@@ -139,7 +151,8 @@ def _forest(panel: Forest) -> alt.TopLevelMixin:
     ]  # fmt: skip
     low, high = _span([0.0, *(value for row in panel.rows for value in (row.low, row.high))])
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
-    few = alt.Axis(tickCount=5)
+    few = alt.Axis(tickCount=4)
+    width = max(150.0, min(360.0, WIDEST - AXIS - LETTER * max((len(name) for name in names), default=0)))
     x, colour = alt.X("x:Q", title=panel.x_label, scale=scale, axis=few), alt.Color("colour:N", scale=None)
     y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelOverlap=False, grid=False))
     base = _chart(rows)
@@ -150,15 +163,15 @@ def _forest(panel: Forest) -> alt.TopLevelMixin:
     marks = base.mark_point(filled=True, size=55, opacity=1).encode(
         x=x, y=y, color=colour, description=alt.Description("text:N")
     )
-    return alt.layer(zero, bars, marks).properties(width=360, height=alt.Step(20), title=panel.title)
+    return alt.layer(zero, bars, marks).properties(width=width, height=alt.Step(20), title=panel.title)
 
 
 @specification.register
 def _heat(panel: Heat) -> alt.TopLevelMixin:
-    top = max((abs(cell.value) for cell in panel.cells), default=0.0) or 1.0
+    top = panel.top or max((abs(cell.value) for cell in panel.cells), default=0.0) or 1.0
     rows = [
         {"row": cell.row, "column": cell.column, "value": cell.value, "text": cell.text,
-         "shown": format_difference(cell.value, 2), "ink": PAPER if cell.value > 0.62 * top else INK,
+         "shown": format_difference(cell.value, 2), "ink": PAPER if cell.value > DARK * top else BLACK,
          "weight": "bold" if cell.marked else "normal"}
         for cell in panel.cells
     ]  # fmt: skip
@@ -171,7 +184,7 @@ def _heat(panel: Heat) -> alt.TopLevelMixin:
         axis=alt.Axis(orient="top", labelAngle=angle, labelOverlap=False),
     )
     y = alt.Y("row:N", sort=list(dict.fromkeys(cell.row for cell in panel.cells)), title=panel.row_label or None)
-    scale = alt.Scale(domain=[-top, 0, top], range=["#9ecae1", "#f7f4f0", ALARM])
+    scale = alt.Scale(domain=[-top, 0, top], range=list(HEAT), interpolate="rgb")
     base = _chart(rows).encode(x=x, y=y)
     squares = base.mark_rect().encode(
         color=alt.Color("value:Q", scale=scale, legend=None), description=alt.Description("text:N")
@@ -183,7 +196,9 @@ def _heat(panel: Heat) -> alt.TopLevelMixin:
         )
         both.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
     layers = alt.layer(squares, *both).resolve_scale(color="independent")
-    return layers.properties(width=alt.Step(56), height=alt.Step(22), title=panel.title)
+    room = WIDEST - 50 - LETTER * max((len(cell.row) for cell in panel.cells), default=0)
+    step = max(38.0, min(56.0, room / max(len(columns), 1)))
+    return layers.properties(width=alt.Step(step), height=alt.Step(22), title=panel.title)
 
 
 def _chart(rows: Sequence[dict[str, Any]]) -> alt.Chart:
@@ -241,95 +256,69 @@ def _identity(x: alt.X, y: alt.Y, low: float, high: float) -> alt.Chart:
     return line.mark_line(color=SOFT, strokeDash=[4, 3], aria=False).encode(x=x, y=y)
 
 
+def _size(panel: Panel, *, at_ends: bool) -> tuple[float, float]:
+    """Width and height between the axes; names to the right of the frame take from the one and need the other."""
+    width, height = panel.size
+    if not at_ends:
+        return width, height
+    names = [series.name for series in panel.series if series.points]
+    longest = LETTER * max(map(len, names), default=0)
+    return max(140.0, min(width, WIDEST - AXIS - 18 - longest)), max(height, ROW * len(names))
+
+
 def _end_labels(
-    rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float], panel: Panel
+    rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float], height: float
 ) -> list[alt.Chart]:
     """Names to the right of the frame, each as near to the end of its line as the others allow."""
-    height = panel.size[1]
     last = {row["series"]: row for row in rows}
     ends = sorted(last.values(), key=lambda row: -row["y"])
     low, high = y_span
     wanted = [(high - row["y"]) / (high - low) * height for row in ends]
-    places = [high - place / height * (high - low) for place in separate(wanted, 0.0, float(height))]
+    places = [high - place / height * (high - low) for place in separate(wanted, 0.0, height)]
     named = [row | {"at": place, "right": x_span[1]} for row, place in zip(ends, places, strict=True)]
     colour = alt.Color("colour:N", scale=None)
     leads = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6)
+    slanted = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6, x2Offset=13)
     texts = _chart(named).mark_text(align="left", dx=16, fontSize=LABEL, aria=False)
+    right, across = alt.X("right:Q"), alt.X2("right:Q")
     return [
-        leads.encode(x=alt.X("x:Q"), x2=alt.X2("right:Q"), y=alt.Y("y:Q"), color=colour),
-        leads.encode(x=alt.X("right:Q"), y=alt.Y("y:Q"), y2=alt.Y2("at:Q"), color=colour),
-        texts.encode(x=alt.X("right:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable_colour()),
+        leads.encode(x=alt.X("x:Q"), x2=across, y=alt.Y("y:Q"), color=colour),
+        slanted.encode(x=right, x2=across, y=alt.Y("y:Q"), y2=alt.Y2("at:Q"), color=colour),
+        texts.encode(x=right, y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable_colour()),
     ]
 
 
-def _at_points(
-    rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float], panel: Panel
-) -> list[alt.Chart]:
-    """Names at points, each at the nearest place where it covers neither another name nor a mark."""
+def _places_of_names(
+    panel: Panel, rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float]
+) -> list[dict[str, Any]] | None:
+    """The last row of every series with the middle of its name, `across` and `at`; None where names stand at ends."""
+    if not panel.named or not rows or any(series.line for series in panel.series):
+        return None
     width, height = panel.size
+    (left, right), (low, high) = x_span, y_span
 
     def pixel(row: dict[str, Any]) -> tuple[float, float]:
-        values = (math.log10(value) if panel.log else value for value in (row["x"], *x_span))
-        x, low, high = values
-        return (x - low) / (high - low) * width, (y_span[1] - row["y"]) / (y_span[1] - y_span[0]) * height
+        x, first, last = (math.log10(value) if panel.log else value for value in (row["x"], left, right))
+        return (x - first) / (last - first) * width, (high - row["y"]) / (high - low) * height
 
     last = {row["series"]: row for row in rows}
     ends = sorted(last.values(), key=lambda row: (-row["y"], row["series"]))
-    (left, right), (low, high) = x_span, y_span
     lines = [(high - level.y) / (high - low) * height for level in panel.levels]
-    places = labels([(*pixel(row), row["series"]) for row in ends], width, lines)
+    places = labels([(*pixel(row), row["series"]) for row in ends], width, height, lines)
+    if places is None:
+        return None
     named = []
     for row, (across, down) in zip(ends, places, strict=True):
         share = across / width
         place = left * (right / left) ** share if panel.log else left + share * (right - left)
         named.append(row | {"across": place, "at": high - down / height * (high - low)})
+    return named
+
+
+def _at_points(named: list[dict[str, Any]]) -> list[alt.Chart]:
+    """Names at points, each at the nearest place where it covers neither another name nor a mark."""
     texts = _chart(named).mark_text(fontSize=LABEL, aria=False)
     return [texts.encode(x=alt.X("across:Q"), y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable_colour())]
-
-
-def labels(
-    points: Sequence[tuple[float, float, str]], width: float, lines: Sequence[float] = ()
-) -> list[tuple[float, float]]:
-    """Middles of the names of points, chosen so that none covers another one, a mark or a horizontal line.
-
-    points: x and y in pixels, and the name. Names of crowded points move up or down until they fit. lines: y in pixels.
-    """
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y, _ in points]
-    taken += [(-math.inf, y - 1, math.inf, y + 1) for y in lines]
-    chosen = []
-    for x, y, name in points:
-        long = LETTER * len(name)
-        sides = [x + 9, x - 9 - long] if x + 9 + long < width else [x - 9 - long, x + 9]
-        places = [(side, y + shift) for step in range(60) for shift in {step * 4.0, -step * 4.0} for side in sides]
-        places.sort(key=lambda place: (abs(place[1] - y) + 8 * sides.index(place[0]), place[1]))
-        left, middle = next(
-            (
-                (left, middle)
-                for left, middle in places
-                if not any(
-                    left < right and begin < left + long and middle - ROW / 2 < bottom and top < middle + ROW / 2
-                    for begin, top, right, bottom in taken
-                )
-            ),
-            places[-1],
-        )
-        taken.append((left, middle - ROW / 2, left + long, middle + ROW / 2))
-        chosen.append((left + long / 2, middle))
-    return chosen
-
-
-def separate(wanted: Sequence[float], low: float, high: float) -> list[float]:
-    """Places `ROW` apart from `low` on, as near to the wanted ones (ascending) as least squares allows."""
-    groups: list[tuple[float, int]] = []  # mean of wanted place minus place in line, how many
-    for index, y in enumerate(wanted):
-        offset, size = y - index * ROW, 1
-        while groups and groups[-1][0] > offset:
-            before, n = groups.pop()
-            offset, size = (before * n + offset * size) / (n + size), n + size
-        groups.append((offset, size))
-    offsets = [offset for offset, size in groups for _ in range(size)]
-    most = max(low, high - (len(wanted) - 1) * ROW)
-    return [min(max(offset, low), most) + index * ROW for index, offset in enumerate(offsets)]
 
 
 def _readable_colour() -> alt.Color:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import comparison, findings, ledger, published
-from tasks.reporting.core.chart import N_COLOURS, SMALL, WIDE, Chart, Estimate, Forest, Level, Panel, Point, Series
+from tasks.reporting.core.chart import (
+    LOW,
+    SMALL,
+    Chart,
+    Estimate,
+    Forest,
+    Level,
+    Panel,
+    Point,
+    Series,
+    sample_size,
+    thin,
+)
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import number, with_interval
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
 
+EMPHASISED = 7
+"""Systems with a colour, where there are more; those beyond five have another shape."""
 LEAST = 1e-3
 """An accounted ε below this stands there."""
 
@@ -49,7 +63,7 @@ def tradeoff(results: Results, k: int) -> Chart:
         "Utility and what attacks gain",
         f"{words.direction}; left is safer. {gain} {words.verdict}",
         panels,
-        sample=f"n = {results.n_targets} attacked users" if results.n_targets else "",
+        sample=sample_of(results, [series.name for panel in panels for series in panel.series], attacked=True),
     )
 
 
@@ -67,20 +81,22 @@ def frontier(results: Results, k: int) -> Chart:
         said = f"; {claim.text}" if claim else ""
         text = f"{system.label}: accounted ε {ledger.total(results, system)}; {number(y.mean, utility.digits)}{said}"
         clamped |= epsilon is not None and epsilon < LEAST
-        point = Point(math.inf if epsilon is None else max(epsilon, LEAST), y.mean, text, y_interval=(y.low, y.high))
+        x = math.inf if epsilon is None else max(epsilon, LEAST)
+        point = Point(x, y.mean, text, y_interval=(y.low, y.high), n=len(values))
         line = series_of(results, system, [point], line=False)
         series.append(replace(line, alarm=claim is not None, name=f"{line.name} ✗" if claim else line.name))
         if epsilon and not system.is_yardstick:
-            reached.append((utility.sign * y.mean, system.label, ledger.total(results, system)))
-    finding = f"none of {len(series)} systems has a finite ε above 0, but for yardsticks"
+            units = ledger.units_of(results, system)
+            spent = f"{epsilon:.3g} for {units if len(units.split()) < 4 else 'several units'}"
+            reached.append((utility.sign * y.mean, system.label, spent))
+    finding = f"of {len(series)} systems only yardsticks have a finite ε above 0"
     if reached:
         level, label, total = max(reached)
-        best = f"{label} at ε = {total} ({number(abs(level), utility.digits)})"
-        finding = f"best with a finite ε is {best}"
+        finding = f"best with a finite ε is {label}, ε = {total} ({number(abs(level), utility.digits)})"
     title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken}"
     least = f"; below {LEAST:g} at {LEAST:g}" if clamped else ""
     label = f"largest accounted ε of one run (∞: none{least})"
-    panel = Panel(title, label, utility.at(k), series, yardstick_levels(results, k), named=True, size=WIDE, log=True)
+    panel = Panel(title, label, utility.at(k), series, yardstick_levels(results, k), named=True, size=LOW, log=True)
     return Chart(
         "frontier",
         f"{utility.at(k)} by accounted ε",
@@ -88,6 +104,7 @@ def frontier(results: Results, k: int) -> Chart:
         f"Bars: 95 % intervals over {results.layout.words.run}s.",
         [panel] if series else [],
         finding=finding,
+        run=results.layout.words.run,
     )
 
 
@@ -103,18 +120,30 @@ def comparisons(results: Results, k: int) -> Chart:
             Estimate(difference.system.label, difference.mean, difference.low, difference.high,
                      f"{difference.system.label} minus {yardstick}: "
                      + with_interval(difference.mean, difference.low, difference.high, utility.digits),
-                     difference.significant)
+                     difference.significant, len(results.values(difference.system, utility.metric, cutoff)))
             for difference in sorted(mine, key=lambda difference: -utility.sign * difference.mean)
         ]  # fmt: skip
         panels.append(Forest(f"minus {yardstick}", f"difference in {utility.at(cutoff)}", rows))
-    better = "Left" if utility.lower else "Right"
+    side = "Left" if utility.lower else "Right"
+    by_yardstick = {
+        name: _outcomes([d for d in differences if d.other == name]) for name in unique([d.other for d in differences])
+    }
+    each = "; ".join(f"{name}: {outcomes}" for name, outcomes in by_yardstick.items())
     return Chart(
         "chart-comparisons",
         f"{utility.at(cutoff)} beside the yardsticks",
-        f"{better} is better. Bars: 95 % intervals over {run}s. Blue: the paired test over {run}s is significant at "
+        f"{side} is better. Bars: 95 % intervals over {run}s. Blue: the paired test over {run}s is significant at "
         "5 % after Holm's correction; grey: it does not decide.",
         panels,
+        finding=each if len(by_yardstick) < 3 else f"of {len(differences)} differences {_outcomes(differences)}",
+        run=run,
     )
+
+
+def _outcomes(differences: Sequence[findings.Difference]) -> str:
+    """How many are better, worse and undecided."""
+    better, worse = sum(d.better for d in differences), sum(d.worse for d in differences)
+    return f"{better} better, {worse} worse, {len(differences) - better - worse} undecided"
 
 
 def agreement(results: Results) -> Chart:
@@ -140,7 +169,7 @@ def agreement(results: Results) -> Chart:
         "One mark for each number that the paper prints and we measured. On the dashed line both are the same.",
         panels,
         finding=f"{near} of {len(known)} numbers within 10 %",
-        sample=f"n = {len(known)} published numbers",
+        sample=sample_size(len(known), [len(entry.ours) for entry in known], results.layout.words.run, "number"),
     )
 
 
@@ -168,7 +197,11 @@ def sweeps(results: Results, k: int) -> Chart:
                 label, log = title.partition(",")[0], logarithmic(key, values)
                 panels.append(Panel(title, name_of(key), label, series, (), values, size=SMALL, log=log))
     return Chart(
-        "sweeps", "Other sweeps", "One key of the configuration varies, all others stay as in the setting base.", panels
+        "sweeps",
+        "Other sweeps",
+        "One key of the configuration varies, all others stay as in the setting base.",
+        panels,
+        run=results.layout.words.run,
     )
 
 
@@ -176,18 +209,29 @@ def training(results: Results) -> Chart:
     """Loss and validation metric by epoch: one panel of each per system, one line per seed."""
     validation = f"validation {results.validation or results.layout.validation}"
     run = results.layout.words.run
-    panels = []
+    panels, seeds, epochs = [], list[int](), 0
     for system in results.systems:
-        history = {int(seed): epochs for seed, epochs in (system.history or {}).get(BASE, {}).items() if epochs}
-        for key, title in (("loss", "training loss"), ("valid", validation)):
+        history = {int(seed): records for seed, records in (system.history or {}).get(BASE, {}).items() if records}
+        for key, title in (("loss", "loss"), ("valid", validation)):
             series = [
                 Series(f"{run} {seed}", style, _epochs(history[seed], key), markers=False)
                 for style, seed in enumerate(sorted(history))
             ]
             series = [line for line in series if line.points]
             if series:
-                panels.append(Panel(f"{results.full_label(system)}: {title}", "epoch", title, series))
-    return Chart("training-curves", "Training", f"One line per {run}, setting base.", panels, folded=True)
+                name = f"{results.full_label(system)}: {title}"
+                panels.append(Panel(name, "epoch", title.split()[-1], series, size=SMALL))
+        seeds += [len(history)] if history else []
+        epochs = max([epochs, *map(len, history.values())])
+    return Chart(
+        "training-curves",
+        "Training",
+        f"One line per {run}, setting base.",
+        panels,
+        folded=True,
+        finding=f"at most {epochs} epochs",
+        sample=sample_size(len(seeds), seeds, run),
+    )
 
 
 def swept_in_figures(results: Results) -> list[System]:
@@ -214,23 +258,30 @@ def ranking_by_length(results: Results, table: published.Table, _: int) -> Chart
 
 def curves(results: Results, metric: str, title: str, label: str, levels: Sequence[Level] = ()) -> Panel:
     """A metric of every system against the length of the list."""
-    cutoffs = results.cutoffs(metric)
-    lines: list[Series] = []
-    for system in results.compared:
-        points: list[Point | None] = [point_of(results, system, metric, k, float(k)) for k in cutoffs]
-        lines.append(series_of(results, system, [point for point in points if point]))
-    shown = [line for line in lines if line.points]
-    return Panel(title, "K", label, shown, levels, [float(k) for k in cutoffs], named=True)
+    places = [(float(k), metric, k) for k in results.cutoffs(metric)]
+    shown = marks_of(results, results.compared, places, line=True)
+    return Panel(title, "K", label, shown, levels, [length for length, *_ in places], named=True)
 
 
-def series_of(results: Results, system: System, points: list[Point], *, line: bool = True) -> Series:
+def series_of(results: Results, system: System, points: Sequence[Point], *, line: bool = True) -> Series:
     """The points of a system in its colour and marker, the same in every figure."""
-    if len(results.compared) <= N_COLOURS:
+    if len(results.compared) <= EMPHASISED:
         return Series(system.label, results.compared.index(system), points, line=line)
     named = [results.find(name) for name in results.layout.emphasis]
-    first = [emphasised for emphasised in named if emphasised is not None][:N_COLOURS]
+    first = [emphasised for emphasised in named if emphasised is not None][:EMPHASISED]
     order = [*first, *(other for other in results.compared if other not in first)]
     return Series(system.label, order.index(system), points, line=line, muted=system not in first)
+
+
+def marks_of(
+    results: Results, systems: Iterable[System], places: Sequence[tuple[float | str, str, int]], *, line: bool = False
+) -> list[Series]:
+    """A series per system that was measured anywhere: its mark at each place of the axis, by metric and cut-off."""
+    drawn = []
+    for system in systems:
+        points = [point_of(results, system, metric, k, place) for place, metric, k in places]
+        drawn.append(series_of(results, system, [point for point in points if point], line=line))
+    return [series for series in drawn if series.points]
 
 
 def yardstick_levels(results: Results, k: int) -> list[Level]:
@@ -277,7 +328,15 @@ def point_of(
     mean, low, high = (number(value, digits) for value in (y.mean, y.low, y.high))
     cutoff = f", K = {k}" if k else ""
     text = f"{system.label}, {setting}{cutoff}: {mean} (95 % {low} to {high})"
-    return Point(x, y.mean, text, y_interval=(y.low, y.high))
+    return Point(x, y.mean, text, y_interval=(y.low, y.high), n=len(values))
+
+
+def sample_of(results: Results, names: Iterable[str], *, attacked: bool = False) -> str:
+    """How many systems of these names are drawn, with their seeds, and how many users were attacked."""
+    drawn = {*names}
+    seeds = [len(system.seeds) for system in results.compared if system.label in drawn]
+    sample = sample_size(len(seeds), seeds, results.layout.words.run)
+    return f"{sample}, {results.n_targets} attacked users" if attacked and results.n_targets else sample
 
 
 def _tradeoff_point(results: Results, system: System, attribute: str, k: int) -> Point | None:
@@ -288,9 +347,9 @@ def _tradeoff_point(results: Results, system: System, attribute: str, k: int) ->
         return None
     y = summary(ys)
     text = f"{system.label}: gain {number(gain.mean)}, {utility.at(k)} {number(y.mean)}"
-    return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high))
+    return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high), len(ys))
 
 
-def _epochs(records: list[dict[str, Any]], key: str) -> list[Point]:
+def _epochs(records: list[dict[str, Any]], key: str) -> Sequence[Point]:
     points = [(float(record["epoch"]), as_number(record.get(key))) for record in records]
-    return [Point(x, y, f"epoch {x:g}: {number(y, 4)}") for x, y in points if y is not None]
+    return thin([Point(x, y, f"epoch {x:g}: {number(y, 4)}") for x, y in points if y is not None])

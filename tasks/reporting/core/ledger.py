@@ -230,7 +230,15 @@ def budgets(lines: Sequence[Line], plural: str = "") -> list[Budget]:
         entry = line.entry
         what = protected_things(lines, line, plural) + (f", towards {entry.observer}" if entry.observer else "")
         audited = audits.format_bound(line.audit) if line.audit else line.unjoined
-        key = (what, claimed_budget(entry), audited, entry.neighbouring, entry.mechanism, entry.reason, given(entry))
+        key = (
+            what,
+            claimed_budget(entry),
+            audited,
+            entry.neighbouring,
+            entry.mechanism,
+            entry.reason,
+            condition(entry),
+        )
         grouped.setdefault(key, []).append(line)
     return unique(
         [
@@ -246,25 +254,25 @@ def _budgeted_elsewhere(line: Line, lines: Sequence[Line]) -> bool:
     Words are counted under several neighbouring relations; the ledger's own table has them all.
     """
 
-    def budgeted(other: Line) -> bool:
+    def has_budget(other: Line) -> bool:
         return other.entry.claimed_epsilon is not None or other.entry.accounted_epsilon is not None
 
     about = (line.setting, line.network, line.entry.protects, line.entry.observer)
-    return not budgeted(line) and any(
-        budgeted(other)
+    return not has_budget(line) and any(
+        has_budget(other)
         for other in lines
         if (other.setting, other.network, other.entry.protects, other.entry.observer) == about
     )
 
 
-def given(entry: LedgerEntry) -> str:
+def condition(entry: LedgerEntry) -> str:
     """What a finite guarantee takes as fixed, as text that follows it."""
     return f", given {entry.given}" if entry.given and entry.accounted_epsilon is not None else ""
 
 
 def accounted_budget(entry: LedgerEntry) -> str:
     """The accounted budget of an entry, as text, with what it takes as fixed."""
-    return format_budget(entry.accounted_epsilon, entry.accounted_delta) + given(entry)
+    return format_budget(entry.accounted_epsilon, entry.accounted_delta) + condition(entry)
 
 
 def fixed_conditions(results: Results, system: System, setting: str = BASE) -> str:
@@ -291,17 +299,6 @@ def total(results: Results, system: System, setting: str = BASE) -> str:
             ),
         )
     )
-
-
-def together(items: Sequence[tuple[str, str]]) -> str:
-    """Texts, each with what it takes as fixed, as running text: those that take the same stand before it.
-
-    items: (text, `fixed_conditions`) of each.
-    """
-    grouped: dict[str, list[str]] = {}
-    for text, condition in items:
-        grouped.setdefault(condition, []).append(text)
-    return "; ".join(", ".join(filter(None, (join_words(texts), condition))) for condition, texts in grouped.items())
 
 
 def _range(entries: Sequence[LedgerEntry]) -> str:

@@ -5,6 +5,8 @@ Tidy: a row is a point.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 
@@ -14,11 +16,26 @@ from tasks.reporting.core.results import BASE, Results
 
 
 def tables(results: Results, k: int) -> dict[str, pl.DataFrame]:
-    """Name -> table; those of which a suite has nothing have no rows.
+    """File -> table; those of which a suite has nothing have no rows. Training curves are in DVCLive's layout, too.
 
     k: the cut-off of the utility.
     """
-    return {"utility": utility(results, k), "attacks": attacks(results), "curves": curves(results)}
+    drawn = curves(results)
+    files = {"utility.csv": utility(results, k), "attacks.csv": attacks(results), "curves.csv": drawn}
+    for system in results.systems:
+        for metric in ("loss", "valid"):
+            steps = drawn.filter(pl.col("system") == system.label, pl.col(metric).is_not_null())
+            if len(steps):
+                files[f"metrics/{system.experiment}/{metric}.tsv"] = steps.select("step", metric)
+    return files
+
+
+def write(folder: Path, files: dict[str, pl.DataFrame]) -> None:
+    """Files, as `tables` names them, into a folder."""
+    for name, table in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table.write_csv(path, float_precision=6, separator="\t" if path.suffix == ".tsv" else ",")
 
 
 def utility(results: Results, k: int) -> pl.DataFrame:

@@ -219,9 +219,6 @@ class Words:
 
     quality: str = "Ranking"
     """Heading of how well systems do it."""
-    better: tuple[str, str] = ("ranks better", "rank better")
-    """Of one system, and of several."""
-    worse: tuple[str, str] = ("ranks worse", "rank worse")
     participles: tuple[str, str] = ("ranking better", "ranking worse")
     yardstick: str = "a noisy list of best-sellers"
     """What the private yardstick is."""

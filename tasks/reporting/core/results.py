@@ -178,6 +178,8 @@ class Results:
     """What the protocol left of the data; None where a report does not tell it."""
     edges: pl.DataFrame | None = None
     """What the attack on single interactions found (`edges.COLUMNS`); None in a suite without that attack."""
+    membership: pl.DataFrame | None = None
+    """What the attack on membership found (`membership.COLUMNS`); None in a suite without that attack."""
     limits: str = ""
     """What these data can and cannot show, as paragraphs with an empty line between them; told as it is."""
     validation: str = ""
@@ -343,13 +345,13 @@ class Results:
         ]
         return float(np.mean(values)) if values else None
 
-    def called(self, name: str) -> System | None:
+    def find_compared(self, name: str) -> System | None:
         """The first experiment in params.yaml that is this system, on the suite's own data."""
         return next((system for system in self.compared if system.name == name), None)
 
     def find(self, name: str) -> System | None:
         """The experiment of that label; where there is none, the first that is this system."""
-        return next((system for system in self.systems if system.label == name), None) or self.called(name)
+        return next((system for system in self.systems if system.label == name), None) or self.find_compared(name)
 
     @property
     def origin(self) -> str:

@@ -20,7 +20,7 @@ def section(results: Results, k: int) -> Section:
     return Section(
         "accounting",
         "Published and rigorous accounting",
-        [table(results, k), optional(chart(results, k), iterations_chart(results, k))],
+        [optional(chart(results, k), iterations_chart(results, k)), table(results, k)],
         link="Accounting",
         about=paragraph(
             "The same method, its noise spent and counted in different ways. ∞ means that no finite guarantee "
@@ -76,9 +76,11 @@ def chart(results: Results, k: int) -> Chart:
     )
     return Chart(
         "chart-accounting",
-        "What each mode of accounting costs",
+        "Modes of accounting",
         f"In the order of the table. Bars: 95 % intervals over {results.layout.words.run}s.",
         [panel] if series else [],
+        of="mode",
+        run=results.layout.words.run,
     )
 
 
@@ -134,11 +136,13 @@ def iterations_chart(results: Results, k: int) -> Chart:
     ]
     return Chart(
         "chart-iterations",
-        "How many iterations a given total ε can afford",
+        "Iterations by ε",
         "Noise is calibrated so that all iterations together spend ε (where the noise is the paper's, ε is what it "
         f"claims): more iterations, more noise in each. Iterations on a log scale. Bars: 95 % intervals over "
         f"{layout.words.run}s.",
         same,
+        of="budget",
+        run=layout.words.run,
     )
 
 

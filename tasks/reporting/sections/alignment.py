@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.reporting.core.chart import WIDE, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.chart import WIDE, Chart, Level, Panel, Point, Series, sample_size
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, join_words, missing_cell, number
 from tasks.reporting.core.results import Aligned, Results
 from tasks.reporting.core.section import Section, bullets, optional, paragraph, subsection
@@ -235,6 +235,9 @@ def chart(results: Results) -> Chart:
         "Accounts matched by way and seed",
         "One mark for each seed. Higher is better alignment, and a higher risk of being recognised.",
         [panel] if series else [],
+        sample=sample_size(
+            len(series), [len(way.precision[1]) for way in every if way.precision.get(1)], "seed", "pair"
+        ),
     )
 
 

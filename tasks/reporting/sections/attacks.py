@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tasks.evaluation.gains import Gain
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import findings
-from tasks.reporting.core.chart import Chart, Heat, Square
+from tasks.reporting.core.chart import Chart, Heat, Square, share_scale
+from tasks.reporting.core.figures import sample_of
 from tasks.reporting.core.layout import (
     MISSING,
     NUMBER,
@@ -43,7 +44,7 @@ def section(results: Results, k: int) -> Section:
     ]
     return Section(
         "attacks",
-        "Attacks that beat none of their controls",
+        "Attacks on attributes",
         blocks if results.attributes() else [],
         link="Attacks",
         about=paragraph(
@@ -90,9 +91,9 @@ def chart(results: Results, k: int) -> Chart:
         "What recommendations add to the ratings",
         f"Share of users guessed right from ratings and top {k}, minus that from the ratings alone. Bold: the 95 % "
         "interval over attacked users and seeds lies above zero, uncorrected.",
-        panels,
+        share_scale(panels),
         finding=f"{won} of {n} attacks leak beyond the ratings",
-        sample=f"n = {results.n_targets} attacked users" if results.n_targets else "",
+        sample=sample_of(results, [cell.row for panel in panels for cell in panel.cells], attacked=True),
     )
 
 
@@ -110,7 +111,7 @@ def gains(results: Results, k: int) -> list[Table]:
 
 def blurring(results: Results, k: int) -> tuple[str, Table] | None:
     """Whether blurred profiles can be told from true ones, and what they still reveal; None where there are none."""
-    system = results.called(BLURRING)
+    system = results.find_compared(BLURRING)
     if system is None:
         return None
     auc, low, high = (results.values(system, f"blurring/detector/{name}", 0) for name in ("auc", "low", "high"))

@@ -15,7 +15,8 @@ import numpy as np
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison, findings
-from tasks.reporting.core.chart import Chart, Heat, Square
+from tasks.reporting.core.chart import Chart, Heat, Square, share_scale
+from tasks.reporting.core.figures import sample_of
 from tasks.reporting.core.layout import (
     Cell,
     Heading,
@@ -228,8 +229,9 @@ def chart(results: Results) -> Chart:
         "What vectors say of attributes",
         "Precision (mean over classes) of the attack on a system's vectors, minus that of each control. Bold: the 95 % "
         "interval over seeds lies above zero, uncorrected. Only what is above random is a leak.",
-        panels,
+        share_scale(panels),
         finding=f"{won} of {n} attacks leak beyond random vectors",
+        sample=sample_of(results, [cell.row for panel in panels for cell in panel.cells]),
     )
 
 

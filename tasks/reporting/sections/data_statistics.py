@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tasks.reporting.core import comparison
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, format_difference, missing_cell, number
+from tasks.reporting.core.layout import (
+    NUMBER,
+    Cell,
+    Heading,
+    Row,
+    Table,
+    format_difference,
+    group_digits,
+    missing_cell,
+    number,
+)
 from tasks.reporting.core.results import Processed, Results
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.sections import networks
@@ -41,12 +51,12 @@ def table(results: Results) -> Table | None:
     for name, label in STATISTICS.items():
         value, theirs = ours[name], theirs_by_name[name]
         digits = 2 if name == "avg_length" else 0
-        cells = [Cell(_format(value, digits))]
+        cells = [Cell(group_digits(value, digits))]
         if compared:
             cells += (
                 [missing_cell(), missing_cell()]
                 if theirs is None
-                else [Cell(_format(theirs, digits)), Cell(format_difference(value - theirs, digits))]
+                else [Cell(group_digits(theirs, digits)), Cell(format_difference(value - theirs, digits))]
             )
         rows.append(Row(label, cells))
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
@@ -69,15 +79,9 @@ def network(results: Results) -> Table | None:
     ours |= {"relationships": linked[-1]["links"]} if linked else {}
     theirs_by_name = {name: printed.get(name) for name in ours}
     compared = any(value is not None for value in theirs_by_name.values())
-    rows = []
-    for name, value in ours.items():
-        theirs, cells = theirs_by_name[name], [Cell(f"{value:,}")]
-        if theirs is not None:
-            share = f"{format_difference(100 * (value / theirs - 1), 1)} %"
-            cells += [Cell(f"{theirs:,.0f}"), Cell(f"{value - theirs:+,.0f}".replace("-", "−"), (share,))]
-        elif compared:
-            cells += [missing_cell(), missing_cell()]
-        rows.append(Row(name.capitalize(), cells))
+    rows = [
+        networks.count_row(name.capitalize(), value, theirs_by_name[name], compared) for name, value in ours.items()
+    ]
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)} after preprocessing",
@@ -139,7 +143,3 @@ def statistics(processed: Processed) -> dict[str, float]:
 def _last_state(processed: Processed, which: Any) -> dict[str, Any]:
     counts = [count for count in processed.counts if which(count["step"])]
     return (counts or list(processed.counts))[-1]
-
-
-def _format(value: float, digits: int) -> str:
-    return f"{value:,.{digits}f}"

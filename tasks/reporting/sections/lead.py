@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.reporting.core import findings, ledger
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import count, format_difference, join_words, number, with_interval
+from tasks.reporting.core.layout import count, format_difference, join_words, name_some, number, with_interval
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.sections import alignment, means, reconstruction
 
@@ -97,16 +97,20 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     if not known:
         return ""
     level, reference = max(known, key=lambda pair: sign * pair[0])
-    texts = []
+    gaps = []
     for system in protecting:
         left, right = results.paired_values(system, metric, k, reference, metric, k)
         if len(left):
             gap = findings.interval(results, left - right)
-            texts.append(f"{system.label} {with_interval(gap.mean, gap.low, gap.high, digits)}")
-    if not texts:
+            gaps.append((gap.mean, system.label, with_interval(gap.mean, gap.low, gap.high, digits)))
+    if not gaps:
         return ""
+    (low, first, alone), (high, last, _) = min(gaps), max(gaps)
+    span = f"from {format_difference(low, digits)} ({first}) to {format_difference(high, digits)} ({last})"
     name = f"{layout.utility.at(k)} ({layout.utility.spoken})"
-    return f"{reference.label} has {name} {number(level, digits)} and protects nobody. Minus that: {join_words(texts)}."
+    minus = span if len(gaps) > 1 else f"{first} {alone}"
+    best = f"{reference.label} has {name} {number(level, digits)} and protects nobody."
+    return f"{best} Protected systems minus that: {minus}."
 
 
 def _yardstick(results: Results, protecting: list[System], k: int) -> str:
@@ -121,7 +125,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
         if difference.other == yardstick.label and difference.system in protecting
     ]
     texts = [
-        f"{verb}: {join_words([difference.system.label for difference in group])}"
+        f"{verb}: {name_some([difference.system.label for difference in group])}"
         for verb, group in (
             (words.participles[0], [difference for difference in differences if difference.better]),
             (words.participles[1], [difference for difference in differences if difference.worse]),
@@ -132,18 +136,9 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     if not texts:
         return ""
     own = ledger.total(results, yardstick)
-    finite = [
-        (
-            f"{difference.system.label} {ledger.of_units(results, difference.system)}",
-            ledger.fixed_conditions(results, difference.system),
-        )
-        for difference in differences
-        if ledger.total_epsilon(results, difference.system) is not None
-    ]
+    finite = [of.system.label for of in differences if ledger.total_epsilon(results, of.system) is not None]
     budgets = (
-        f"Accounted ε for all they learn from: {ledger.together(finite)}. The others have no finite one."
-        if 0 < len(finite) < len(differences)
-        else f"Accounted ε: {ledger.together(finite)}."
+        f"With a finite accounted ε for all they learn from: {name_some(finite)}."
         if finite
         else "No finite accounted ε covers all they learn from."
     )

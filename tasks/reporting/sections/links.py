@@ -8,7 +8,7 @@ false positive rate of 1 %. Controls see no friendships, or only how many somebo
 from __future__ import annotations
 
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
-from tasks.reporting.core.figures import point_of, series_of
+from tasks.reporting.core.figures import marks_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
@@ -59,7 +59,7 @@ def sentences(results: Results) -> list[str]:
         ]
         parts.append(
             f"Friendships on {network.title} are told from strangers with an AUC of up to {number(level)} ({name}, "
-            f"{scorer}); better than by every control from the vectors of "
+            f"{scorer}). They are told better than by every control from the vectors of "
             f"{controls.name_systems(beaten, len(known)) or 'no system'}."
         )
     return parts
@@ -117,11 +117,8 @@ def chart(results: Results) -> Chart:
     panels = []
     for network in attacked_networks(results):
         ticks = list(SCORERS.values())
-        series = []
-        for system in results.compared:
-            points = [point_of(results, system, metric(network, name), 0, title) for name, title in SCORERS.items()]
-            series.append(series_of(results, system, [point for point in points if point], line=False))
-        series = [line for line in series if line.points]
+        places = [(title, metric(network, name), 0) for name, title in SCORERS.items()]
+        series = marks_of(results, results.compared, places)
         level = [Level("chance", CHANCE["auc"], "dashed")]
         panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=WIDE))
     return Chart(

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from tasks.reporting.core import findings
 from tasks.reporting.core.findings import Difference
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, format_difference, join_words, missing_cell, number
+from tasks.reporting.core.layout import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    format_difference,
+    join_words,
+    missing_cell,
+    name_some,
+    number,
+)
 from tasks.reporting.core.results import MEANS, Results, System
 
 
@@ -17,23 +27,19 @@ def lead(results: Results, k: int) -> str:
     level, best = min(free, key=lambda pair: -utility.sign * pair[0])
     differences = _differences(results, k)
     groups = [
-        (verb, [difference for difference in differences if difference.other == best.label and which(difference)])
+        (verb, [of.system.label for of in differences if of.other == best.label and which(of)])
         for verb, which in (
             ("worse than that", lambda difference: difference.worse),
             ("better", lambda difference: difference.better),
             ("undecided", lambda difference: not difference.significant),
         )
     ]
-    texts = [
-        f"{verb}: {join_words([f'{of.system.label} {format_difference(of.mean, utility.digits)}' for of in group])}"
-        for verb, group in groups
-        if group
-    ]
+    text = "; ".join(f"{verb}: {name_some(group)}" for verb, group in groups if group)
     head = (
         f"Means of ratings learn no vectors and cost next to nothing: the best, {best.label}, has {utility.at(k)} "
         f"{number(level, utility.digits)}"
     )
-    sentences = [f"{head}; {'; '.join(texts)}." if texts else f"{head}."]
+    sentences = [f"{head}.", *([f"{text[0].upper()}{text[1:]}."] if text else [])]
     names = {system.label for _, system in free}
     for name in layout.protecting:
         system = results.find(layout.methods[name])

@@ -20,10 +20,10 @@ def statistics(results: Results) -> Table | None:
     for network in results.networks:
         printed = comparison.printed_statistics(results, paper, network.name) if paper and compared else {}
         for name, metric in STATISTICS.items():
-            rows.append(_row(f"{network.title}: {name}", getattr(network, name), printed.get(metric), compared))
+            rows.append(count_row(f"{network.title}: {name}", getattr(network, name), printed.get(metric), compared))
     both = paper.pairs.get(tuple(network.name for network in results.networks)) if paper else None
     printed = comparison.printed_statistics(results, paper, both) if paper and compared and both else {}
-    rows.append(_row("Anchors", results.anchors, printed.get("anchor_users"), compared))
+    rows.append(count_row("Anchors", results.anchors, printed.get("anchor_users"), compared))
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)}; a post is also a write relation",
@@ -104,7 +104,8 @@ def _known_cell(there: bool) -> Cell:
     return Cell("yes" if there else "no", kind="")
 
 
-def _row(name: str, ours: int, theirs: float | None, compared: bool) -> Row:
+def count_row(name: str, ours: int, theirs: float | None, compared: bool) -> Row:
+    """A count beside the printed one; `compared`: whether any of the table's counts is printed."""
     cells = [Cell(f"{ours:,}")]
     if theirs is not None:
         share = f"{format_difference(100 * (ours / theirs - 1), 1)} %"

@@ -45,7 +45,9 @@ def table(results: Results) -> Table | None:
                     missing_cell(ledger.UNCLAIMED) if system is None else _claimed_cell(results, system, setting),
                     Cell(
                         ledger.format_budget(accounted),
-                        () if system is None or accounted is None else _fixed_conditions(results, system, setting),
+                        ()
+                        if system is None or accounted is None
+                        else tuple(filter(None, [ledger.fixed_conditions(results, system, setting)])),
                     ),
                     Cell(
                         number(proved, 2),
@@ -73,11 +75,6 @@ def table(results: Results) -> Table | None:
         [Heading(text, "number" if place > 1 else "") for place, text in enumerate(headings)],
         rows,
     )
-
-
-def _fixed_conditions(results: Results, system: System, setting: str) -> tuple[str, ...]:
-    """What the accounted ε takes as fixed, as a smaller line; none for nothing."""
-    return tuple(filter(None, [ledger.fixed_conditions(results, system, setting)]))
 
 
 def _claimed_cell(results: Results, system: System, setting: str) -> Cell:

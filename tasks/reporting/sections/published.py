@@ -139,7 +139,7 @@ def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
         blocks += [
             heading("{}", title, anchor=shown.anchor),
             paragraph("{}", f"{shown.note} {shown.remark}" if paper else shown.note),
-            optional(_missing_note(lacking, shown.key), absent, *parts, charts.get(shown.anchor)),
+            optional(_missing_note(lacking, shown.key), absent, charts.get(shown.anchor), *parts),
             [_claims_of(claims, shown.key)] if shown.comparable else [],
         ]
     for figure in results.layout.figures:

@@ -12,7 +12,7 @@ import polars as pl
 from tasks.evaluation.gains import Gain
 from tasks.reporting.core import findings
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
-from tasks.reporting.core.figures import point_of, series_of
+from tasks.reporting.core.figures import marks_of
 from tasks.reporting.core.layout import (
     Cell,
     Heading,
@@ -91,18 +91,16 @@ def lead(results: Results) -> str:
     layout = results.layout
     protecting = [results.find(layout.methods[name]) for name in layout.protecting]
     protecting += [results.find(mode.system) for mode in layout.modes]
-    texts = []
-    for system in systems:
-        if system in protecting and system.label != results.layout.unprotected:
-            won = _successes(results, system)
-            texts.append(f"{system.label} by {join_words(won)}" if won else f"{system.label} by none")
-    without = next((system for system in systems if system.label == results.layout.unprotected), None)
+    mine = [system for system in systems if system in protecting and system.label != layout.unprotected]
+    lost = [system.label for system in mine if _successes(results, system)]
     parts = [
-        f"Sensitive ratings are reconstructed better than published ratings alone allow: of {'; of '.join(texts)}."
+        "Protected systems whose sensitive ratings are reconstructed better than published ratings alone allow: "
+        f"{join_words(lost) or 'none'}."
     ]
+    without = next((system for system in systems if system.label == layout.unprotected), None)
     if without is not None:
-        parts.append(f"Without noise: by {join_words(_successes(results, without)) or 'none'}.")
-    return " ".join(parts) if texts else ""
+        parts.append(f"Without noise these attackers do so: {join_words(_successes(results, without)) or 'none'}.")
+    return " ".join(parts) if mine else ""
 
 
 def sentences(results: Results) -> list[str]:
@@ -161,16 +159,14 @@ def chart(results: Results) -> Chart:
     """Errors of all attackers on all systems beside the control."""
     systems, run = attacked_systems(results), results.layout.words.run
     names = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
-    series = []
-    for system in systems:
-        points = [point_of(results, system, metric(name), 0, name) for name in names]
-        series.append(series_of(results, system, [point for point in points if point], line=False))
+    series = marks_of(results, systems, [(name, metric(name), 0) for name in names])
     panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), names, size=WIDE)
     return Chart(
         "chart-reconstruction",
         "Attackers beside the control",
         f"Lower: the attacker succeeds. Bars: 95 % intervals over {run}s.",
         [panel] if names else [],
+        run=run,
     )
 
 
@@ -204,11 +200,7 @@ def attacked_systems(results: Results) -> list[System]:
 
 
 def _successes(results: Results, system: System) -> list[str]:
-    return [
-        f"{name} ({format_difference(difference.mean)})"
-        for name in ATTACKERS
-        if (difference := gain(results, system, name)) is not None and beats(difference)
-    ]
+    return [name for name in ATTACKERS if (difference := gain(results, system, name)) is not None and beats(difference)]
 
 
 def _cell(results: Results, system: System, attacker: str) -> Cell:

@@ -30,6 +30,7 @@ from tasks.reporting.core.layout import (
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
 from tasks.reporting.sections import means
+from tasks.reporting.sections.controls import level
 
 NOT_RUN = "not run"
 
@@ -59,10 +60,14 @@ def headline(results: Results, k: int) -> Table:
     rows = []
     if attributes:
         chance = [plain_cell(results.majority(attribute)) for attribute in attributes]
-        alone = [plain_cell(_mean_over_systems(results, _advantage(results, attribute), 0)) for attribute in attributes]
+        alone = [plain_cell(level(results, _advantage(results, attribute))) for attribute in attributes]
         rows.append(Row("chance: F1 of the majority guess", [*blank, *chance, *budgets], "reference"))
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
-    groups_measured = [(name, group) for name, group in layout.measured if _any_measured(results, group)]
+    groups_measured = [
+        (name, group)
+        for name, group in layout.measured
+        if any(len(results.values(of, each.metric, each.cutoff(0))) for of in results.systems for each in group)
+    ]
     for system in (*results.compared, *results.elsewhere):
         measured = [cell for _, group in groups_measured for cell in _cells(results, system, group)]
         cells = _measured_cells(results, system, BASE, k) + measured + _budgets(results, system)
@@ -166,10 +171,7 @@ def _references(results: Results, columns: Sequence[published.Column]) -> list[R
     if not any(attacked):
         return []
     majority = [plain_cell(results.majority(parts[1]) if parts else None) for parts in attacked]
-    alone = []
-    for parts in attacked:
-        metric = "/".join(parts) if parts else ""
-        alone.append(plain_cell(_mean_over_systems(results, metric, 0)))
+    alone = [plain_cell(level(results, "/".join(parts or ()))) for parts in attacked]
     return [Row("majority guess", majority, "reference"), Row("ratings alone", alone, "reference")]
 
 
@@ -179,7 +181,7 @@ def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row
     rows = []
     for name in names:
         metrics = [dict(column.controls).get(name, "") for column in columns]
-        rows.append(Row(name, [plain_cell(_mean_over_systems(results, metric, 0)) for metric in metrics], "reference"))
+        rows.append(Row(name, [plain_cell(level(results, metric)) for metric in metrics], "reference"))
     return rows
 
 
@@ -281,12 +283,6 @@ def _cells(results: Results, system: System, qualities: Sequence[published.Quali
     return cells
 
 
-def _any_measured(results: Results, qualities: Sequence[published.Quality]) -> bool:
-    """Whether any system has any of them."""
-    return any(len(results.values(system, quality.metric, quality.cutoff(0)))
-               for system in results.systems for quality in qualities)  # fmt: skip
-
-
 def _group_digits(value: float, digits: int) -> str:
     return number(value, digits) if digits else f"{value:,.0f}"
 
@@ -304,11 +300,6 @@ def _budgets(results: Results, system: System) -> list[Cell]:
     columns = zip(*((budget.claimed, budget.accounted, budget.audited) for budget in spent), strict=True)
     named = [unique([f"{budget.what}: {text}" for budget, text in zip(spent, texts, strict=True)]) for texts in columns]
     return [Cell("", tuple(lines), "stack") for lines in named]
-
-
-def _mean_over_systems(results: Results, metric: str, k: int) -> float | None:
-    values = [float(value) for system in results.compared for value in results.values(system, metric, k)]
-    return sum(values) / len(values) if values else None
 
 
 UNRECORDED = "not recorded"

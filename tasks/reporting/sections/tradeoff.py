@@ -61,6 +61,7 @@ def chart(results: Results, k: int) -> Chart:
         f"{utility.at(k)} by ε",
         f"ε on a log scale. Bars: 95 % intervals over {run}s.{note}",
         [panel] if series else [],
+        run=run,
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.reporting.core.chart import Chart, Panel, Point
-from tasks.reporting.core.figures import series_of
+from dataclasses import replace
+
+from tasks.reporting.core.chart import Chart, Panel, Point, Series, thin
+from tasks.reporting.core.figures import sample_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
 
@@ -29,11 +31,11 @@ def chart(results: Results) -> Chart:
     """Cumulative distributions over users."""
     panels = []
     for metric, name in METRICS.items():
-        spreads = {of["experiment"]: of for of in results.spreads if of["metric"] == metric and of["bins"]}
-        known = [system for system in results.compared if system.experiment in spreads]
-        series = [series_of(results, of, _points(of, name, spreads[of.experiment]["bins"])) for of in known]
+        measured = {of["experiment"]: of for of in results.spreads if of["metric"] == metric and of["bins"]}
+        known = [system for system in results.compared if system.experiment in measured]
+        series = [_curve(results, of, name, measured[of.experiment]["bins"]) for of in known]
         if series:
-            label = f"{name}@{spreads[known[0].experiment]['k']}"
+            label = f"{name}@{measured[known[0].experiment]['k']}"
             panels.append(Panel(f"{label} over users", label, "share of users", series))
     return Chart(
         "chart-users",
@@ -41,7 +43,20 @@ def chart(results: Results) -> Chart:
         "Cumulative distribution over users. NDCG: lower curves are better; exposure: further left is less popular.",
         panels,
         finding=_finding(results),
+        sample=_sample(results),
     )
+
+
+def _sample(results: Results) -> str:
+    """How many systems, seeds and users are drawn."""
+    of = {row["experiment"]: sum(users for *_, users in row["bins"]) for row in results.spreads}
+    drawn = sample_of(results, [system.label for system in results.compared if system.experiment in of])
+    return f"{drawn}, {max(of.values(), default=0):g} users"
+
+
+def _curve(results: Results, system: System, name: str, bins: list[list[float]]) -> Series:
+    """A line without marks; there are as many points as bins."""
+    return replace(series_of(results, system, thin(_points(system, name, bins))), markers=False)
 
 
 def _points(system: System, name: str, bins: list[list[float]]) -> list[Point]:
@@ -69,7 +84,7 @@ def _finding(results: Results) -> str:
     if not half:
         return ""
     best, worst = max(half, key=half.__getitem__), min(half, key=half.__getitem__)
-    return f"half of them have NDCG of at most {half[best]:g} with {best}, of at most {half[worst]:g} with {worst}"
+    return f"half have NDCG of at most {half[best]:g} with {best}, {half[worst]:g} with {worst}"
 
 
 def _median_edge(bins: list[list[float]]) -> float:

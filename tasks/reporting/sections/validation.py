@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.reporting.core import figures
-from tasks.reporting.core.chart import Chart, Panel, Point, Series
+from tasks.reporting.core.chart import Chart, Panel, Point, Series, thin
 from tasks.reporting.core.figures import series_of
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import BASE, Results, System
@@ -46,6 +46,7 @@ def chart(results: Results) -> Chart:
         "Validation by epoch",
         f"Mean over {run}s, setting base, as far as all {run}s went.{note}",
         panels,
+        sample=figures.sample_of(results, [curve.name for curve in every]),
     )
 
 
@@ -103,4 +104,4 @@ def _curve(results: Results, system: System) -> Series:
         if len(values) == len(histories)
     ]
     line = series_of(results, system, points)
-    return Series(line.name, line.style, line.points, markers=False, muted=line.muted)
+    return Series(line.name, line.style, thin(line.points), markers=False, muted=line.muted)

@@ -11,11 +11,11 @@ from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import Results, System
-from tasks.reporting.sections import alignment, links, reconstruction
+from tasks.reporting.sections import alignment, lead, links, reconstruction
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
-MOST = 5
+FEWEST, MOST = 3, 5
 """Lines on the first screen."""
 ONE_SIDED = 0.025
 """Share of attacks whose 95 % interval lies above zero although nothing is gained."""
@@ -36,8 +36,11 @@ def verdicts(results: Results, claims: Sequence[Claim], k: int) -> list[Line]:
 
     claims: what the suite's paper says, tested.
     """
-    lines = [_privacy(results), _utility(results, k), *_attacks(results, k), _reproduction(results, claims)]
-    return [line for line in lines if line is not None][:MOST]
+    made = [_privacy(results), _utility(results, k), *_attacks(results, k), _reproduction(results, claims)]
+    lines = [line for line in made if line is not None]
+    if len(lines) < FEWEST and all(line.topic != "Guarantee" for line in lines):
+        lines.insert(1, _guarantee(results))
+    return lines[:MOST]
 
 
 def _privacy(results: Results) -> Line:
@@ -51,30 +54,57 @@ def _privacy(results: Results) -> Line:
 
 
 def _utility(results: Results, k: int) -> Line | None:
-    """Which private systems do better than the private yardstick, and which of them have a finite ε."""
-    layout = results.layout
-    private = [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
-    finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
-    yardstick = results.find(layout.private_yardstick)
-    if not private:
-        return None
+    """How the private systems stand against the private yardstick, and which of the better have a finite ε.
+
+    It is an alarm where every one of them is tested to be no better.
+    """
+    quality, yardstick = results.layout.utility, results.find(results.layout.private_yardstick)
+    if not _private(results):
+        return _best(results, k)
     if yardstick is None:
-        text = f"{len(finite)} of {count(len(private), 'private system')} have a finite accounted ε"
-        return Line("Guarantee", f"{text}{_held(results, finite)}.", "#headline")
-    metric, cutoff = layout.utility.metric, layout.utility.cutoff(k)
-    better = [
-        difference.system
-        for difference in findings.yardstick_differences(results, metric, cutoff, lower=layout.utility.lower)
-        if difference.other == yardstick.label and difference.better and difference.system in private
+        return _guarantee(results)
+    mine = [
+        difference
+        for difference in findings.yardstick_differences(
+            results, quality.metric, quality.cutoff(k), lower=quality.lower
+        )
+        if difference.other == yardstick.label and difference.system in _private(results)
     ]
-    both = [system for system in better if system in finite]
-    if not better:
-        text = f"None of {count(len(private), 'private system')} does better than {yardstick.label}"
-        return Line("Utility", f"{text}, {layout.words.yardstick}.", "#comparisons", alarm=True)
-    first = f"{len(better)} of {count(len(private), 'private system')} do better than {yardstick.label}"
-    return Line(
-        "Utility", f"{first}; {len(both)} of them with a finite accounted ε{_held(results, both)}.", "#comparisons"
-    )
+    if not mine:
+        return None
+    better = [difference.system for difference in mine if difference.better]
+    worse, open_ = sum(of.worse for of in mine), sum(not of.significant for of in mine)
+    ways = {"better": len(better), "worse": worse, "undecided": open_}
+    counts = join_words([f"{n} {way}" for way, n in ways.items() if n])
+    text = f"{count(len(mine), 'private system')} against {yardstick.label}, {results.layout.words.yardstick}: {counts}"
+    if open_ and min(len(difference.system.seeds) for difference in mine) < lead.FEW_SEEDS:
+        text += f" (fewer than {lead.FEW_SEEDS} {results.layout.words.run}s decide little)"
+    if better:
+        finite = [system for system in better if ledger.total_epsilon(results, system) is not None]
+        text += f". With a finite accounted ε: {len(finite)} of the better{_held(results, finite)}"
+    return Line("Utility", f"{text}.", "#comparisons", alarm=not better and not open_)
+
+
+def _private(results: Results) -> list[System]:
+    return [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
+
+
+def _guarantee(results: Results) -> Line:
+    """Which private systems have a finite ε."""
+    private = _private(results)
+    finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
+    text = f"Private systems with a finite accounted ε: {len(finite)} of {len(private)}{_held(results, finite)}."
+    return Line("Guarantee", text if private else "No system claims a budget.", "#headline")
+
+
+def _best(results: Results, k: int) -> Line | None:
+    """The system with the best utility."""
+    quality, every = results.layout.utility, headline.standings(results, k)
+    if not every or every[0].utility is None:
+        return None
+    value = number(every[0].utility, quality.digits)
+    of = f"{every[0].system.label} has the best {quality.at(k)} ({quality.spoken}) of {count(len(every), 'system')}"
+    return Line("Utility", f"{of}: {value}.", "#headline")
 
 
 def _attacks(results: Results, k: int) -> Iterator[Line]:

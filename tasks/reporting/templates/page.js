@@ -4,10 +4,9 @@
 const made = (tag, text, properties = {}) => Object.assign(document.createElement(tag), {textContent: text}, properties);
 const folded = node => node.nodeName === "DETAILS";
 const lines = cell => [...cell.childNodes].filter(node => !folded(node)).map(node => node.textContent.trim()).filter(Boolean);
-const number = cell => {
-  const found = lines(cell).join(" ").replaceAll("−", "-").replaceAll(",", "").match(/∞|-?\d+(\.\d+)?(e[-+]?\d+)?/i);
-  return found === null ? NaN : found[0] === "∞" ? Infinity : Number(found[0]);
-};
+// What a cell is sorted by: what Python wrote there, or its text where that is a number.
+const plain = text => /^[+−-]?\d+(\.\d+)?$/.test(text) ? text.replace("−", "-") : "";
+const number = cell => parseFloat(cell.dataset.sort ?? plain(lines(cell)[0] ?? ""));
 const fixed = row => row.classList.contains("reference") || row.classList.contains("foot");
 
 function grid(table) {
@@ -16,16 +15,17 @@ function grid(table) {
   return [head, ...rows.map(row => [...row.cells].map(cell => lines(cell.querySelector(".name") ?? cell).join("; ").replaceAll("; ±", " ±")))];
 }
 
+const ascii = table => grid(table).map(row => row.map(text => text.replaceAll("−", "-")));
 const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 const SPECIAL = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "ε": "$\\varepsilon$",
   "δ": "$\\delta$", "β": "$\\beta$", "∞": "$\\infty$", "±": "$\\pm$", "−": "$-$", "≥": "$\\geq$", "≤": "$\\leq$", "–": "--",
-  "↑": "$\\uparrow$", "↓": "$\\downarrow$", "✓": "$\\checkmark$", "✗": "$\\times$", "σ": "$\\sigma$", "×": "$\\times$"};
-const tex = text => text.replace(/[\\~^εδβ∞±−≥≤–↑↓✓✗σ×]|[&%$#_{}]/g, sign => SPECIAL[sign] ?? `\\${sign}`);
+  "↑": "$\\uparrow$", "↓": "$\\downarrow$", "✓": "$\\checkmark$", "✗": "$\\times$", "σ": "$\\sigma$", "×": "$\\times$", "<": "$<$", ">": "$>$"};
+const tex = text => text.replace(/[\\~^εδβ∞±−≥≤–↑↓✓✗σ×<>]|[&%$#_{}]/g, sign => SPECIAL[sign] ?? `\\${sign}`);
 
 const FORMATS = {
-  CSV: table => grid(table).map(row => row.map(quoted).join(",")).join("\n") + "\n",
+  CSV: table => ascii(table).map(row => row.map(quoted).join(",")).join("\n") + "\n",
   JSON: table => {
-    const [head, ...rows] = grid(table);
+    const [head, ...rows] = ascii(table);
     const record = row => Object.fromEntries(row.map((text, place) => [head[place] || "name", text]));
     return JSON.stringify({caption: table.dataset.caption, revision: document.body.dataset.revision, rows: rows.map(record)}, null, 1);
   },
@@ -33,7 +33,7 @@ const FORMATS = {
     const [head, ...rows] = grid(table);
     const line = row => row.map(tex).join(" & ") + " \\\\";
     const caption = `${table.dataset.caption}. ${document.title}, revision ${document.body.dataset.revision}.`;
-    return ["% needs \\usepackage{booktabs}", "\\begin{table}", `\\caption{${tex(caption)}}`,
+    return ["% needs \\usepackage{booktabs,amssymb}", "\\begin{table}", `\\caption{${tex(caption)}}`,
       `\\begin{tabular}{l${"r".repeat(head.length - 1)}}`, "\\toprule", line(head), "\\midrule", ...rows.map(line),
       "\\bottomrule", "\\end{tabular}", "\\end{table}", ""].join("\n");
   },
@@ -61,7 +61,7 @@ function sort(table, place, heading) {
   for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
   heading.ariaSort = down ? "descending" : "ascending";
   const body = table.tBodies[0], rows = [...body.rows];
-  const key = new Map(rows.map(row => [row, place ? number(row.cells[place]) : NaN]));
+  const key = new Map(rows.map(row => [row, "numeric" in heading.dataset ? number(row.cells[place]) : NaN]));
   const text = row => lines(row.cells[place]).join(" ");
   const by = (a, b) => {
     const [x, y] = [key.get(a), key.get(b)];
@@ -95,13 +95,13 @@ function tools(table) {
     bar.append(button);
   }
   const button = made("button", "Copy", {type: "button", title: "Copy these rows, to be pasted into a spreadsheet"});
-  button.addEventListener("click", () => copy(grid(table).map(row => row.join("\t")).join("\n"), button));
+  button.addEventListener("click", () => copy(ascii(table).map(row => row.join("\t")).join("\n"), button));
   bar.append(button, made("a", "#", {href: `#${table.id}`, title: "Link to this table", ariaLabel: "Link to this table"}));
   table.parentElement.before(bar);
   const head = table.tHead.rows[table.tHead.rows.length - 1];
   [...head.cells].forEach((heading, place) => {
     const order = made("button", "", {type: "button", className: "sort"});
-    heading.dataset.name = heading.textContent;
+    heading.dataset.name = [heading.dataset.group, heading.textContent].filter(Boolean).join(": ");
     if (!heading.textContent) return; // a button without a name says nothing
     order.append(...heading.childNodes);
     heading.replaceChildren(order);
@@ -116,10 +116,18 @@ function tools(table) {
 
 document.querySelectorAll("table:not(.plain)").forEach(tools);
 
-// A link to something that is folded opens it.
+// A link to something that is folded or filtered out shows it.
+function linked() {
+  try {
+    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch { // no text is encoded so
+    return null;
+  }
+}
 function reveal() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = linked();
   if (target === null) return;
+  if (target.nodeName === "TR") target.hidden = false;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   target.scrollIntoView();
 }

@@ -1,0 +1,59 @@
+"""What the pages over all suites begin with: claimed and proved ε of all of them, and the findings in few words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tasks.reporting.core import headline
+from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
+from tasks.reporting.core.results import Results
+from tasks.reporting.core.section import Blocks, Fold, paragraph
+from tasks.reporting.documents import Part
+
+BOLD = re.compile(r"^\* \*\*(.+?)\*\*", re.MULTILINE | re.DOTALL)
+"""A claim in bold at the beginning of an item of a list in Markdown."""
+LEAD = 120
+"""Words of a finding that are shown before it is opened."""
+LEAST = 0.01
+"""A claimed or proved ε below this is drawn there."""
+
+
+def audited_claims(results: Results) -> list[tuple[bool, Point]]:
+    """Every audited claim of a suite: whether it is refuted, and the proved ε at the claimed one."""
+    made = []
+    for audit in results.audit or ():
+        claimed, proved = float(audit["epsilon_claimed"]), float(audit["audited_epsilon"])
+        text = f"{results.suite}, {audit['mechanism']}: claimed ε = {claimed:.3g}, proved ≥ {proved:.3g}"
+        point = Point(max(claimed, LEAST), max(proved, LEAST), text)
+        made.append((audit["verdict"] == headline.REFUTED, point))
+    return made
+
+
+def audit_chart(suites: Sequence[Sequence[tuple[bool, Point]]]) -> Chart:
+    """Claimed and proved ε of every audited claim of all suites, those of each as `audited_claims` gives them."""
+    every = [audit for audits in suites for audit in audits]
+    held, refuted = ([point for is_refuted, point in every if is_refuted == wanted] for wanted in (False, True))
+    series = [
+        Series("not refuted", 0, held, line=False),
+        Series("refuted", 1, refuted, line=False, alarm=True),
+    ]
+    series = [drawn for drawn in series if drawn.points]
+    panel = Panel("Proved ε by claimed ε", "claimed ε", "proved ε", series, size=WIDE, log=True, identity=True)
+    return Chart(
+        "audits-all",
+        "Claimed and proved ε",
+        "One mark for each audited claim. Above the dashed line more is proved than claimed: the claim is refuted "
+        f"(red). Both axes are logarithmic; what is below {LEAST:g} stands there.",
+        [panel] if series else [],
+        finding=f"{len(refuted)} of {len(every)} audited claims are refuted",
+        sample=f"n = {len(every)} audited claims of {sum(map(bool, suites))} suites",
+    )
+
+
+def finding(part: Part) -> list[Blocks]:
+    """What a section of findings says in bold, in at most `LEAD` words, and on demand all of it."""
+    said = [" ".join(text.replace("`", "").split()).rstrip(".:,") for text in BOLD.findall(part.text)]
+    shown = [text for place, text in enumerate(said) if len(" ".join(said[: place + 1]).split()) <= LEAD]
+    lead = " ".join(f"{text[:1].upper()}{text[1:]}." for text in shown)
+    return [paragraph("{}", lead) if lead else None, Fold("Numbers and reasons", part.html)]

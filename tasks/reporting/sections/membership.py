@@ -1,0 +1,98 @@
+"""The attack on membership: whether released models tell who, and which interactions, they were trained on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tasks.errors import DataError
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
+from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.section import Section, optional, paragraph
+
+TARGETS = {"user": "one user", "interaction": "one interaction"}
+SEEN = {"scores": "scores of all items", "lists": "lists", "nothing": "nothing: control"}
+ORDER = ("system", "target", "seen", "attack")
+
+
+def frame(results: Results) -> pl.DataFrame:
+    """`attacks.parquet` of a suite with this attack (`tasks.attacks.shadows.COLUMNS`), sorted.
+
+    Raises:
+        DataError: the results have no such attack.
+    """
+    if results.membership is None:
+        raise DataError(f"{results.suite}: membership was not attacked")
+    return results.membership.sort(*ORDER)
+
+
+def section(results: Results) -> Section:
+    """The attack on membership."""
+    return Section(
+        "membership",
+        "Attack on membership",
+        [optional(*(_table(results, target) for target in TARGETS))],
+        link="Membership",
+        about=paragraph(
+            "An attacker who can train the system on other parts of the data tells who was trained on: by a threshold "
+            "on one signal, by the likelihood ratio of shadow runs (LiRA), or by RMIA. Members and others are served "
+            "from the same history by the same rule. AUC 0.5 is chance; an interval above it is bold. Where an ε is "
+            "accounted for, the rate that it allows stands beside what was found."
+        ),
+    )
+
+
+def _table(results: Results, target: str) -> Table | None:
+    """Attacks on one kind of target beside their controls; None where it was not attacked."""
+    if results.membership is None:
+        return None
+    labels: dict[str, System] = {system.experiment: system for system in results.systems}
+    rows = [row for row in results.membership.iter_rows(named=True) if row["target"] == target]
+    if unknown := {row["system"] for row in rows} - set(labels):
+        raise DataError(f"membership.parquet: {sorted(unknown)[0]} is no experiment of suite {results.suite}")
+    order = list(labels)
+    rows.sort(key=lambda row: (order.index(row["system"]), list(SEEN).index(row["seen"])))
+    headings = [
+        "System",
+        "attack",
+        "attacker sees",
+        "shadow runs",
+        "AUC",
+        "TPR at 1 % FPR",
+        "at 0.1 %",
+        "allowed at 1 %",
+    ]
+    headings += ["ε accounted", "ε proved"]
+    return Table(
+        f"Membership of {TARGETS[target]}: attacks and controls, with 95 % intervals",
+        [Heading(text, NUMBER if place > 2 else "") for place, text in enumerate(headings)],
+        [_row(labels[row["system"]].label, row) for row in rows],
+    )
+
+
+def _row(label: str, row: dict[str, Any]) -> Row:
+    above = row["seen"] != "nothing" and row["auc_low"] > 0.5
+    auc = Cell(
+        number(row["auc"]), (f"{number(row['auc_low'])} to {number(row['auc_high'])}",), NUMBER + " found" * above
+    )
+    return Row(
+        label,
+        [
+            Cell(row["attack"], kind=""),
+            Cell(SEEN[row["seen"]], kind=""),
+            Cell(str(row["shadows"])),
+            auc,
+            *(_rate(row, name) for name in ("tpr1", "tpr01")),
+            *(missing_cell() if row[name] is None else Cell(number(row[name])) for name in ("allowed", "epsilon")),
+            missing_cell()
+            if row["proved"] is None
+            else Cell(number(row["proved"]), kind=NUMBER + " found" * bool(row["refuted"])),
+        ],
+    )
+
+
+def _rate(row: dict[str, Any], name: str) -> Cell:
+    if row[name] is None:
+        return missing_cell()
+    return Cell(number(row[name]), (f"{number(row[f'{name}_low'])} to {number(row[f'{name}_high'])}",))

@@ -1,0 +1,117 @@
+"""Figures of every committed suite: their titles, their samples, and texts that neither cover one another nor leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.reporting import page
+from tasks.reporting.core import figures
+from tasks.reporting.core.chart import ALARM, COLOURS, MUTED, Chart
+from tasks.reporting.core.drawing import svg
+from tasks.reporting.core.layout import Table
+from tasks.reporting.core.section import Fold
+from tasks.stages.report import read
+from tests.reporting.pictures import picture
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITES = sorted(folder.name for folder in (ROOT / "data/results").iterdir() if folder.is_dir())
+WORDS = 20
+LARGEST = 1_500_000  # bytes of a page
+
+
+def charts(suite: str) -> list[Chart]:
+    """All figures of a suite's page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        results, report, claims = read(suite)
+    k = page.headline_cutoff(results)
+    sections = page.sections(results, report, claims, k=k, docs="")
+    charts = [figures.frontier(results, k), *(chart for part in sections for chart in walked(part.blocks))]
+    return [chart for chart in charts if chart.panels]
+
+
+def walked(block: Any) -> Iterator[Chart]:
+    """The figures of a block, or of several."""
+    if isinstance(block, Chart):
+        yield block
+    elif isinstance(block, Fold):
+        yield from walked(block.content)
+    elif isinstance(block, list | tuple):
+        for part in block:
+            yield from walked(part)
+
+
+def test_a_page_with_every_history_is_small_enough() -> None:
+    """The suite with most epochs, seeds and systems, its histories as long as they are configured."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        results, report, claims = read("gerai")
+    bins = [[place / 100, (place + 1) / 100, 10] for place in range(100)]
+    spreads = [
+        {"experiment": system.experiment, "metric": metric, "k": 10, "bins": bins}
+        for system in results.compared
+        for metric in ("ndcg", "exposure")
+    ]
+    systems = [
+        replace(system, history={"base": {str(seed): history(int(epochs), seed) for seed in system.seeds}})
+        if (epochs := system.config.get("epochs"))
+        else system
+        for system in results.systems
+    ]
+    full = replace(results, systems=tuple(systems), spreads=tuple(spreads))
+    assert sum("base" in (system.history or {}) for system in systems) >= 8
+    text = page.render(full, report, claims, docs="", home="../../index.html")
+    assert len(text.encode()) <= LARGEST
+
+
+def history(epochs: int, seed: int) -> list[dict[str, float]]:
+    """A record per epoch, no two alike."""
+    return [
+        {"epoch": x, "loss": 0.6849 * 0.97 ** (x + seed / 7), "valid": 0.2 - 0.1517 * 0.95 ** (x + seed / 9)}
+        for x in range(1, epochs + 1)
+    ]
+
+
+@pytest.mark.parametrize(("suite", "anchors"), [("dipsgnn", {"accounting", "edges"}), ("gerai", {"published"})])
+def test_pictures_stand_before_the_tables_of_the_same_numbers(suite: str, anchors: set[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        results, report, claims = read(suite)
+    count = 0
+    for section in page.sections(results, report, claims, k=page.headline_cutoff(results), docs=""):
+        groups = [part if isinstance(part, list) else [part] for part in section.blocks]
+        if section.anchor != "published":  # there every table of the paper has its own group
+            groups = [[part for group in groups for part in group]]
+        for group in groups if section.anchor in anchors else []:
+            kinds = [type(part) for part in group]
+            if Chart in kinds and Table in kinds:
+                count += 1
+                assert kinds.index(Chart) < kinds.index(Table), section.anchor
+    assert count >= 2
+
+
+def test_at_most_seven_colours_are_drawn() -> None:
+    assert len({*COLOURS, MUTED, ALARM}) <= 7
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_figures_say_what_they_show_and_can_be_read(suite: str) -> None:
+    problems = []
+    for chart in charts(suite):
+        said = chart.heading.partition(": ")[2]
+        problems += [(chart.anchor, "title", chart.heading)] * (not said or len(chart.heading.split()) > WORDS)
+        problems += [(chart.anchor, "sample", chart.size)] * (
+            not chart.size.startswith("n = ") or "n = 0" in chart.size
+        )
+        for panel in chart.panels:
+            drawn = picture(svg(panel))
+            what = (chart.anchor, panel.title)
+            problems += [(*what, "cover one another", *pair) for pair in drawn.covered]
+            problems += [(*what, "leaves the picture", text) for text in drawn.outside]
+            problems += [(*what, "small", f"{drawn.smallest:.1f}")] * (drawn.smallest < 9)
+    assert not problems, "\n".join(" | ".join(map(str, problem)) for problem in problems)
