@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError, safe_open
@@ -96,6 +99,7 @@ class Model(ABC):
     """What is trained, saved and asked: a `Recommender`, a `NextItemRecommender`, or a `RatingPredictor`."""
 
     Config: ClassVar[type[ModelConfig]]
+    """What a class says its attribute `config` is, unless it says this itself."""
     uses_features: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.features`."""
     uses_attributes: ClassVar[bool] = False
@@ -104,6 +108,10 @@ class Model(ABC):
     """Whether `fit` reads `TrainingData.ratings`."""
     uses_links: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.links`."""
+    insecurity: ClassVar[str] = "it draws no noise, or none that is made to be secure"
+    """Why it cannot draw secure noise, where it cannot."""
+    has_secure_noise: ClassVar[bool] = False
+    """Whether what it draws for a finite budget ε can be secure."""
     own_tensors: ClassVar[tuple[str, ...]] = ()
     """Of `released`, what is computed from each user's own record and is for that user's eyes: no guarantee covers it
     towards anybody else. `save` writes it to a file of its own."""
@@ -113,6 +121,13 @@ class Model(ABC):
     experiment and setting."""
     noise_mode: noise.Mode = "research"
     """Where `noise_stream` draws from: the seed, or the operating system."""
+    device: torch.device = torch.device("cpu")
+    """Where its tensors are between `fit` or `load` and `save`; what is written by NumPy alone stays on the CPU."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "Config" not in vars(cls) and (name := vars(cls).get("__annotations__", {}).get("config")):
+            cls.Config = vars(sys.modules[cls.__module__])[name]
 
     def __init__(self, config: Any) -> None:
         """config: an instance of `Config`."""
@@ -136,7 +151,7 @@ class Model(ABC):
 
     def insecure(self) -> str:
         """Why the model, as configured, cannot draw secure noise; empty where it can."""
-        return "it draws no noise, or none that is made to be secure"
+        return "" if self.has_secure_noise and not math.isinf(self.config.epsilon) else self.insecurity
 
     @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
@@ -171,7 +186,7 @@ class Model(ABC):
 
         `path` (a file) is what a guarantee is of. `own_tensors` are in `own_file(path)`, which is not to be released.
         """
-        tensors = {name: tensor.detach().contiguous() for name, tensor in self.released().items()}
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.released().items()}
         own = {name: tensors.pop(name) for name in self.own_tensors if name in tensors}
         about = {"config": self.config.model_dump_json(), "own": list(own)}
         save_file(tensors, path, metadata={"model": json.dumps(about)})  # one entry: the library mixes several
@@ -198,7 +213,7 @@ class Model(ABC):
         except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
             raise DataError(f"{path}: not a saved model ({' '.join(str(error).split())}); train it again") from error
         model = cls(config)
-        model.restore_released(tensors)
+        model.restore_released({name: tensor.to(model.device) for name, tensor in tensors.items()})
         return model
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from tasks.device import chosen
 from tasks.models.base import SILENT, Model, ModelConfig, Progress, Recommender
 from tasks.models.sampling import NegativeSampler
 from tasks.privacy import noise
@@ -35,22 +36,28 @@ class EpochModel(Model):
     A subclass builds its `network` and trains it for an epoch. All randomness comes from the generator handed to
     `fit`, or from `noise_rng`; the states of both are part of the checkpoint, so an interrupted run ends with the same
     numbers as an unbroken one. Of secure noise no state is kept: it goes on with a generator of its own.
-    After every epoch the model can be scored.
+    After every epoch the model can be scored. The network is built on the CPU and trained on `device`; what is kept of
+    it, `state` and `weights`, are CPU tensors.
     """
 
-    Config: ClassVar[type[EpochConfig]] = EpochConfig
+    config: EpochConfig
     network: nn.Module
     """Parameters and buffers; everything that a checkpoint must hold besides the optimiser."""
     epochs_done: int = 0
     """Epochs trained so far."""
     _noise_rng: np.random.Generator | None = None
 
+    def __init__(self, config: Any) -> None:
+        """See `Model`; the model is trained on the device that is chosen now."""
+        super().__init__(config)
+        self.device = chosen()
+
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Train for `config.epochs` epochs, or until `progress` ends it; see `Model.fit`."""
         self.epochs_done = 0
         self._rng, self._noise_rng = rng, None
         self._data = data
-        self.network = self.build(data, rng)
+        self.network = self.build(data, rng).to(self.device)
         self._optimiser = self.optimiser()
         going = progress.restore(self)
         while going and self.epochs_done < self.config.epochs:
@@ -94,9 +101,9 @@ class EpochModel(Model):
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest (epoch, generator)."""
-        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors = {f"network.{name}": tensor.cpu() for name, tensor in self.network.state_dict().items()}
         for index, moments in self._optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+            tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value).cpu() for name, value in moments.items()}
         rest = {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
         if self._noise_rng is not None and (state := noise.state(self._noise_rng)) is not None:
             rest["noise"] = state
@@ -118,7 +125,7 @@ class EpochModel(Model):
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the network's parameters and buffers."""
-        return {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
+        return {name: tensor.to("cpu", copy=True) for name, tensor in self.network.state_dict().items()}
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Take back what `weights` gave."""
@@ -180,7 +187,7 @@ class PairwiseModel(EpochModel, Recommender):
         order = self._rng.permutation(len(data.users))
         users, items = data.users[order], data.items[order]
         negatives = self._sampler.draw(users, self._rng)
-        triples = [torch.from_numpy(ids.astype(np.int64)) for ids in (users, items, negatives)]
+        triples = [torch.from_numpy(ids.astype(np.int64)).to(self.device) for ids in (users, items, negatives)]
         batches = zip(*(ids.split(self.config.batch_size) for ids in triples), strict=True)
         total = sum(self.step(self.loss(*batch)) * len(batch[0]) for batch in batches)
         return total / len(users)

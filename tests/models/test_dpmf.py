@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from tasks.audits.claims import factorisation
-from tasks.audits.judging import lower_bound
+from tasks.audits.verdicts import lower_bound
 from tasks.errors import ConfigurationError
 from tasks.models.ranking import dpmf
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups

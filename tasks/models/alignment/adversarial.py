@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
+from tasks.device import chosen
 from tasks.errors import DataError
 from tasks.models.alignment.csls import Csls
 from tasks.models.alignment.procrustes import nearest_orthogonal
@@ -107,12 +108,14 @@ class AdversarialStart:
         if target.shape[1] != d:
             raise DataError(f"embeddings: widths differ ({d} and {target.shape[1]}); embed both alike")
         self.config, self._rng = config, rng
-        self._source, self._target = (torch.from_numpy(side.astype(np.float32)) for side in (source, target))
+        device = chosen()
+        self._source, self._target = (torch.from_numpy(side.astype(np.float32)).to(device) for side in (source, target))
         self._neighbours, self._tie_seed = neighbours, tie_seed
         start = np.eye(d) if config.initial == "identity" else _random_orthogonal(d, rng)
-        self._map = torch.from_numpy(start.astype(np.float32)).requires_grad_()
+        self._map = torch.from_numpy(start.astype(np.float32)).to(device).requires_grad_()
         self._discriminator = Discriminator(d, config.hidden)
         draw_weights(self._discriminator, rng)
+        self._discriminator.to(device)
         self._learning_rate = config.learning_rate
         self.mapping = start
         self.criteria, self.losses = [], []
@@ -136,8 +139,9 @@ class AdversarialStart:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest."""
-        tensors = {f"discriminator.{name}": value.clone() for name, value in self._discriminator.state_dict().items()}
-        tensors |= {"map": self._map.detach().clone(), "best": torch.from_numpy(self.mapping.copy())}
+        tensors = {f"discriminator.{name}": value for name, value in self._discriminator.state_dict().items()}
+        tensors = {name: value.to("cpu", copy=True) for name, value in (tensors | {"map": self._map.detach()}).items()}
+        tensors["best"] = torch.from_numpy(self.mapping.copy())
         rest = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._learning_rate}
         return tensors, rest | {"rng": self._rng.bit_generator.state}
 
@@ -175,9 +179,9 @@ class AdversarialStart:
         mapped = self._source[torch.from_numpy(sources)] @ (self._map if fool else self._map.detach())
         inputs = torch.cat([mapped, self._target[torch.from_numpy(targets)]])
         if config.dropout:
-            kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout)
+            kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout).to(inputs.device)
             inputs = inputs * kept / (1 - config.dropout)
-        is_target = torch.full((2 * size,), config.smoothing)
+        is_target = inputs.new_full((2 * size,), config.smoothing)
         is_target[size:] = 1 - config.smoothing
         labels = 1 - is_target if fool else is_target
         return nn.functional.binary_cross_entropy_with_logits(self._discriminator(inputs), labels)
@@ -194,8 +198,9 @@ class AdversarialStart:
         if not self._map.isfinite().all():
             self.criteria.append(-np.inf)
             return
-        mapping = nearest_orthogonal(self._map.detach().numpy())
-        csls = Csls.from_vectors(self._source.numpy() @ mapping, self._target.numpy(), self._neighbours)
+        mapping = nearest_orthogonal(self._map.detach().cpu().numpy())
+        source, target = (side.cpu().numpy() for side in (self._source, self._target))
+        csls = Csls.from_vectors(source @ mapping, target, self._neighbours)
         criterion = csls.mutual_neighbours(self._tie_seed).criterion
         if criterion > self.criterion:
             self.mapping = mapping

@@ -7,7 +7,7 @@ baseline of GERAI (§5.2).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -22,7 +22,6 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.sampling import NegativeSampler
-from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
@@ -48,7 +47,7 @@ class BlurmConfig(BPRConfig):
 class Blurm(BPR):
     """`BPR` trained on the interactions with those that blur them; these are chosen once, without randomness."""
 
-    Config: ClassVar[type[EpochConfig]] = BlurmConfig
+    config: BlurmConfig
     uses_attributes = True
     withheld: Seen
     """Items never recommended to a user beside those of the training interactions."""
@@ -89,7 +88,7 @@ class Blurm(BPR):
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         rest = dict(tensors)
-        self.withheld = Seen(rest.pop("withheld_indptr").numpy(), rest.pop("withheld_items").numpy())
+        self.withheld = Seen(rest.pop("withheld_indptr").cpu().numpy(), rest.pop("withheld_items").cpu().numpy())
         self._profiles = None
         super().restore_released(rest)
 

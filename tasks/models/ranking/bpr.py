@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -37,7 +35,7 @@ class BPRNetwork(nn.Module):
 class BPR(PairwiseModel):
     """Scores s_uv = p_u·q_v + b_v; loss −log σ(s_uv − s_uv') (BPR-OPT, Eq. 4.2 ff.)."""
 
-    Config: ClassVar[type[EpochConfig]] = BPRConfig
+    config: BPRConfig
     network: BPRNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:

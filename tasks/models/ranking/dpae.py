@@ -10,24 +10,22 @@ together.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
 from tasks.models.draws import normal
 from tasks.models.training import DerivedModel, EpochConfig
-from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.models.user_level import UserLevelModel
+from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, OWN_LIST, PLACE
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.training_data import TrainingData
 
@@ -54,10 +52,7 @@ class DPAEConfig(EpochConfig):
     clip_norm: float = Field(gt=0)
     """Norm that no user's gradient exceeds, all parameters together; infinity only where `epsilon` is."""
 
-    @model_validator(mode="after")
-    def _noise_is_finite(self) -> Self:
-        dpsgd.check_clip_norm(self.clip_norm, self.epsilon)
-        return self
+    _noise_is_finite = model_validator(mode="after")(dpsgd.check_clip_norm)
 
 
 class Gradients(NamedTuple):
@@ -84,7 +79,7 @@ class Gradients(NamedTuple):
         shared = (self.inputs * self.errors).sum(1) * (self.hidden_errors * self.hidden).sum(1)
         return inputs * hidden_errors + errors * hidden + 2 * shared + errors
 
-    def bounded(self) -> tuple[Gradients, Tensor]:
+    def zero_infinite(self) -> tuple[Gradients, Tensor]:
         """The same gradients, zeros in place of those that are not finite, and the squared norms of all: (n,).
 
         An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.
@@ -144,25 +139,19 @@ class DPAENetwork(nn.Module):
         return Gradients(-(rows * log_shares).sum(1), inputs, hidden, errors, hidden_errors)
 
 
-class DPAE(DerivedModel, Recommender):
+class DPAE(UserLevelModel, DerivedModel, Recommender):
     """Autoencoder recommender with user-level differential privacy."""
 
-    Config: ClassVar[type[EpochConfig]] = DPAEConfig
     config: DPAEConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: DPAENetwork
-    watch: Callable[[Sequence[Tensor], float], None] | None = None
-    """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
-    the probability at which a user is in it. For auditors."""
     _multiplier: float | None = None
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Weights N(0, init_std²), biases 0; and the noise that all epochs together may need."""
         config = self.config
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        self._plan = dpsgd.Plan.from_epochs(data.n_users, config.batch_size, config.epochs)
-        self._multiplier = self._plan.multiplier(config.epsilon, config.delta)
-        self._clipped: list[float] = []
+        self._multiplier = self.plan(data.n_users)
         weights = normal(rng, (data.n_items, config.dimension), config.init_std)
         return DPAENetwork(torch.from_numpy(weights).float())
 
@@ -175,7 +164,7 @@ class DPAE(DerivedModel, Recommender):
         """One step on a sample of users, possibly empty; returns its summed loss over the expected batch."""
         network, config, expected = self.network, self.config, self._plan.expected
         with torch.no_grad():
-            gradients, norms = network.gradients(self.rows(users)).bounded()
+            gradients, norms = network.gradients(self.rows(users)).zero_infinite()
             factors = dpsgd.clip_factors(norms, config.clip_norm)
             sums, multiplier = gradients.weighted_sum(factors), self._multiplier or 0.0
             released = [dpsgd.add_noise(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
@@ -192,19 +181,19 @@ class DPAE(DerivedModel, Recommender):
     def rows(self, users: NDArray[np.integer]) -> Tensor:
         """Training interactions of `users`: (len(users), n_items) of 0 and 1."""
         row, item = self._seen.pairs(users)
-        rows = torch.zeros(len(users), self._data.n_items)
+        rows = torch.zeros(len(users), self._data.n_items, device=self.device)
         rows[torch.from_numpy(row), torch.from_numpy(item).long()] = 1.0
         return rows
 
     def losses(self, rows: Tensor) -> Tensor:
         """Of users with these rows under the present weights: (n,), from rows (n, n_items) of 0 and 1."""
         with torch.no_grad():
-            return self.network.gradients(rows).losses
+            return self.network.gradients(rows.to(self.device)).losses
 
     def clipped_gradients(self, rows: Tensor) -> Gradients:
         """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
         with torch.no_grad():
-            gradients, norms = self.network.gradients(rows).bounded()
+            gradients, norms = self.network.gradients(rows.to(self.device)).zero_infinite()
             return gradients.scale(dpsgd.clip_factors(norms, self.config.clip_norm))
 
     def derived(self) -> dict[str, Tensor]:
@@ -225,43 +214,16 @@ class DPAE(DerivedModel, Recommender):
         scoring = self.released()
         return torch.addmm(scoring["biases"], scoring["codes"][torch.from_numpy(users).long()], scoring["items"].T)
 
-    def diagnostics(self) -> dict[str, float]:
-        """Mean share of users whose gradient was clipped since the last call."""
-        clipped, self._clipped = self._clipped, []
-        return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
-
-    @override
-    def insecure(self) -> str:
-        return super().insecure() if math.isinf(self.config.epsilon) else ""
-
     def ledger(self) -> list[LedgerEntry]:
-        """All planned steps, also those that validation saved: when it ends training depends on private data."""
-        config = self.config
-        private = not math.isinf(config.epsilon)
-        gaps = [*BY_EPOCHS, PLACE, OWN_LIST, FLOATS]
-        if self._multiplier is not None:
-            gaps += large_delta(config.delta, self._data.n_users)
-        events: tuple[Event, ...] = ()
-        if self._multiplier:
-            events = (dpsgd.release(self._multiplier, self._plan.probability, self._plan.steps),)
-        elif not private:
-            events = (Event(kind="non-private"),)
-        spent = account(events, config.delta)
-        reason = spent.reason if private else "An infinite budget trains without noise."
+        """All planned steps."""
+        planned = None if self._multiplier is None else (self._multiplier, self._plan.probability, self._plan.steps)
         return [
-            LedgerEntry(
-                protects="interaction",
+            self.steps_entry(
+                planned,
+                self._data.n_users if planned else 0,
                 neighbouring="all training interactions of one user added or removed",
-                mechanism="user-level DP-SGD",
-                accounting="rigorous",
-                claimed_epsilon=config.epsilon if private else None,
-                claimed_delta=config.delta,
-                accounted_epsilon=spent.epsilon,
-                accounted_delta=config.delta,
-                given=GIVEN_EPOCH,
-                reason=reason,
-                gaps=tuple(gaps),
-                events=events,
+                gaps=(*BY_EPOCHS, PLACE, OWN_LIST, FLOATS),
+                remark="",
             )
         ]
 

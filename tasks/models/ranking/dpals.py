@@ -36,7 +36,7 @@ only the largest ones standing. (This coordinate, scaling short vectors up, and 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.draws import normal
 from tasks.models.ranking.factors import NON_PRIVATE, FactorModel
 from tasks.privacy import noise
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE, OWN_LIST, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
@@ -180,8 +180,8 @@ class DPALS(FactorModel):
     without interactions in the head is offered the items by their noisy counts (without counts: scores 0).
     """
 
-    Config: ClassVar[type[ModelConfig]] = DPALSConfig
     config: DPALSConfig
+    has_secure_noise = True
     _budget: Budget | None = None
 
     @override
@@ -236,10 +236,6 @@ class DPALS(FactorModel):
         bounded = np.maximum(squares, counts) if alpha is not None else squares
         return UserTerms(cells, vectors, norm_weights(bounded, config.contribution), popularity, coefficients, alpha)
 
-    @override
-    def insecure(self) -> str:
-        return super().insecure() if math.isinf(self.config.epsilon) else ""
-
     def ledger(self) -> list[LedgerEntry]:
         """Everything that was released about users, as it was released."""
         config = self.config
@@ -247,22 +243,18 @@ class DPALS(FactorModel):
         gaps = [*ONCE, OWN_LIST, FLOATS]
         if self._budget is not None:
             gaps += large_delta(config.delta, self._n_users)
-        events = self._budget.events() if self._budget is not None else ()
-        spent = account(events, config.delta)
+        changed = {} if private else {"reason": "An infinite budget draws no noise."}
         return [
-            LedgerEntry(
+            accounted_entry(
+                self._budget.events() if self._budget is not None else (),
+                config.delta,
                 protects="interaction",
                 neighbouring="all training interactions of one user added or removed",
                 mechanism="Gaussian noise on the statistics of alternating least squares",
-                accounting="rigorous",
                 claimed_epsilon=config.epsilon if private else None,
-                claimed_delta=config.delta,
-                accounted_epsilon=spent.epsilon,
-                accounted_delta=config.delta,
                 given=GIVEN,
-                reason=spent.reason if private else "An infinite budget draws no noise.",
                 gaps=tuple(gaps),
-                events=events,
+                **changed,
             )
         ]
 

@@ -18,13 +18,13 @@ popularity first of all; in the sums of a dense Gaussian projection it cancels.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.factors import (
     NON_PRIVATE,
     FactorConfig,
@@ -33,7 +33,7 @@ from tasks.models.ranking.factors import (
     published_entry,
     unit_user_vectors,
 )
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
@@ -51,8 +51,8 @@ class DPMFConfig(FactorConfig):
 class DPMF(FactorModel):
     """Matrix factorisation whose item vectors are perturbed."""
 
-    Config: ClassVar[type[ModelConfig]] = DPMFConfig
     config: DPMFConfig
+    has_secure_noise = True
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
@@ -64,9 +64,7 @@ class DPMF(FactorModel):
         config, ratings = self.config, cells(data)
         if config.accounting == "published":
             users = unit_user_vectors(ratings, config.dimension, rng)
-            scale = objective.noise_scale(config.dimension, config.epsilon, 1.0)
-            noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
-            return self._keep(users, objective.perturbed_least_squares(users, ratings, noise, config.ridge))
+            return self._keep_perturbed(users, ratings, data, rng)
         groups = public_groups(data.n_users, config.dimension, rng)
         items = group_rates(data, groups, config, self.noise_stream(data, rng))
         # From here on nothing but `items`, public groups and, for a user's vector, that user's own row.
@@ -77,9 +75,7 @@ class DPMF(FactorModel):
 
     def insecure(self) -> str:
         """See `Model.insecure`; where accounting is rigorous, noise is on counts."""
-        if self.config.accounting == "published":
-            return objective.INSECURE
-        return super().insecure() if math.isinf(self.config.epsilon) else ""
+        return objective.INSECURE if self.config.accounting == "published" else super().insecure()
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
@@ -102,19 +98,13 @@ class DPMF(FactorModel):
         epsilon = self.config.epsilon
         noise = {"noise_parameter": epsilon, "sensitivity": 1.0}
         infinite = math.isinf(epsilon)
-        events = (NON_PRIVATE if infinite else Event(kind="discrete-laplace", parameters=noise),)
-        accounted = account(events)
-        return LedgerEntry(
+        return accounted_entry(
+            [NON_PRIVATE if infinite else Event(kind="discrete-laplace", parameters=noise)],
             protects="interaction",
             neighbouring="one interaction of one user with one item added or removed",
             mechanism="objective perturbation of item vectors for public random user vectors",
-            accounting="rigorous",
             claimed_epsilon=None if infinite else epsilon,
-            claimed_delta=0.0,
-            accounted_epsilon=accounted.epsilon,
-            accounted_delta=accounted.delta,
             given=GIVEN,
-            reason=accounted.reason,
             gaps=(
                 *ONCE,
                 "Who is in which group is public.",
@@ -124,7 +114,6 @@ class DPMF(FactorModel):
                 "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that "
                 "user's list. " + OWN_FILE,
             ),
-            events=events,
         )
 
 

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.factors import FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
 from tasks.models.sampling import NegativeSampler
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -63,8 +63,8 @@ class ExplicitConfig(ListedConfig):
 class ListedFactors(FactorModel):
     """Matrix factorisation of listed cells, whose item vectors are perturbed."""
 
-    Config: ClassVar[type[ModelConfig]] = ListedConfig
     config: ListedConfig
+    insecurity = objective.INSECURE
     changed: ClassVar[str]
     """What the neighbouring data sets of the claim differ in."""
     listed: ClassVar[str]
@@ -84,13 +84,7 @@ class ListedFactors(FactorModel):
         """
         config, ratings = self.config, self.listing(data, rng)
         users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
-        scale = objective.noise_scale(config.dimension, config.epsilon, 1.0)
-        noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
-        return self._keep(users, objective.perturbed_least_squares_of_stored(users, ratings, noise, config.ridge))
-
-    @override
-    def insecure(self) -> str:
-        return objective.INSECURE
+        return self._keep_perturbed(users, ratings, data, rng, solve=objective.perturbed_least_squares_of_stored)
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
@@ -138,7 +132,6 @@ class ExplicitDPMF(ListedFactors):
     Raises (from `fit`) DataError: interactions have no ratings, or one is outside the range of the configuration.
     """
 
-    Config: ClassVar[type[ModelConfig]] = ExplicitConfig
     config: ExplicitConfig
     uses_ratings: ClassVar[bool] = True
     changed: ClassVar[str] = "one user's rating of one item changed within the scale; who rated what is the same"

@@ -14,14 +14,14 @@ link is scored by the inner product.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import override
 
-from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.factors import FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import objective
@@ -42,8 +42,8 @@ class DPNEConfig(FactorConfig):
 class DPNE(FactorModel):
     """Embedding of the user-item graph whose item vectors are perturbed."""
 
-    Config: ClassVar[type[ModelConfig]] = DPNEConfig
     config: DPNEConfig
+    insecurity = objective.INSECURE
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
@@ -55,13 +55,7 @@ class DPNE(FactorModel):
         config = self.config
         matrix = cells(data, mutual_information(data, config.smoothing, config.shift, config.cap))
         users = unit_user_vectors(matrix, config.dimension, rng)
-        scale = objective.noise_scale(config.dimension, config.epsilon, config.cap)
-        noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
-        return self._keep(users, objective.perturbed_least_squares(users, matrix, noise, config.ridge))
-
-    @override
-    def insecure(self) -> str:
-        return objective.INSECURE
+        return self._keep_perturbed(users, matrix, data, rng, sensitivity=config.cap)
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim per edge, and why it does not hold for what is released."""

@@ -31,7 +31,7 @@ class EASE(Recommender):
     float32 (20,000 items: 13 and 1.6 GB). Time is cubic in the items, and hardly depends on the users.
     """
 
-    Config: ClassVar[type[ModelConfig]] = EASEConfig
+    config: EASEConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items")
     weights: NDArray[np.float32]
     """B, weight of an item a user has (row) for an item to be scored (column): (n_items, n_items)."""

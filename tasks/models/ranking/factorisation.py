@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.models.own_draws import Draws
-from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.training import draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork
 from tasks.training_data import TrainingData
@@ -60,7 +60,6 @@ class FactorisationNetwork(UserNetwork):
 class MF(UserModel):
     """Matrix factorisation without biases."""
 
-    Config: ClassVar[type[EpochConfig]] = FactorisationConfig
     config: FactorisationConfig
     bias: ClassVar[bool] = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -16,11 +17,15 @@ from typing_extensions import override
 from tasks.errors import ConfigurationError
 from tasks.models.base import ModelConfig, Recommender
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
 
 NOTHING = 1e-9
 """A projection this short, relative to the longest, is rounding and has no direction."""
 NON_PRIVATE = Event(kind="non-private")
+
+
+Solve = Callable[[NDArray[np.float64], csr_array, NDArray[np.float64], float], NDArray[np.float64]]
 
 
 class FactorConfig(ModelConfig):
@@ -37,7 +42,6 @@ class FactorConfig(ModelConfig):
 class FactorModel(Recommender):
     """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32."""
 
-    Config: ClassVar[type[ModelConfig]] = FactorConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     users: torch.Tensor
     items: torch.Tensor
@@ -45,6 +49,22 @@ class FactorModel(Recommender):
     def _keep(self, users: NDArray[np.float64], items: NDArray[np.float64]) -> Self:
         self.users, self.items = (torch.from_numpy(vectors.astype(np.float32)) for vectors in (users, items))
         return self
+
+    def _keep_perturbed(
+        self,
+        users: NDArray[np.float64],
+        ratings: csr_array,
+        data: TrainingData,
+        rng: np.random.Generator,
+        *,
+        sensitivity: float = 1.0,
+        solve: Solve = objective.perturbed_least_squares,
+    ) -> Self:
+        """Keep user vectors and, of (n_users, n_items) cells of at most `sensitivity`, perturbed item vectors."""
+        config = self.config
+        scale = objective.noise_scale(config.dimension, config.epsilon, sensitivity)
+        noise = objective.draw(data.n_items, config.dimension, scale, self.noise_stream(data, rng))
+        return self._keep(users, solve(users, ratings, noise, config.ridge))
 
     @override
     def score(self, users: NDArray[np.int32]) -> torch.Tensor:

@@ -45,9 +45,8 @@ class KNN(Recommender):
     Memory is linear in users · k and in the interactions; time is that of the product of all rows with all rows.
     """
 
-    Config: ClassVar[type[ModelConfig]] = KNNConfig
-    uses_ratings: ClassVar[bool] = True
     config: KNNConfig
+    uses_ratings: ClassVar[bool] = True
     own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items", "values")
     neighbours: NDArray[np.int64]
     """The k nearest of every user, ascending: (n_users, k)."""

@@ -99,9 +99,8 @@ def violations(positives: Tensor, trials: Tensor, n_items: int) -> Violations:
 class LightFM(DerivedModel, Recommender):
     """Scores s_uv = p_u·q_v + b_v; loss log(rank) · (1 - s_uv + s_uv') for the first v' of several that violates."""
 
-    Config: ClassVar[type[EpochConfig]] = LightFMConfig
-    uses_features: ClassVar[bool] = True
     config: LightFMConfig
+    uses_features: ClassVar[bool] = True
     network: LightFMNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -140,7 +139,7 @@ class LightFM(DerivedModel, Recommender):
         for batch in np.split(order, range(self.config.batch_size, len(order), self.config.batch_size)):
             users, items = data.users[batch], data.items[batch]
             negatives = self._sampler.draw(np.repeat(users, trials), self._rng).reshape(-1, trials)
-            ids = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items, negatives))
+            ids = (torch.from_numpy(ids.astype(np.int64)).to(self.device) for ids in (users, items, negatives))
             total += self.step(self.loss(*ids))
         self._updated /= len(order)
         return total / len(order)
@@ -183,7 +182,7 @@ class LightFM(DerivedModel, Recommender):
 
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs: users' sums (n_users, d), items (n_items, d + 1)."""
-        users = self.network.user_vectors(torch.arange(self._data.n_users))
+        users = self.network.user_vectors(torch.arange(self._data.n_users, device=self.device))
         return {"users": users, "items": self.network.items.detach().clone()}
 
     def score(self, users: NDArray[np.int32]) -> Tensor:

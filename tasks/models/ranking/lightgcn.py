@@ -7,8 +7,6 @@ layers 0..L (α_k = 1 / (L + 1)), a score the inner product of two (Eq. 5). E⁽
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -63,7 +61,6 @@ class Propagation(nn.Module):
 class LightGCN(DerivedModel, PairwiseModel):
     """Inner products of vectors that were averaged over neighbourhoods; loss −log σ(s_uv − s_uv') (Eq. 15)."""
 
-    Config: ClassVar[type[EpochConfig]] = LightGCNConfig
     config: LightGCNConfig
     network: Propagation
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -11,15 +11,11 @@ from pydantic import Field
 from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.training_data import TrainingData
-
-
-class PopularityConfig(ModelConfig):
-    """`Popularity` has nothing to configure."""
 
 
 class PrivatePopularityConfig(ModelConfig):
@@ -34,7 +30,7 @@ class PrivatePopularityConfig(ModelConfig):
 class Popularity(Recommender):
     """Every user is offered the items with most training interactions."""
 
-    Config: ClassVar[type[ModelConfig]] = PopularityConfig
+    config: ModelConfig
     counts: torch.Tensor
     """Interactions per item, noisy or not: (n_items,) float32."""
 
@@ -65,8 +61,8 @@ class Popularity(Recommender):
 class PrivatePopularity(Popularity):
     """`Popularity` on counts with noise: ε-differentially private for everything one user did (docs/methods.md §8)."""
 
-    Config: ClassVar[type[ModelConfig]] = PrivatePopularityConfig
     config: PrivatePopularityConfig
+    insecurity = ""
 
     def count(self, data: TrainingData, rng: np.random.Generator) -> NDArray[np.int64]:
         """Counts of at most `contribution` interactions per user, with discrete Laplace noise."""
@@ -75,33 +71,22 @@ class PrivatePopularity(Popularity):
         counts = np.bincount(data.items[kept], minlength=data.n_items)
         return laplace.noisy_counts(counts, self.config.epsilon, self.config.contribution, rng)
 
-    @override
-    def insecure(self) -> str:
-        return ""
-
     def ledger(self) -> list[LedgerEntry]:
         """One release of noisy counts; everything offered afterwards is post-processing."""
         budget, contribution = self.config.epsilon, self.config.contribution
         noise = {"noise_parameter": budget / contribution, "sensitivity": float(contribution)}
-        events = (Event(kind="discrete-laplace", parameters=noise),)
-        accounted = account(events)
         return [
-            LedgerEntry(
+            accounted_entry(
+                [Event(kind="discrete-laplace", parameters=noise)],
                 protects="interaction",
                 neighbouring="all interactions of one user added or removed",
                 mechanism="discrete Laplace noise on item counts",
-                accounting="rigorous",
                 claimed_epsilon=budget,
-                claimed_delta=0.0,
-                accounted_epsilon=accounted.epsilon,
-                accounted_delta=accounted.delta,
                 given=GIVEN,
-                reason=accounted.reason,
                 gaps=(
                     *ONCE,
                     "A user's own list leaves out what that user has rated, so the guarantee is towards everyone else "
                     "(joint differential privacy), not towards somebody who sees that user's list.",
                 ),
-                events=events,
             )
         ]

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
-from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.training import draw_weights
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
@@ -84,9 +84,8 @@ class Reversal(torch.autograd.Function):
 class RAP(BPR):
     """`BPR` whose lists hide from a recurrent adversary what the training data say of users' attributes."""
 
-    Config: ClassVar[type[EpochConfig]] = RAPConfig
-    uses_attributes: ClassVar[bool] = True
     config: RAPConfig
+    uses_attributes: ClassVar[bool] = True
     network: RAPNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -101,9 +100,10 @@ class RAP(BPR):
         hidden = sorted(name for name, count in counts.items() if np.count_nonzero(count) > 1)
         if not hidden:
             raise DataError("attributes: none has two classes or more, so RAP has nothing to hide; train bpr instead")
-        self._classes = torch.from_numpy(np.stack([data.attributes[name] for name in hidden]))
+        classes = np.stack([data.attributes[name] for name in hidden])
+        self._classes = torch.from_numpy(classes).to(self.device)
         self._entropies = [entropy(counts[name]) for name in hidden]
-        self._labelled = np.flatnonzero((self._classes != UNKNOWN).any(0).numpy()).astype(np.int32)
+        self._labelled = np.flatnonzero((classes != UNKNOWN).any(0)).astype(np.int32)
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
         self._cross_entropies: list[float] = []
         config = self.config

@@ -29,14 +29,12 @@ from typing_extensions import override
 from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
-from tasks.models.sessions.gated import BATCH, Asked, GatedSessions
-from tasks.models.sessions.heads import heads
+from tasks.models.sessions.gated import BATCH, Asked, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
-from tasks.models.training import EpochConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import digest, prefix_ids
+from tasks.privacy.keyed import digest, head_ids, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -64,12 +62,12 @@ class DIPSGNNConfig(APGNNConfig):
         return self
 
 
-class DIPSGNN(GatedSessions):
+class DIPSGNN(ScaledSessions):
     """The noisy gated graph network, with a user vector made of (perturbed) features."""
 
-    Config: ClassVar[type[EpochConfig]] = DIPSGNNConfig
     config: DIPSGNNConfig
     uses_features: ClassVar[bool] = True
+    insecurity = keyed.INSECURE
     key: int | None = None
     """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
@@ -130,17 +128,13 @@ class DIPSGNN(GatedSessions):
         """What an aggregate sums, for each item in a sequence of `user`: (n_items, d + d') rows of length C."""
         network = self.network
         with torch.no_grad():
-            users = self.user_vectors(torch.tensor([user]))
+            users = self.user_vectors(torch.tensor([user], device=self.device))
             items = network.items.weight
             if self.config.accounting == "cached":
                 items = self._buffer("public_items")
                 users = self._initial_users(torch.tensor([user]))
             assert users is not None
             return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
-
-    def scale_states(self, joint: Tensor) -> Tensor:
-        """Every row scaled to length C (Eq. 6)."""
-        return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
     def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:
         """What the public network receives, and noise (Eq. 7)."""
@@ -176,9 +170,11 @@ class DIPSGNN(GatedSessions):
         if self.config.accounting == "published":
             number = next(number for number, other in enumerate(asked.graphs.steps) if other is step)
             final = visits[asked.sequences.indptr[1:] - 1]
-            counts = torch.bincount(step.owners, minlength=len(final)).numpy()
+            counts = torch.bincount(step.owners, minlength=len(final)).cpu().numpy()
             after, before = (
-                noise.gaussian_streams((*key, number, direction), "aggregates", sigma, final, counts, width)
+                noise.gaussian_streams((*key, number, direction), "aggregates", sigma, final, counts, width).to(
+                    self.device
+                )
                 for direction in range(2)
             )
             return after, before
@@ -186,12 +182,12 @@ class DIPSGNN(GatedSessions):
         # follows is known with the next event, and so is named by the prefix that this event ends.
         following = np.where(asked.sequences.has_next, np.roll(visits, -1), visits)
         after, before, nothing = (
-            noise.gaussian_by_key((*key, direction), "aggregates", sigma, ids, width)
+            noise.gaussian_by_key((*key, direction), "aggregates", sigma, ids, width).to(self.device)
             for direction, ids in enumerate((following, visits, visits))
         )
         block = step.visits
         successors = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))
-        ones = torch.ones(len(block.sources))
+        ones = torch.ones(len(block.sources), device=self.device)
         return weighted_sum(successors, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)
 
     @property
@@ -215,11 +211,7 @@ class DIPSGNN(GatedSessions):
         else:
             assert self.network.user is not None
             tables = [self.network.items.weight, *self.network.user.parameters()]
-        return digest(*(table.detach().numpy().tobytes() for table in tables))
-
-    @override
-    def insecure(self) -> str:
-        return keyed.INSECURE
+        return digest(*(table.detach().cpu().numpy().tobytes() for table in tables))
 
     def ledger(self) -> list[LedgerEntry]:
         """Lists, for which nothing finite follows; what does of the aggregates alone; and labels. See the module."""
@@ -251,4 +243,4 @@ class PrivU(DIPSGNN):
 def prefixes(asked: Asked) -> NDArray[np.uint64]:
     """(n_events,) an id of each prefix: of its user, its draw, its part (learnt from or asked about) and its items."""
     sequences = asked.sequences
-    return prefix_ids(heads(sequences, asked.draws, tested=asked.tested), sequences.items, sequences.indptr)
+    return prefix_ids(head_ids(sequences, asked.draws, tested=asked.tested), sequences.items, sequences.indptr)

@@ -12,9 +12,7 @@ and noise this is ordinary training in which users, not examples, weigh the same
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -27,14 +25,13 @@ from typing_extensions import override
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.own_draws import OwnDraws
-from tasks.models.sessions.gated import GatedSessions, gru_update
+from tasks.models.sessions.gated import ScaledSessions, gru_update
 from tasks.models.sessions.sequential import inputs_and_targets
 from tasks.models.sessions.srgnn import APGNNConfig
-from tasks.models.training import EpochConfig
-from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, PLACE, large_delta
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.accounting.per_record import Owned, bounded, copies, product, weighted_sums
+from tasks.models.user_level import UserLevelModel
+from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, PLACE
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.accounting.per_record import Owned, copies, product, weighted_sums, zero_infinite
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -59,10 +56,7 @@ class DPSGDConfig(APGNNConfig):
     delta: float = Field(gt=0, lt=1)
     """Failure probability of the guarantee; more than one in the number of users means little."""
 
-    @model_validator(mode="after")
-    def _noise_is_finite(self) -> Self:
-        dpsgd.check_clip_norm(self.clip_norm, self.epsilon)
-        return self
+    _noise_is_finite = model_validator(mode="after")(dpsgd.check_clip_norm)
 
 
 class UserDropout:
@@ -76,38 +70,31 @@ class UserDropout:
         """(n, d) `values` without a random share of them; users: ids; owners: (n,) ascending places in `users`."""
         if self._share == 0:
             return values
-        rows = np.bincount(owners.numpy(), minlength=len(users))
+        rows = np.bincount(owners.cpu().numpy(), minlength=len(users))
         drawn = OwnDraws(self._key, users, rows).random(tuple(values.shape))
-        return values * torch.from_numpy(drawn >= self._share) / (1 - self._share)
+        return values * torch.from_numpy(drawn >= self._share).to(values.device) / (1 - self._share)
 
 
 KEPT = UserDropout(0.0)
 """Every value is kept."""
 
 
-class DPSGD(GatedSessions):
+class DPSGD(UserLevelModel, ScaledSessions):
     """DIPSGNN's network without noise on aggregates, with user-level differential privacy."""
 
-    Config: ClassVar[type[EpochConfig]] = DPSGDConfig
     config: DPSGDConfig
     uses_features: ClassVar[bool] = True
-    watch: Callable[[Sequence[Tensor], float], None] | None = None
-    """Called in every step, before weights change, with what it releases, the noisy sums of clipped gradients, and with
-    the probability at which a user is in it. For auditors."""
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network, and the noise that all epochs together may need."""
-        config = self.config
         network = super().build(data, rng)
-        self._plan = dpsgd.Plan.from_epochs(data.n_users, config.batch_size, config.epochs)
+        multiplier = self.plan(data.n_users)
         self._places = np.full(data.n_users, -1)
         self._places[self._sequences.users] = np.arange(len(self._sequences))
-        multiplier = self._plan.multiplier(config.epsilon, config.delta)
         for name, value in zip(COUNTED, (multiplier, self._plan.probability, self._plan.steps), strict=True):
             network.register_buffer(
                 name, torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
             )
-        self._clipped: list[float] = []
         return network
 
     def train_epoch(self) -> float:
@@ -148,7 +135,7 @@ class DPSGD(GatedSessions):
         order = np.argsort(lengths, kind="stable")  # a piece of equally long sequences has little padding
         for piece in sequences.take(order[lengths[order] > 1]).batches(PIECE):
             losses, gradients = self.gradients(piece, dropout)
-            gradients, norms = bounded(gradients)
+            gradients, norms = zero_infinite(gradients)
             factors = dpsgd.clip_factors(norms, self.config.clip_norm)
             for part, gradient in zip(sums, weighted_sums(gradients, factors), strict=True):
                 part += gradient
@@ -163,16 +150,14 @@ class DPSGD(GatedSessions):
         """
         n = len(sequences)
         parameters = {name: copies(parameter, n) for name, parameter in self.network.named_parameters()}
-        prefixes, targets = inputs_and_targets(sequences)
+        prefixes, targets = inputs_and_targets(sequences, self.device)
         logits = _Pass(self, parameters, prefixes).logits(dropout)
-        owners = torch.from_numpy(prefixes.owners)
-        shares = torch.from_numpy(1.0 / prefixes.lengths).float()[owners]
-        losses = torch.zeros(n).index_add(0, owners, shares * cross_entropy(logits, targets, reduction="none"))
+        owners = torch.from_numpy(prefixes.owners).to(self.device)
+        shares = torch.from_numpy(1.0 / prefixes.lengths).float().to(self.device)[owners]
+        losses = torch.zeros(n, device=self.device).index_add(
+            0, owners, shares * cross_entropy(logits, targets, reduction="none")
+        )
         return losses.detach(), list(torch.autograd.grad(losses.sum(), list(parameters.values())))
-
-    def scale_states(self, joint: Tensor) -> Tensor:
-        """Every row scaled to length C (DIPSGNN, Eq. 6)."""
-        return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
@@ -180,43 +165,20 @@ class DPSGD(GatedSessions):
         for name in COUNTED:
             self.network.register_buffer(name, tensors[name])
 
-    def diagnostics(self) -> dict[str, float]:
-        """Mean share of users whose gradient was clipped since the last call."""
-        clipped, self._clipped = self._clipped, []
-        return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
-
-    @override
-    def insecure(self) -> str:
-        return super().insecure() if math.isinf(self.config.epsilon) else ""
-
     def ledger(self) -> list[LedgerEntry]:
-        """All planned steps, also those that validation saved: when it ends training depends on private data."""
-        config, gaps = self.config, list(GAPS)
-        private, trained = not math.isinf(config.epsilon), hasattr(self, "network")
-        events: tuple[Event, ...] = ()
-        if not private:
-            events = (Event(kind="non-private"),)
-        elif trained:
+        """All planned steps."""
+        planned, n_users = None, 0
+        if hasattr(self, "network"):
             multiplier, probability, steps = (self._read_buffer(name) for name in COUNTED)
-            events = (dpsgd.release(multiplier, probability, int(steps)),)
-        if trained:
-            gaps += large_delta(config.delta, len(self.network.get_buffer("profiles")))
-        spent = account(events, config.delta)
-        remark = "Of a user's whole training sequence, labels included: more than the edge that the paper protects."
+            planned, n_users = (multiplier, probability, int(steps)), len(self.network.get_buffer("profiles"))
         return [
-            LedgerEntry(
-                protects="interaction",
+            self.steps_entry(
+                planned,
+                n_users,
                 neighbouring="one user's whole training sequence added or removed",
-                mechanism="user-level DP-SGD",
-                accounting="rigorous",
-                claimed_epsilon=config.epsilon if private else None,
-                claimed_delta=config.delta,
-                accounted_epsilon=spent.epsilon,
-                accounted_delta=config.delta,
-                given=GIVEN_EPOCH,
-                reason=(spent.reason or remark) if private else "An infinite budget trains without noise.",
-                gaps=tuple(gaps),
-                events=events,
+                gaps=GAPS,
+                remark="Of a user's whole training sequence, labels included: more than the edge that the paper "
+                "protects.",
             )
         ]
 
@@ -245,7 +207,7 @@ class _Pass:
 
     def logits(self, dropout: UserDropout) -> Tensor:
         graphs, items = self._graphs, self._parameters["items.weight"]
-        each = torch.arange(len(self._sequences))
+        each = torch.arange(len(self._sequences), device=self._model.device)
         profiles = self._model.network.get_buffer("profiles")[torch.from_numpy(self._sequences.users).long()]
         users = self._linear("user", profiles, self._owned(each))
         owned = self._owned(graphs.node_owners)

@@ -7,7 +7,7 @@ all nodes of its prefix, and prefixes have no state in common. Recommendations a
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
 from tasks.models.sessions.gated import Asked, GatedSessions
 from tasks.models.sessions.ledgers import LABELS, matrices_entries
-from tasks.models.training import EpochConfig
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.keyed import mix
@@ -41,7 +40,6 @@ class EdgeRandConfig(DIPSGNNConfig):
 class EdgeRand(DIPSGNN):
     """DIPSGNN's network on noisy matrices, with noiseless aggregation."""
 
-    Config: ClassVar[type[EpochConfig]] = EdgeRandConfig
     config: EdgeRandConfig
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -54,7 +52,7 @@ class EdgeRand(DIPSGNN):
 
     def graphs(self, sequences: Sequences) -> PrefixGraphs:
         """Every prefix with states of its own."""
-        return prefix_graphs(sequences, self.config.steps, share=False)
+        return prefix_graphs(sequences, self.config.steps, share=False).to(self.device)
 
     @property
     def sigma(self) -> float:
@@ -79,7 +77,7 @@ class EdgeRand(DIPSGNN):
         Row i holds, for the node i, an entry for each node of its sequence, in order of first visit. An entry is named
         by the prefix with which the later of its two nodes came, and by the place of the other.
         """
-        sequences, owners = asked.sequences, asked.graphs.node_owners.numpy()
+        sequences, owners = asked.sequences, asked.graphs.node_owners.cpu().numpy()
         n_items = int(sequences.items.max()) + 1
         _, came = np.unique(sequences.owners * n_items + sequences.items, return_index=True)
         newest = prefixes(asked)[np.sort(came)]
@@ -89,12 +87,13 @@ class EdgeRand(DIPSGNN):
         other = np.minimum(first[:, None] + column, len(owners) - 1)  # beyond the last node nothing is read
         later = place >= column
         ids = mix(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
-        return noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1).view(ids.shape)
+        drawn = noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1)
+        return drawn.view(ids.shape).to(self.device)
 
     @override
     def aggregated_states(self, user: int) -> Tensor:
         """Matrices are released themselves, an entry for each item: the identity, (n_items, n_items)."""
-        return torch.eye(self.network.items.num_embeddings)
+        return torch.eye(self.network.items.num_embeddings, device=self.device)
 
     @property
     def noisy_inference(self) -> bool:
@@ -135,12 +134,12 @@ class _RunningSums(torch.autograd.Function):
         known = torch.empty_like(members.sources)
         known[members.sources] = members.indptr.diff()[members.centres]
         order = known.argsort(stable=True)
-        return order.split(torch.bincount(known)[1:].tolist())
+        return order.split(torch.bincount(known)[1:].cpu().tolist())
 
     @staticmethod
     def forward(ctx: Any, messages: Tensor, noise: Tensor, graphs: PrefixGraphs) -> Tensor:
         owners, node = graphs.node_owners, graphs.steps[0].previous
-        place = torch.arange(len(owners)) - torch.searchsorted(owners, owners)
+        place = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
         table = messages.new_zeros(noise.shape[1], int(owners[-1]) + 1, messages.shape[1])
         table[place, owners] = messages
         out, running = messages.new_empty(len(node), messages.shape[1]), torch.zeros_like(messages)
@@ -166,7 +165,7 @@ class _RunningSums(torch.autograd.Function):
 def propagate_later(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
     """The same where a node's message differs from prefix to prefix: messages (n_versions, width)."""
     members = graphs.members
-    place = torch.arange(len(members.sources)) - members.indptr[members.centres]
+    place = torch.arange(len(members.sources), device=members.sources.device) - members.indptr[members.centres]
     n_prefixes, longest = len(members.indptr) - 1, noise.shape[1]
     table = messages.new_zeros(n_prefixes, longest, messages.shape[1])
     table = table.index_put((members.centres, place), messages[members.sources])

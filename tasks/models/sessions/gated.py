@@ -113,7 +113,7 @@ class GatedSessions(SequenceModel):
 
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """See `SequenceModel.loss`: cross-entropy over all items."""
-        prefixes, targets = inputs_and_targets(sequences)
+        prefixes, targets = inputs_and_targets(sequences, self.device)
         return cross_entropy(self.logits(prefixes, dropout), targets)
 
     def logits(
@@ -127,7 +127,7 @@ class GatedSessions(SequenceModel):
         """Scores of all items after every event: (n_events, n_items). draws, tested: see `Asked`."""
         graphs = self.graphs(sequences)
         asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
-        users = self.user_vectors(torch.from_numpy(sequences.users).long())
+        users = self.user_vectors(torch.from_numpy(sequences.users).long().to(self.device))
         states = dropout(self.network.items(graphs.node_items))
         owners = graphs.node_owners
         for step in graphs.steps:
@@ -137,7 +137,7 @@ class GatedSessions(SequenceModel):
 
     def graphs(self, sequences: Sequences) -> PrefixGraphs:
         """The graphs of all prefixes, with as many steps as are propagated."""
-        return prefix_graphs(sequences, self.config.steps)
+        return prefix_graphs(sequences, self.config.steps).to(self.device)
 
     def user_vectors(self, users: Tensor) -> Tensor | None:
         """e_u: (n_users, d'), or None for models without users."""
@@ -180,7 +180,7 @@ class GatedSessions(SequenceModel):
 
     def edge_weights(self, block: Block) -> Tensor:
         """(n_edges,): the entries of the adjacency matrix; an edge that occurs twice is there twice."""
-        return torch.ones(len(block.sources))
+        return torch.ones(len(block.sources), device=self.device)
 
     def read(self, graphs: PrefixGraphs, states: Tensor, users: Tensor | None) -> Tensor:
         """z_u of every prefix, (n_events, d): attention over its nodes, the last item, the user."""
@@ -202,10 +202,6 @@ class GatedSessions(SequenceModel):
             return torch.cat([self.logits(batch, tested=True) for batch in sequences.batches(BATCH)])
 
     @override
-    def released(self) -> dict[str, Tensor]:
-        return dict(self.network.state_dict())
-
-    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         n_items = len(tensors["items.weight"])
         user: nn.Module | None = None
@@ -216,7 +212,15 @@ class GatedSessions(SequenceModel):
         network = GatedNetwork(n_items, self.config.dimension, self.config.steps, user, tensors["profiles"])
         network.load_state_dict(tensors)
         network.eval()
-        self.network = network
+        self.network = network.to(self.device)
+
+
+class ScaledSessions(GatedSessions):
+    """What DIPSGNN's network is with and without noise on aggregates: joint states have one length."""
+
+    def scale_states(self, joint: Tensor) -> Tensor:
+        """Every row scaled to length C (DIPSGNN, Eq. 6)."""
+        return joint * (self.config.clip / joint.norm(dim=1, keepdim=True).clamp(min=1e-12))
 
 
 def gru_update(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:

@@ -15,8 +15,6 @@ paper, items have separate vectors for input and output.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ from torch.nn.functional import cross_entropy, embedding
 from typing_extensions import override
 
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
-from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.training import draw_weights
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -66,7 +64,8 @@ class HRNNNetwork(nn.Module):
         # Longest first: the sequences that have an m-th session are then the first ones.
         order = np.argsort(-sequences.lengths, kind="stable")
         sorted_sequences = sequences.take(order)
-        table, lengths = torch.from_numpy(sorted_sequences.pad(0)), sorted_sequences.lengths
+        device, lengths = states.device, sorted_sequences.lengths
+        table = torch.from_numpy(sorted_sequences.pad(0)).to(device)
         states = states[torch.from_numpy(order)]
         starts = range(0, table.shape[1], self._session_length)
         read, offsets, widths, total = [], [], [], 0
@@ -85,7 +84,7 @@ class HRNNNetwork(nn.Module):
         rank = np.argsort(order)
         session, place = np.divmod(sequences.positions, self._session_length)
         rows = np.array(offsets)[session] + rank[sequences.owners] * np.array(widths)[session] + place
-        return torch.cat(read).index_select(0, torch.from_numpy(rows)), states[torch.from_numpy(rank)]
+        return torch.cat(read).index_select(0, torch.from_numpy(rows).to(device)), states[torch.from_numpy(rank)]
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(n, d) session-level states -> (n, n_items) scores of what follows."""
@@ -95,7 +94,6 @@ class HRNNNetwork(nn.Module):
 class HRNN(SequenceModel):
     """Hierarchical recurrent recommender."""
 
-    Config: ClassVar[type[EpochConfig]] = HRNNConfig
     config: HRNNConfig
     network: HRNNNetwork
 
@@ -108,8 +106,8 @@ class HRNN(SequenceModel):
 
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """Cross-entropy over all items; see `SequenceModel.loss`."""
-        inputs, targets = inputs_and_targets(sequences)
-        hidden, _ = self.network(inputs, torch.zeros(len(inputs), self.config.dimension), dropout)
+        inputs, targets = inputs_and_targets(sequences, self.device)
+        hidden, _ = self.network(inputs, self._nothing(len(inputs)), dropout)
         return cross_entropy(self.network.logits(dropout(hidden)), targets)
 
     def weights_changed(self) -> None:
@@ -119,11 +117,11 @@ class HRNN(SequenceModel):
     def user_states(self) -> Tensor:
         """(n_users, d) user-level states after each user's training sessions; zeros for users without any."""
         if self._states is None:
-            self._states = torch.zeros(self._data.n_users, self.config.dimension)
+            self._states = self._nothing(self._data.n_users)
             for piece in self._sequences.batches(PIECE):
-                before = torch.zeros(len(piece), self.config.dimension)
                 with torch.no_grad():
-                    self._states[rows(piece.users)] = self.network(piece, before, NO_DROPOUT)[1]
+                    after = self.network(piece, self._nothing(len(piece)), NO_DROPOUT)[1]
+                    self._states[rows(piece.users)] = after
         return self._states
 
     @override
@@ -140,8 +138,13 @@ class HRNN(SequenceModel):
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         weights = dict(tensors)
         self._states = weights.pop("user_states")
-        self.network = self._build_network(len(weights["items"]))
-        self.network.load_state_dict(weights)
+        network = self._build_network(len(weights["items"]))
+        network.load_state_dict(weights)
+        self.network = network.to(self.device)
+
+    def _nothing(self, n: int) -> Tensor:
+        """The user-level states before any session: (n, d) zeros."""
+        return torch.zeros(n, self.config.dimension, device=self.device)
 
     def _build_network(self, n_items: int) -> HRNNNetwork:
         return HRNNNetwork(n_items, self.config.dimension, self.config.session_length)

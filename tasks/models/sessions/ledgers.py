@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import account, accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN, GIVEN_EPOCH, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import aggregation
@@ -187,18 +187,15 @@ def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: f
         multipliers: noise multipliers of the two.
     """
     events = tuple(Event(kind="gaussian", parameters={"noise_multiplier": multiplier}) for multiplier in multipliers)
-    accounted = account(events, delta)
-    return LedgerEntry(
+    return accounted_entry(
+        events,
+        delta,
+        "Of the weights and of all lists, after every event, towards whoever sees them.",
         protects="interaction",
         neighbouring="one visit of one user replaced by a visit of another item",
         mechanism="Gaussian noise on every visit's state and on the statistic of labels",
-        accounting="rigorous",
         claimed_epsilon=epsilon,
-        claimed_delta=delta,
-        accounted_epsilon=accounted.epsilon,
-        accounted_delta=accounted.delta,
         given=GIVEN,
-        reason=accounted.reason or "Of the weights and of all lists, after every event, towards whoever sees them.",
         gaps=(
             "How many visits each user has, and the catalogue of items, are taken as public.",
             "Of each user one sequence is to be asked about, of visits that were not learnt from: another one would "
@@ -208,5 +205,4 @@ def released_entry(*, multipliers: tuple[float, float], epsilon: float, delta: f
             *ONCE,
             FLOATS,
         ),
-        events=events,
     )

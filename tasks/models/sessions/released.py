@@ -34,11 +34,10 @@ from typing_extensions import override
 from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
-from tasks.models.sessions.heads import heads
 from tasks.models.sessions.ledgers import released_entry
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.keyed import prefix_ids
+from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -64,8 +63,8 @@ class ReleasedConfig(ModelConfig):
 class Released(NextItemRecommender):
     """DIPSGNN's readout of noisy states; see the module."""
 
-    Config: ClassVar[type[ModelConfig]] = ReleasedConfig
     config: ReleasedConfig
+    insecurity = keyed.INSECURE
     uses_features: ClassVar[bool] = True
     key: int | None = None
     """The secret that states' noise is drawn by: the trainer's, in no saved model."""
@@ -133,7 +132,7 @@ class Released(NextItemRecommender):
             raise PrivacyError(
                 "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
             )
-        named = heads(sequences, np.zeros(1, np.int64) if draws is None else draws, tested=tested)
+        named = head_ids(sequences, np.zeros(1, np.int64) if draws is None else draws, tested=tested)
         visits = prefix_ids(named, sequences.items, sequences.indptr)
         std = multiplier * self.distance
         return true + noise.gaussian_by_key((self.key,), "visits", std, visits, self.config.dimension).double().numpy()
@@ -171,10 +170,6 @@ class Released(NextItemRecommender):
         """See `Model.restore_released`. What is noisy can be scored once `key` is given back."""
         for name, tensor in tensors.items():
             setattr(self, name, tensor.numpy())
-
-    @override
-    def insecure(self) -> str:
-        return keyed.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
         """One line for a visit, as an event and as a label, for everything that is released."""

@@ -19,7 +19,7 @@ sequence share the vector of the last.
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from torch.nn.functional import cross_entropy, embedding, relu, scaled_dot_produ
 from typing_extensions import override
 
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
-from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.training import draw_weights
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -52,9 +52,9 @@ class SASRecConfig(SequenceConfig):
 class Layout:
     """Where the events of a batch lie in a table (n_sequences, longest); only attention needs the table."""
 
-    def __init__(self, sequences: Sequences) -> None:
+    def __init__(self, sequences: Sequences, device: torch.device) -> None:
         self._rows, self._columns = len(sequences), int(sequences.lengths.max(initial=0))
-        self._places = torch.from_numpy(sequences.owners * self._columns + sequences.positions)
+        self._places = torch.from_numpy(sequences.owners * self._columns + sequences.positions).to(device)
 
     def scatter(self, events: Tensor) -> Tensor:
         """(n_events, width) -> (n_sequences, longest, width), 0 after a sequence's end."""
@@ -105,10 +105,10 @@ class SASRecNetwork(nn.Module):
 
     def forward(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """What follows each event, as a vector to multiply with item vectors: (n_events, d)."""
-        items = torch.from_numpy(sequences.items.astype(np.int64))
-        positions = torch.from_numpy(np.minimum(sequences.positions, len(self.positions) - 1))
+        device, ids = self.items.device, (sequences.items, np.minimum(sequences.positions, len(self.positions) - 1))
+        items, positions = (torch.from_numpy(part.astype(np.int64)).to(device) for part in ids)
         events = embedding(items, self.items) * self.items.shape[1] ** 0.5 + embedding(positions, self.positions)
-        events, layout = dropout(events), Layout(sequences)
+        events, layout = dropout(events), Layout(sequences, device)
         for block in self.blocks:
             events = block(events, layout, dropout)
         return self.norm(events)
@@ -117,7 +117,6 @@ class SASRecNetwork(nn.Module):
 class SASRec(SequenceModel):
     """Self-attentive sequential recommender."""
 
-    Config: ClassVar[type[EpochConfig]] = SASRecConfig
     config: SASRecConfig
     network: SASRecNetwork
 
@@ -132,7 +131,7 @@ class SASRec(SequenceModel):
 
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """Cross-entropy over all items; see `SequenceModel.loss`."""
-        inputs, targets = inputs_and_targets(sequences)
+        inputs, targets = inputs_and_targets(sequences, self.device)
         return cross_entropy(self.network(inputs, dropout) @ self.network.items.T, targets)
 
     @override
@@ -141,10 +140,7 @@ class SASRec(SequenceModel):
             return self.network(sequences, NO_DROPOUT) @ self.network.items.T
 
     @override
-    def released(self) -> dict[str, Tensor]:
-        return dict(self.network.state_dict())
-
-    @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        self.network = SASRecNetwork(len(tensors["items"]), len(tensors["positions"]), self.config)
-        self.network.load_state_dict(tensors)
+        network = SASRecNetwork(len(tensors["items"]), len(tensors["positions"]), self.config)
+        network.load_state_dict(tensors)
+        self.network = network.to(self.device)

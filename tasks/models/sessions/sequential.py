@@ -7,12 +7,13 @@ then trains all of its prefixes at once, where a pass for every prefix would rea
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, NextItemRecommender, Progress
@@ -35,7 +36,6 @@ class SequenceConfig(EpochConfig):
 class SequenceModel(EpochModel, NextItemRecommender):
     """A model trained by epochs of sequences, each of which gives an example per event that has a next one."""
 
-    Config: ClassVar[type[EpochConfig]] = SequenceConfig
     config: SequenceConfig
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
@@ -51,6 +51,10 @@ class SequenceModel(EpochModel, NextItemRecommender):
         if not len(self._examples):
             raise DataError("interactions: no user has two training events; there is no next item to learn from")
         return super().fit(data, rng=rng, progress=progress)
+
+    @override
+    def released(self) -> dict[str, Tensor]:
+        return dict(self.network.state_dict())
 
     @abstractmethod
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
@@ -79,14 +83,14 @@ class Dropout:
         """`values` with a fresh random share of them left out."""
         if self._share == 0:
             return values
-        kept = torch.empty_like(values).bernoulli_(1 - self._share, generator=self._generator)
-        return values * kept.div_(1 - self._share)
+        kept = torch.empty_like(values, device="cpu").bernoulli_(1 - self._share, generator=self._generator)
+        return values * kept.div_(1 - self._share).to(values.device)
 
 
 NO_DROPOUT = Dropout(0.0)
 """For scoring: every value is kept."""
 
 
-def inputs_and_targets(sequences: Sequences) -> tuple[Sequences, Tensor]:
-    """The events that have a next one, and their next items, (n_examples,) int64."""
-    return sequences.without_last(), torch.from_numpy(sequences.next_items.astype(np.int64))
+def inputs_and_targets(sequences: Sequences, device: torch.device) -> tuple[Sequences, Tensor]:
+    """The events that have a next one, and their next items, (n_examples,) int64 on `device`."""
+    return sequences.without_last(), torch.from_numpy(sequences.next_items.astype(np.int64)).to(device)

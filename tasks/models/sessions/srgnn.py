@@ -9,7 +9,6 @@ from torch import Tensor
 
 from tasks.graph.ops import Block
 from tasks.models.sessions.gated import GatedConfig, GatedSessions
-from tasks.models.training import EpochConfig
 
 
 class SRGNN(GatedSessions):
@@ -34,5 +33,5 @@ class APGNN(SRGNN):
     left out: a user has one sequence here.
     """
 
-    Config: ClassVar[type[EpochConfig]] = APGNNConfig
+    config: APGNNConfig
     uses_features: ClassVar[bool] = True

@@ -8,7 +8,6 @@ parts of it left out, so that nothing else differs.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from typing_extensions import override
 
 from tasks.models.social import ledgers
 from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
-from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
@@ -59,7 +57,6 @@ class MF(SocialFactorisation):
 class SoReg(MF):
     """MF with friends' vectors drawn to each other."""
 
-    Config: ClassVar[type[EpochConfig]] = SoRegConfig
     config: SoRegConfig
     uses_links = True
 
@@ -71,7 +68,6 @@ class SoReg(MF):
 class DPMF(SocialFactorisation):
     """All ratings submitted with the same noise, no friends."""
 
-    Config: ClassVar[type[EpochConfig]] = DPMFConfig
     config: DPMFConfig
 
     def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

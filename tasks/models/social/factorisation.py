@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
@@ -27,7 +27,7 @@ from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
 from tasks.models.social.friends import Friends
 from tasks.models.social.messages import Memory, Traffic
-from tasks.models.social.ratings import RatingTable, check_scale
+from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
@@ -54,15 +54,10 @@ class FactorisationConfig(EpochConfig):
     """K, length of a vector."""
     initial_spread: float = Field(ge=0, allow_inf_nan=False)
     """Standard deviation of every coordinate at the start, around where all vectors start."""
-    scale: tuple[float, float]
+    scale: Scale
     """Lowest and highest rating that there can be."""
     projection: bool = True
     """Whether users' vectors stay in the unit ball."""
-
-    @model_validator(mode="after")
-    def _scale_has_a_range(self) -> FactorisationConfig:
-        check_scale(self.scale)
-        return self
 
     @property
     def rating_range(self) -> float:
@@ -102,12 +97,16 @@ class Vectors(nn.Module):
 class SocialFactorisation(EpochModel, RatingPredictor):
     """Predicts uᵀv. See the module."""
 
-    Config: ClassVar[type[EpochConfig]] = FactorisationConfig
     config: FactorisationConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     network: Vectors
     with_parties: ClassVar[bool] = True
     """Whether users keep ratings to themselves and send messages; a plain model reads published ratings alone."""
+
+    def __init__(self, config: Any) -> None:
+        """See `Model`. The parties compute with NumPy, in the memory of the network's tensors: on the CPU."""
+        super().__init__(config)
+        self.device = torch.device("cpu")
 
     @abstractmethod
     def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, OWN_FILE, PREPARED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 
@@ -121,22 +121,16 @@ def rigorous(
     """
 
     def entry(multiplier: float, observer: str, claimed: float | None, gaps: tuple[str, ...]) -> LedgerEntry:
-        events = (Event(kind="gaussian", parameters={"noise_multiplier": multiplier}, count=iterations),)
-        spent = account(events, delta)
-        return LedgerEntry(
+        return accounted_entry(
+            [Event(kind="gaussian", parameters={"noise_multiplier": multiplier}, count=iterations)],
+            delta,
             protects="rating",
             neighbouring=f"{VALUE}, towards {observer}",
             observer=observer,
             mechanism=RIGOROUS,
-            accounting="rigorous",
             claimed_epsilon=claimed,
-            claimed_delta=delta,
-            accounted_epsilon=spent.epsilon,
-            accounted_delta=delta,
             given=GIVEN_EPOCH,
-            reason=spent.reason,
             gaps=gaps,
-            events=events,
         )
 
     gaps = (EPOCH, *ONCE, PRESENCE, OWN, FLOATS)

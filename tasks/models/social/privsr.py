@@ -17,7 +17,7 @@ not hidden: in the published system a message shows it, too.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from typing_extensions import override
 
 from tasks.models.social import ledgers
 from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
-from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
@@ -82,7 +81,6 @@ class PrivSRConfig(FactorisationConfig):
 class PrivSR(SocialFactorisation):
     """See the module."""
 
-    Config: ClassVar[type[EpochConfig]] = PrivSRConfig
     config: PrivSRConfig
     uses_links = True
 

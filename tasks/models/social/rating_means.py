@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
 from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
-from tasks.models.social.ratings import check_scale
+from tasks.models.social.ratings import Scale
 from tasks.privacy import noise
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
@@ -39,13 +39,8 @@ class RatingMeansConfig(ModelConfig):
     """μ; μ and the user's deviation; μ and the item's; μ and both."""
     damping: float = Field(ge=0, allow_inf_nan=False)
     """d, ratings without deviation that every user and item has besides its own."""
-    scale: tuple[float, float]
+    scale: Scale
     """Lowest and highest rating that there can be."""
-
-    @model_validator(mode="after")
-    def _scale_has_a_range(self) -> Self:
-        check_scale(self.scale)
-        return self
 
 
 class PrivateRatingMeansConfig(RatingMeansConfig):
@@ -63,7 +58,6 @@ class RatingMeans(RatingPredictor):
     mean: () float32 μ; user_offsets: (n_users,), item_offsets: (n_items,) float32, 0 where `of` has none.
     """
 
-    Config: ClassVar[type[ModelConfig]] = RatingMeansConfig
     config: RatingMeansConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("user_offsets",)
     mean: Tensor
@@ -154,7 +148,6 @@ class PrivateRatingMeans(RatingMeans):
     so the noisy mean is worth 1/(1/n_s + 2Δ²/(ε n_s)²/s²) published ratings, and that is its weight beside them.
     """
 
-    Config: ClassVar[type[ModelConfig]] = PrivateRatingMeansConfig
     config: PrivateRatingMeansConfig
 
     @override
@@ -182,23 +175,17 @@ class PrivateRatingMeans(RatingMeans):
 
     def ledger(self) -> list[LedgerEntry]:
         """One release of noisy sums."""
-        events = (Event(kind="laplace", parameters={"noise_multiplier": 1 / self.config.epsilon}),)
-        accounted = account(events)
         uses_items = self.config.of in ("item", "bias")
         if not uses_items:
             return super().ledger()
         return [
-            LedgerEntry(
+            accounted_entry(
+                [Event(kind="laplace", parameters={"noise_multiplier": 1 / self.config.epsilon})],
                 protects="rating",
                 neighbouring=VALUE,
                 mechanism=NOISY_SUMS,
-                accounting="rigorous",
                 claimed_epsilon=self.config.epsilon,
-                claimed_delta=0.0,
-                accounted_epsilon=accounted.epsilon,
-                accounted_delta=accounted.delta,
                 given=GIVEN,
-                reason=accounted.reason,
                 gaps=(
                     "Which items a user rated is taken as public.",
                     "Sums are added up before anybody sees them; that is assumed.",
@@ -206,7 +193,6 @@ class PrivateRatingMeans(RatingMeans):
                     OWN,
                     *ONCE,
                 ),
-                events=events,
             )
         ]
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 from scipy.sparse import csr_array
 
 BLOCK = 1 << 16  # ratings at a time: their vectors stay in the cache
 
 
-def check_scale(scale: tuple[float, float]) -> None:
-    """Refuse a scale of ratings without a range.
+def check_scale(scale: tuple[float, float]) -> tuple[float, float]:
+    """Refuse a scale of ratings without a range; otherwise give it back.
 
     Raises:
         ValueError: the lowest rating is not below the highest.
     """
     if not scale[0] < scale[1]:
         raise ValueError(f"scale: the lowest rating must be below the highest (are {list(scale)})")
+    return scale
+
+
+Scale = Annotated[tuple[float, float], AfterValidator(check_scale)]
+"""Lowest and highest rating that there can be."""
 
 
 class RatingTable:

@@ -8,7 +8,7 @@ perturbation that has the entries with a budget; a raw input gets an entry witho
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.errors import DataError
@@ -180,6 +180,24 @@ def raw_inputs(networks: Iterable[NetworkData], reads: frozenset[Protected]) -> 
     ]
 
 
+class Constants(nn.Module):
+    """Tensors that a network reads and never learns: they move with it, and no checkpoint has them."""
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        super().__init__()
+        for number, tensor in enumerate(tensors):
+            self.register_buffer(str(number), tensor, persistent=False)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return self.buffers()
+
+    def __len__(self) -> int:
+        return len(self._buffers)
+
+    def __getitem__(self, number: int) -> Tensor:
+        return self.get_buffer(str(number))
+
+
 class Embedder(Model):
     """A model of the users of one network, or of two: rows of numbers, kept under the names of `released`."""
 
@@ -217,7 +235,7 @@ class UserEmbedder(Embedder):
 
     def embed(self) -> NDArray[np.float32]:
         """(n_users, d) float32, finite; a user about whom nothing is known has a row like any other."""
-        return self.released()["users"].numpy()
+        return self.released()["users"].cpu().numpy()
 
 
 class PairEmbedder(Embedder):
@@ -230,7 +248,7 @@ class PairEmbedder(Embedder):
     def embed(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(n_users, d) float32 of the first network and of the second, finite."""
         released = self.released()
-        return released["first"].numpy(), released["second"].numpy()
+        return released["first"].cpu().numpy(), released["second"].cpu().numpy()
 
 
 class EpochEmbedder(EpochModel, Embedder):

@@ -26,7 +26,7 @@ from tasks.privacy.accounting.ledger import Protected
 class Control(UserEmbedder):
     """An embedding that nothing is learnt for."""
 
-    Config: ClassVar[type[ModelConfig]] = ModelConfig
+    config: ModelConfig
 
     @abstractmethod
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -80,7 +80,6 @@ class RandomConfig(ModelConfig):
 class Random(Control):
     """Standard normal vectors, which know nothing: what they get is the level of chance."""
 
-    Config: ClassVar[type[ModelConfig]] = RandomConfig
     config: RandomConfig
     reads: ClassVar[frozenset[Protected]] = frozenset()
 

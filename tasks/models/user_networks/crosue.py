@@ -20,7 +20,7 @@ over its own embeddings, in spaces that have nothing to do with each other.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -31,9 +31,8 @@ from torch.nn.functional import leaky_relu
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import ModelConfig
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.user_networks.base import EpochEmbedder, NetworkData, PairData, PairEmbedder
+from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, PairData, PairEmbedder
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
 
 
@@ -63,12 +62,16 @@ class CroGCNConfig(EpochConfig):
 class Around(nn.Module):
     """Propagation within one network."""
 
+    emphasis: Tensor
+
     def __init__(self, data: NetworkData, is_anchor: NDArray[np.bool_], width: int, config: CroGCNConfig) -> None:
         """is_anchor: (n_users,); width: length of Z'."""
         super().__init__()
         self.config = config
         self.friends = mean_of_friends(data.links, data.n_users)
-        self.emphasis = config.alpha * torch.from_numpy(is_anchor).float().unsqueeze(1)
+        self.register_buffer(
+            "emphasis", config.alpha * torch.from_numpy(is_anchor).float().unsqueeze(1), persistent=False
+        )
         iterative = config.propagation == "iterative"
         widths = [width, *[config.dimension] * (config.hops - 1)] if iterative else [width] * (config.hops + 1)
         self.layers = nn.ModuleList(nn.Linear(w, config.dimension, bias=iterative) for w in widths)
@@ -92,16 +95,19 @@ class Around(nn.Module):
 class CroGCNNetwork(nn.Module):
     """Across at anchors, then around in each network."""
 
+    anchors: Tensor
+
     def __init__(self, data: PairData, config: CroGCNConfig) -> None:
         super().__init__()
         assert data.embeddings is not None
-        self.users = [torch.from_numpy(rows) for rows in data.embeddings]
-        self.anchors = torch.from_numpy(np.unique(data.anchors, axis=0).astype(np.int64)).T
+        self.users = Constants(torch.from_numpy(rows) for rows in data.embeddings)
+        anchors = torch.from_numpy(np.unique(data.anchors, axis=0).astype(np.int64)).T
+        self.register_buffer("anchors", anchors, persistent=False)
         width = self.users[0].shape[1]
         self.to_first = nn.Linear(width, width, bias=False)
         self.to_second = nn.Linear(width, width, bias=False)
         counts = [torch.bincount(ids, minlength=len(z)) for ids, z in zip(self.anchors, self.users, strict=True)]
-        self.partners = [n.float().unsqueeze(1) for n in counts]
+        self.partners = Constants(n.float().unsqueeze(1) for n in counts)
         aggregations = [
             Around(network, n.numpy() > 0, width, config) for network, n in zip(data.networks, counts, strict=True)
         ]
@@ -134,7 +140,6 @@ class CroGCNNetwork(nn.Module):
 class CroGCN(EpochEmbedder, PairEmbedder):
     """Users' vectors of two networks, joined. On perturbed networks with found anchors: DP-CroSUE; on raw: CroSUE."""
 
-    Config: ClassVar[type[ModelConfig]] = CroGCNConfig  # type: ignore[assignment]
     config: CroGCNConfig
     network: CroGCNNetwork
 

@@ -59,7 +59,6 @@ def walk_vectors(data: NetworkData, config: DeepWalkConfig, rng: np.random.Gener
 class DeepWalk(UserEmbedder):
     """Users who are met on the same walks are close."""
 
-    Config: ClassVar[type[ModelConfig]] = DeepWalkConfig
     config: DeepWalkConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"edge"})
 

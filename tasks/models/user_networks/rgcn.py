@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -29,7 +28,6 @@ from torch.utils.checkpoint import checkpoint
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import ModelConfig
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
@@ -58,12 +56,16 @@ class RGCNConfig(EpochConfig):
 class RGCNNetwork(nn.Module):
     """Two layers. The weights of all relations that end in one kind of node lie side by side in one matrix."""
 
+    features: Tensor | None
+    _mean_posts: Tensor
+    _constant: Tensor | None
+
     def __init__(self, data: NetworkData, config: RGCNConfig, posts: PostVectors | None) -> None:
         super().__init__()
         self.posts = posts
         self.friends = mean_of_friends(data.links, data.n_users)
         self.free = nn.Parameter(torch.empty(data.n_users, config.free)) if data.features is None else None
-        self.features = None if data.features is None else scale(data.features)
+        self.register_buffer("features", None if data.features is None else scale(data.features), persistent=False)
         width = config.free if data.features is None else data.features.shape[1]
         read = 0 if posts is None else posts.size
         self.users_first = nn.Linear(width + width + read, config.hidden)
@@ -73,9 +75,10 @@ class RGCNNetwork(nn.Module):
             self.posts_own = nn.Linear(posts.size, config.hidden)
             self.posts_writer = nn.Linear(width, config.hidden, bias=False)
             self.posts_second = nn.Linear(config.hidden, config.dimension, bias=False)
-            self._mean_posts = posts.means(POSTS_AT_ONCE)
+            self.register_buffer("_mean_posts", posts.means(POSTS_AT_ONCE), persistent=False)
         # rows that no weight changes are put together once
-        self._constant = None if self.features is None else self._rows(self.features)
+        constant = None if self.features is None else self._rows(self.features)
+        self.register_buffer("_constant", constant, persistent=False)
 
     def _rows(self, users: Tensor) -> Tensor:
         parts = [users, self.friends(users)]
@@ -102,7 +105,7 @@ class RGCNNetwork(nn.Module):
 
     def _block(self, users: Tensor, first: int, last: int, start: int, end: int) -> Tensor:
         assert self.posts is not None
-        counts = torch.from_numpy(np.diff(self.posts.by_user[first : last + 1]))
+        counts = torch.from_numpy(np.diff(self.posts.by_user[first : last + 1])).to(users.device)
         writers = torch.repeat_interleave(self.posts_writer(users[first:last]), counts, dim=0)
         hidden = leaky_relu(writers + self.posts_own(self.posts.of_posts(start, end)), inplace=True)
         return self.posts_second(self.posts.mean_of_users(first, last, hidden))
@@ -111,7 +114,6 @@ class RGCNNetwork(nn.Module):
 class RGCN(EpochEmbedder, UserEmbedder):
     """Users' vectors from their attributes, friends and posts. On perturbed networks: the paper's DP-R-GCN."""
 
-    Config: ClassVar[type[ModelConfig]] = RGCNConfig  # type: ignore[assignment]
     config: RGCNConfig
     network: RGCNNetwork
 
@@ -132,6 +134,8 @@ class RGCN(EpochEmbedder, UserEmbedder):
                 weight.data = torch.from_numpy(rng.normal(0.0, scale, weight.shape).astype(np.float32))
         if network.free is not None:
             network.free.data = torch.from_numpy(rng.standard_normal(network.free.shape, np.float32))
+        if network.posts is not None:
+            network.posts = network.posts.to(self.device)
         return network
 
     def train_epoch(self) -> float:
@@ -187,6 +191,11 @@ class PostVectors:
         np.cumsum(has_text, out=by_user[1:])
         return cls(by_user, scale(data.text_vectors[has_text]))
 
+    def to(self, device: torch.device) -> PostVectors:
+        """The same on another device."""
+        indptr, tokens = (None if part is None else part.to(device) for part in (self.indptr, self.tokens))
+        return PostVectors(self.by_user, self.rows.to(device), indptr, tokens)
+
     @property
     def size(self) -> int:
         """d."""
@@ -216,8 +225,8 @@ class PostVectors:
 
         of_posts: (n, d), values of these users' posts, in their order.
         """
-        counts = torch.from_numpy(np.diff(self.by_user[first : last + 1]))
-        owners = torch.repeat_interleave(torch.arange(last - first), counts)
+        counts = torch.from_numpy(np.diff(self.by_user[first : last + 1])).to(of_posts.device)
+        owners = torch.repeat_interleave(counts)
         sums = of_posts.new_zeros(last - first, of_posts.shape[1]).index_add(0, owners, of_posts)
         return sums / counts.clamp(min=1).unsqueeze(1)
 

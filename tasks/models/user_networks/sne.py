@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.nn.functional import softsign
 from typing_extensions import override
 
-from tasks.models.base import ModelConfig
 from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
@@ -48,10 +47,12 @@ class SNEConfig(EpochConfig):
 class SNENetwork(nn.Module):
     """Vectors of ids and attributes, one layer, and vectors of users as neighbours."""
 
+    features: Tensor | None
+
     def __init__(self, data: NetworkData, config: SNEConfig) -> None:
         super().__init__()
         self.weight = config.attribute_weight
-        self.features = None if data.features is None else scale(data.features)
+        self.register_buffer("features", None if data.features is None else scale(data.features), persistent=False)
         self.ids = nn.Parameter(torch.empty(data.n_users, config.ids))
         self.neighbours = nn.Parameter(torch.empty(data.n_users, config.dimension))
         width = config.ids
@@ -71,7 +72,6 @@ class SNENetwork(nn.Module):
 class SNE(EpochEmbedder, UserEmbedder):
     """Ids and attributes that predict whom a walk meets."""
 
-    Config: ClassVar[type[ModelConfig]] = SNEConfig  # type: ignore[assignment]
     config: SNEConfig
     network: SNENetwork
     reads: ClassVar[frozenset[Protected]] = frozenset({"feature", "edge"})

@@ -9,8 +9,6 @@ them, and decoders give all modalities back. The loss is the sum of their mean s
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 from pydantic import Field
@@ -18,9 +16,8 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import ModelConfig
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder
+from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, UserEmbedder
 from tasks.models.user_networks.deepwalk import DeepWalkConfig, walk_vectors
 from tasks.models.user_networks.word2vec import Word2VecConfig, text_of_users
 
@@ -44,7 +41,7 @@ class UDMFNetwork(nn.Module):
     def __init__(self, modalities: list[Tensor], config: UDMFConfig) -> None:
         """modalities: (n_users, d) each."""
         super().__init__()
-        self.modalities = modalities
+        self.modalities = Constants(modalities)
         self.encoders = nn.ModuleList(nn.Linear(rows.shape[1], config.hidden) for rows in modalities)
         self.fusion = nn.Linear(config.hidden * len(modalities), config.dimension)
         self.decoders = nn.ModuleList(nn.Linear(config.dimension, rows.shape[1]) for rows in modalities)
@@ -75,7 +72,6 @@ def standardise(rows: Tensor) -> Tensor:
 class UDMF(EpochEmbedder, UserEmbedder):
     """What attributes, texts and structure of a user have in common."""
 
-    Config: ClassVar[type[ModelConfig]] = UDMFConfig  # type: ignore[assignment]
     config: UDMFConfig
     network: UDMFNetwork
 

@@ -72,7 +72,6 @@ def text_of_users(data: NetworkData, config: Word2VecConfig, rng: np.random.Gene
 class Word2Vec(UserEmbedder):
     """The mean of a user's words."""
 
-    Config: ClassVar[type[ModelConfig]] = Word2VecConfig
     config: Word2VecConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"text"})
 

@@ -6,7 +6,7 @@ latent dimension alone; as Mult-DAE (Liang et al., WWW 2018) with one layer.
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.models.own_draws import Draws
-from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.training import draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork
 from tasks.privacy.mechanisms import ghost
@@ -61,7 +61,7 @@ class RowNetwork(UserNetwork):
         """(n, width of `reader`) rows, scaled to norm 1 (zeros stay), after the first layer and tanh."""
         inputs = rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
         if rng is not None and self.dropout:
-            kept = torch.from_numpy(rng.random(tuple(rows.shape)) >= self.dropout)
+            kept = torch.from_numpy(rng.random(tuple(rows.shape)) >= self.dropout).to(rows.device)
             inputs = inputs * kept / (1 - self.dropout)
         return torch.tanh(self.reader(inputs))
 
@@ -86,7 +86,6 @@ class AENetwork(RowNetwork):
 class AE(UserModel):
     """Autoencoder recommender."""
 
-    Config: ClassVar[type[EpochConfig]] = AEConfig
     config: AEConfig
 
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:

@@ -22,7 +22,7 @@ from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
 from tasks.models.own_draws import Draws, OwnDraws
-from tasks.models.training import DerivedModel, EpochConfig
+from tasks.models.training import DerivedModel
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise_ledger import entries, plan_releases
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -76,7 +76,6 @@ class UserNetwork(nn.Module, ABC):
 class UserModel(DerivedModel, Recommender):
     """A recommender trained by steps on users' rows."""
 
-    Config: ClassVar[type[EpochConfig]] = UserConfig
     config: UserConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: UserNetwork
@@ -188,7 +187,7 @@ class UserModel(DerivedModel, Recommender):
         """
         self._rows_alone()
         with torch.no_grad():
-            return self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
+            return self.network.losses(rows.to(self.device), self._first(rows), None)
 
     def clipped_gradients(self, rows: Tensor) -> ghost.Scaled:
         """What users with these rows, (n, n_items), would add to the sums of the next private step.
@@ -199,14 +198,14 @@ class UserModel(DerivedModel, Recommender):
         private = self.network.private
         assert private is not None
         with ghost.record_calls(self.network) as calls:
-            losses = self.network.losses(rows, torch.zeros(len(rows), dtype=torch.int64), None)
+            losses = self.network.losses(rows.to(self.device), self._first(rows), None)
         outers, norms = ghost.zero_non_finite(ghost.gradients(losses, calls)[0])
         return ghost.Scaled(outers, dpsgd.clip_factors(norms.square(), private.present_bound()))
 
     def rows(self, users: NDArray[np.integer]) -> Tensor:
         """Training interactions of `users`: (len(users), n_items), zeros where there are none."""
         row, item = self._seen.pairs(users)
-        rows = torch.zeros(len(users), self._data.n_items)
+        rows = torch.zeros(len(users), self._data.n_items, device=self.device)
         rows[torch.from_numpy(row), torch.from_numpy(item).long()] = self._values[self._seen.places(users)]
         return rows
 
@@ -238,7 +237,7 @@ class UserModel(DerivedModel, Recommender):
         """
         network = self.network
         pieces = np.split(np.arange(self._data.n_users), range(PIECE, self._data.n_users, PIECE))
-        codes = [network.codes(self.rows(users), torch.from_numpy(users), None)[0] for users in pieces]
+        codes = [network.codes(self.rows(users), self._ids(users), None)[0] for users in pieces]
         items = network.items.weight.detach().clone(memory_format=CONTIGUOUS)
         biases = {} if network.items.bias is None else {"biases": network.items.bias.detach().clone()}
         return {"codes": torch.cat(codes), "items": items, **biases}
@@ -281,13 +280,20 @@ class UserModel(DerivedModel, Recommender):
                 "this model learns a vector for every user and says nothing of other rows; audit an autoencoder"
             )
 
+    def _ids(self, users: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(users).to(self.device)
+
+    def _first(self, rows: Tensor) -> Tensor:
+        """User 0 for every row: (n,)."""
+        return torch.zeros(len(rows), dtype=torch.int64, device=self.device)
+
     def _keep_rows(self, data: TrainingData) -> None:
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
         values = np.ones(len(data.users), np.float32)
         if self.config.values == "ratings":
             assert data.ratings is not None
             values = data.ratings[np.lexsort((data.items, data.users))]  # the order of `Seen`
-        self._values = torch.from_numpy(values)
+        self._values = torch.from_numpy(values).to(self.device)
 
     def _batches(self) -> Iterable[NDArray[np.int64]]:
         if self.network.private:
@@ -298,9 +304,9 @@ class UserModel(DerivedModel, Recommender):
     def _examples(self, users: NDArray[np.int64], draws: Draws) -> tuple[Tensor, Tensor]:
         """Ids and rows of the examples of `users`, a user's after one another."""
         n = self.config.examples
-        ids, rows = torch.from_numpy(users.repeat(n)), self.rows(users).repeat_interleave(n, 0)
+        ids, rows = self._ids(users.repeat(n)), self.rows(users).repeat_interleave(n, 0)
         if n > 1:
-            rows *= torch.from_numpy(draws.random(tuple(rows.shape)) < 0.5)
+            rows *= torch.from_numpy(draws.random(tuple(rows.shape)) < 0.5).to(self.device)
         return ids, rows
 
     def _start_at_popularity(self, network: UserNetwork, data: TrainingData) -> None:

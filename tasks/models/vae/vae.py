@@ -13,7 +13,7 @@ range.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from typing_extensions import override
 from tasks.errors import ConfigurationError
 from tasks.models.draws import normal
 from tasks.models.own_draws import Draws
-from tasks.models.training import EpochConfig, draw_weights
+from tasks.models.training import draw_weights
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
 from tasks.models.vae.userwise import UserModel, UserNetwork
 from tasks.privacy.mechanisms.optimal_clip import sigma
@@ -71,7 +71,7 @@ class VAENetwork(RowNetwork):
         log_variance = log_variance.clamp(-LARGEST, LARGEST)
         code = mean
         if rng is not None:
-            drawn = torch.from_numpy(normal(rng, tuple(mean.shape))).to(mean.dtype)
+            drawn = torch.from_numpy(normal(rng, tuple(mean.shape))).to(mean)
             code = mean + drawn * (log_variance / 2).exp()
         prior = users if len(self.means) > 1 else torch.zeros_like(users)
         divergence = gaussian_divergence(mean, log_variance, self.means[prior], self.variances[prior])
@@ -81,7 +81,6 @@ class VAENetwork(RowNetwork):
 class VAE(UserModel):
     """Variational autoencoder recommender; DP-VAE where training is private."""
 
-    Config: ClassVar[type[EpochConfig]] = VAEConfig
     config: VAEConfig
     uses_features = True
     """Vectors of the users' metadata, (n_users, n_kinds × K) in [0, 1], a kind after another; see `VAEConfig.prior`."""

@@ -72,7 +72,7 @@ class GCNNetwork(nn.Module):
 class GCN(DerivedModel, PairwiseModel):
     """Graph recommender trained on the pairwise ranking loss (Eq. 11)."""
 
-    Config: ClassVar[type[EpochConfig]] = GCNConfig
+    config: GCNConfig
     uses_features: ClassVar[bool] = True
     network_class: ClassVar[type[GCNNetwork]] = GCNNetwork
     network: GCNNetwork
@@ -81,7 +81,8 @@ class GCN(DerivedModel, PairwiseModel):
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         if data.features is None:
             raise ValueError("the graph recommender needs user features")
-        self._neighbourhoods = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items)
+        graph = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items)
+        self._neighbourhoods = graph.to(self.device)
         network = self.network_class(torch.from_numpy(data.features), data.n_items, self.config.dimension)
         draw_weights(network, rng, std=1.0 if self.config.init == "published" else None)
         return network
@@ -111,7 +112,8 @@ class GCN(DerivedModel, PairwiseModel):
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs: W3a z*_u for users, W3b z*_v + b3 for items, and h."""
         network = self.network
-        nodes = network(self._neighbourhoods.all(), torch.arange(network.n_users + len(network.embed_items)))
+        everybody = torch.arange(network.n_users + len(network.embed_items), device=self.device)
+        nodes = network(self._neighbourhoods.all(), everybody)
         return {
             "users": network.pair_user(nodes[: network.n_users]),
             "items": network.pair_item(nodes[network.n_users :]),
@@ -122,7 +124,7 @@ class GCN(DerivedModel, PairwiseModel):
         """See `Recommender.score`; a few users at a time, so that their (users, n_items, d) stay in the cache."""
         scoring = self.released()
         rows, items, project = scoring["users"][torch.from_numpy(users).long()], scoring["items"], scoring["project"]
-        scores = torch.empty(len(rows), len(items))
+        scores = rows.new_empty(len(rows), len(items))
         piece = max(1, PIECE // items.numel())
         with torch.no_grad():
             for part, out in zip(rows.split(piece), scores.split(piece), strict=True):

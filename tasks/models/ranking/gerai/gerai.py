@@ -8,16 +8,14 @@ are perturbed before they come here (`tasks.privacy.mechanisms.multidimensional`
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from typing_extensions import override
 
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
-from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import functional
 from tasks.training_data import TrainingData
@@ -46,9 +44,9 @@ class GERAINetwork(GCNNetwork):
 class GERAI(GCN):
     """Graph recommender with differentially private loss coefficients (functional mechanism, Algorithm 3)."""
 
-    Config: ClassVar[type[EpochConfig]] = GERAIConfig
     network_class = GERAINetwork
     config: GERAIConfig
+    insecurity = functional.INSECURE
     network: GERAINetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -81,7 +79,9 @@ class GERAI(GCN):
             self.network.noise_linear, self.network.noise_quadratic = self._draw()
         linear = self.network.noise_linear - 0.5 * difference.mean(0)
         quadratic = difference.T @ difference / (8 * len(difference)) + self.network.noise_quadratic
-        quadratic = quadratic + self.config.ridge * math.sqrt(2) * self._scale * torch.eye(len(linear))
+        quadratic = quadratic + self.config.ridge * math.sqrt(2) * self._scale * torch.eye(
+            len(linear), device=linear.device
+        )
         with torch.no_grad():
             values, vectors = torch.linalg.eigh(quadratic)
             rounding = torch.finfo(values.dtype).eps * len(linear) * values.abs().max()
@@ -94,10 +94,6 @@ class GERAI(GCN):
         """Mean number of eigenvalues that were trimmed per step since the last call."""
         trimmed, self._trimmed = self._trimmed, []
         return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
-
-    @override
-    def insecure(self) -> str:
-        return functional.INSECURE
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim of Lemma 4.4, and why it does not hold for what is released (docs/methods.md §9)."""
@@ -129,5 +125,6 @@ class GERAI(GCN):
         ]
 
     def _draw(self) -> tuple[Tensor, Tensor]:
-        linear, quadratic = functional.draw(self.config.dimension, self._scale, self.noise_rng)
-        return torch.from_numpy(linear).float(), torch.from_numpy(quadratic).float()
+        drawn = functional.draw(self.config.dimension, self._scale, self.noise_rng)
+        linear, quadratic = (torch.from_numpy(part).float().to(self.device) for part in drawn)
+        return linear, quadratic

@@ -1,0 +1,273 @@
+"""Every model and attack on another device than the CPU: a pretended one everywhere, CUDA where there is one."""
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tasks import device
+from tasks.attacks import attribute
+from tasks.attacks.attribute import neural
+from tasks.attacks.canaries import Watcher, draw, insert
+from tasks.audits import auditor
+from tasks.errors import ConfigurationError
+from tasks.models import MODELS, model_class
+from tasks.models.ranking import lightfm
+from tasks.models.sessions.dipsgnn import DIPSGNN
+from tasks.models.social.factorisation import SocialFactorisation
+from tasks.models.training import EpochModel
+from tasks.privacy import noise
+from tests.models import test_contract, test_networks_contract, test_next_item_contract
+from tests.models.alignment.clouds import clustered, rotated
+from tests.models.alignment.test_adversarial import CONFIG, start
+from tests.models.pretended import PRETENDED, Elsewhere, pretended
+
+# of `load_state_dict`, which asks for the name of the device and not whether its tensors have numbers
+pytestmark = pytest.mark.filterwarnings("ignore:for .* copying from a non-meta parameter")
+CONTRACTS = (test_contract, test_next_item_contract, test_networks_contract)
+WITH_DROPOUT = {"dropout": 0.2}
+CONFIGS = {
+    "ae": WITH_DROPOUT | {"tied": True},
+    "vae": WITH_DROPOUT | {"examples": 2},
+    "dpvae": {},
+    "dpvae-rigorous": {},
+    "gerai": {"redraw": "step"},
+    "lightfm": {"metadata": True},
+    "dipsgnn": WITH_DROPOUT,
+    "dipsgnn-cached": {},
+    "dipsgnn-rigorous": {},
+    "dpsgd": WITH_DROPOUT,
+    "edgerand": {"steps": 2},
+    "crogcn-nh": {},
+}
+LEARNT = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
+MOVED = [name for name in LEARNT if not issubclass(model_class(name), SocialFactorisation)]
+"""Those whose parties compute with NumPy stay on the CPU."""
+ALL = sorted({*MOVED, *CONFIGS})
+
+
+class Stretch:
+    """A `Progress`: goes on from a state, if there is one, and ends with the state after `epochs` more."""
+
+    def __init__(self, epochs, kept=None):
+        self.left, self.kept = epochs, kept
+
+    def restore(self, model):
+        if self.kept is not None:
+            model.load_state(*self.kept)
+        return True
+
+    def epoch(self, _, loss):
+        assert np.isfinite(loss)
+        self.left -= 1
+        return self.left > 0
+
+    def finish(self, model):
+        self.kept = model.state()
+        assert {type(tensor) for tensor in model.weights().values()} == {torch.Tensor}, "what is kept is on the CPU"
+
+
+def learn(name, progress):
+    """A model, and what it scores the data that it learnt from with."""
+    contract = next(contract for contract in CONTRACTS if name in contract.CONFIGS)
+    model = contract.make(name, epochs=2, **CONFIGS.get(name, {}))
+    if contract is test_contract:
+        data = contract.checkerboard(n_users=20, n_items=14)[0]
+        score = partial(test_contract.all_scores, data=data)
+    elif contract is test_next_item_contract:
+        data = contract.grammar(n_users=20)
+
+        def score(model):
+            return model.score_next(data.sequences)
+    else:
+        data = contract.some(name)
+
+        def score(model):
+            return torch.from_numpy(np.concatenate(contract.embedded(model)))
+
+    return model.fit(data, rng=np.random.default_rng(0), progress=progress), score
+
+
+def learnt(name: str, where: AbstractContextManager, folder: Path):
+    """All tensors of a short fit, the scores before and after it is saved and loaded, and what noise was drawn."""
+    with where, noise.recording() as draws:
+        progress = Stretch(1)
+        model, score = learn(name, progress)
+        model.save(folder / f"{name}.safetensors")
+        loaded = type(model).load(folder / f"{name}.safetensors")
+        if hasattr(model, "key"):
+            loaded.key = model.key
+        scores = score(model)
+        again = score(loaded)
+        assert type(again) is type(scores)
+        return progress.kept[0], scores.cpu(), again.cpu(), draws, type(scores)
+
+
+@pytest.fixture
+def comparable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what differs by design: noise by key is named by the bits of weights, which each device rounds itself.
+
+    No sparse gradient either, for which the pretended device has no tensors.
+    """
+    monkeypatch.setattr(DIPSGNN, "vectors", 0)
+    dense = torch.nn.functional.embedding
+    monkeypatch.setattr(lightfm, "embedding", lambda ids, table, sparse: dense(ids, table))  # noqa: ARG005
+
+
+@pytest.mark.usefixtures("comparable")
+@pytest.mark.parametrize("name", ALL)
+def test_every_model_learns_the_same_from_the_same_draws_on_another_device(name, tmp_path):
+    expected, scores, _, draws, _ = learnt(name, nullcontext(), tmp_path)
+    actual, there, again, same, where = learnt(name, pretended(), tmp_path)
+    assert where is Elsewhere or name in test_networks_contract.CONFIGS  # embeddings are arrays
+    assert {type(tensor) for tensor in actual.values()} == {torch.Tensor}, "what is kept is on the CPU"
+    for key, tensor in expected.items():
+        torch.testing.assert_close(
+            actual[key], tensor, rtol=1e-4, atol=1e-5, msg=lambda text, key=key: f"{key}: {text}"
+        )
+    torch.testing.assert_close(there, scores, rtol=1e-4, atol=1e-5)
+    assert torch.equal(again, there)
+    assert [(draw.release, draw.law, draw.shape) for draw in same] == [(d.release, d.law, d.shape) for d in draws]
+    for drawn, expected_draw in zip(same, draws, strict=True):
+        np.testing.assert_array_equal(drawn.values, expected_draw.values)
+
+
+@pytest.mark.parametrize("name", ["sasrec", "dpvae-rigorous", "gerai", "rgcn"])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_run_goes_on_on_another_device(name, back):
+    """From the CPU to the other device, or `back`."""
+    there, here = (pretended, nullcontext) if back else (nullcontext, pretended)
+    with there():
+        begun = Stretch(1)
+        learn(name, begun)
+    with here():
+        ended = Stretch(1, begun.kept)
+        learn(name, ended)
+    unbroken = Stretch(2)
+    learn(name, unbroken)
+    for key, tensor in unbroken.kept[0].items():
+        torch.testing.assert_close(ended.kept[0][key], tensor, rtol=1e-4, atol=1e-5)
+    assert ended.kept[1] == unbroken.kept[1]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
+@pytest.mark.usefixtures("comparable")
+@pytest.mark.parametrize("name", ALL)
+def test_every_model_learns_much_the_same_on_cuda(name, tmp_path):
+    expected, scores, *_ = learnt(name, nullcontext(), tmp_path)
+    actual, there, again, _, _ = learnt(name, device.hold(torch.device("cuda")), tmp_path)
+    for key, tensor in expected.items():
+        torch.testing.assert_close(actual[key], tensor, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(there, scores, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(again, there, rtol=1e-2, atol=1e-3)
+
+
+def test_the_learning_attacker_guesses_the_same_on_another_device(monkeypatch):
+    monkeypatch.setattr(attribute, "EPOCHS", 3)
+    fused = "_get_fused_kernels_supported_devices"
+    monkeypatch.setattr(import_module("torch.optim.optimizer"), fused, lambda: ["cpu", PRETENDED.type])
+    rng = np.random.default_rng(0)
+    profiles = rng.poisson(0.5, (60, 12)).astype(np.float32)
+    labels = (profiles[:, :3].sum(1) > 1).astype(np.int64)
+    known = profiles[:40], labels[:40], profiles[40:]
+    expected = neural(*known, np.random.default_rng(1))
+    with pretended():
+        np.testing.assert_array_equal(neural(*known, np.random.default_rng(1)), expected)
+
+
+def test_adversarial_alignment_ends_alike_on_another_device():
+    rng = np.random.default_rng(0)
+    pair, config = rotated(clustered(80, 5, 4, rng), rng), CONFIG.model_copy(update={"dropout": 0.1, "epochs": 1})
+    expected = start(pair, 1, config).train()
+    with pretended():
+        actual = start(pair, 1, config).train()
+    np.testing.assert_allclose(actual.mapping, expected.mapping, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dpae", "dpvae-rigorous"])
+def test_canaries_are_scored_alike_on_another_device(name):
+    def scores():
+        rng = np.random.default_rng(0)
+        data, _ = test_contract.checkerboard(n_users=20, n_items=14)
+        canaries = draw(data, 4, 2, rng)
+        model = test_contract.make(name, epochs=1)
+        model.watch = Watcher(model, canaries, data)
+        model.fit(insert(data, canaries, rng), rng=rng)
+        return model.watch.scores
+
+    expected = scores()
+    with pretended():
+        np.testing.assert_allclose(scores(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_worst_case_audits_stay_on_the_cpu():
+    audit = auditor("dpae")
+    expected = audit(seed=0, n_samples=2)
+    with pretended():
+        np.testing.assert_array_equal(audit(seed=0, n_samples=2).present, expected.present)
+
+
+def test_the_pretended_device_refuses_what_cuda_refuses():
+    here = torch.ones(2)
+    with pretended():
+        there = here.to(PRETENDED)
+        assert type(there[torch.tensor([1, 0])]) is Elsewhere, "an index may be on the CPU"
+        for mixed in (
+            lambda: there + here,
+            lambda: torch.cat([there, here]),
+            lambda: there.index_select(0, torch.tensor([1])),
+            lambda: here[torch.tensor([1, 0]).to(PRETENDED)],
+            lambda: there.bernoulli_(0.5, generator=torch.Generator()),
+        ):
+            with pytest.raises(AssertionError, match="on the CPU"):
+                mixed()
+        with pytest.raises(RuntimeError, match="numpy"):
+            there.numpy()
+        assert torch.equal(there.cpu(), here)
+
+
+@pytest.mark.parametrize("text", ["gpu", "cuda:", "cuda:-1", "CPU", ""])
+def test_another_device_is_refused_and_the_message_names_those_there_are(text, monkeypatch):
+    monkeypatch.setenv(device.VARIABLE, text)
+    with pytest.raises(ConfigurationError, match=r"DPREC_DEVICE: .* auto, cpu, cuda and cuda:N"):
+        device.chosen()
+
+
+@pytest.mark.parametrize(
+    ("there", "text", "expected"), [(0, "auto", "cpu"), (2, "auto", "cuda:0"), (2, "cuda:1", "cuda:1")]
+)
+def test_auto_is_cuda_where_there_is_one(there, text, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    assert device.parse.__wrapped__(text) == torch.device(expected)
+
+
+@pytest.mark.parametrize(("there", "text"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2")])
+def test_cuda_where_there_is_none_is_one_line(there, text, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    with pytest.raises(
+        ConfigurationError, match=f"{text} was asked for, and this machine has .*; say auto or cpu"
+    ) as error:
+        device.parse.__wrapped__(text)
+    assert "\n" not in str(error.value)
+
+
+def test_without_the_variable_models_are_on_the_cpu(monkeypatch):
+    monkeypatch.delenv(device.VARIABLE, raising=False)
+    assert device.chosen() == torch.device("cpu")
+    assert device.accelerator(asked=True) == ""
+
+
+def test_provenance_names_the_accelerator_and_no_other_place(monkeypatch):
+    from tasks.stages import provenance
+
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA H100")
+    with device.hold(torch.device("cuda", 0)):
+        device.chosen()
+    assert device.accelerator(asked=False) == "cuda:0 (NVIDIA H100)"
+    assert provenance.processor("cuda:0 (NVIDIA H100)") == f"{provenance.processor()}, cuda:0 (NVIDIA H100)"
+    device.chosen()
+    assert device.accelerator(asked=False) == ""
