@@ -1,8 +1,9 @@
 # Everything that requirements.lock pins, and the project at the revision that is checked out.
 #   docker build --tag dprec:0.2 .
 #   docker run --volume dprec-cache:/dprec/.dvc/cache dprec:0.2 dprec run demo
-# torch's plain name takes its CUDA build from PyPI. For its CPU build, name a package index that has one:
-#   docker build --build-arg PIP_EXTRA_INDEX_URL=...
+# torch's plain name takes its CUDA build from PyPI. For its CPU build, name a package index that has one. Its address is
+# a secret of the build, for it may hold a token, and stays out of the image and its history:
+#   PIP_EXTRA_INDEX_URL=... docker build --secret id=package-index,env=PIP_EXTRA_INDEX_URL --tag dprec:0.2 .
 FROM python:3.11-slim-bookworm
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -12,9 +13,10 @@ RUN apt-get update \
     && install --directory --owner dprec --group dprec /dprec
 USER 1000
 WORKDIR /dprec
-ARG PIP_EXTRA_INDEX_URL
 COPY --chown=dprec:dprec Makefile requirements.lock ./
-RUN make .venv/.packages PYTHON=python3.11
+RUN --mount=type=secret,id=package-index,uid=1000 \
+    PIP_NO_CACHE_DIR=1 PIP_EXTRA_INDEX_URL="$(cat /run/secrets/package-index 2>/dev/null)" \
+    make .venv/.packages PYTHON=python3.11
 COPY --chown=dprec:dprec . .
 RUN make env PYTHON=python3.11 && mkdir --parents .dvc/cache
 ENV PATH=/dprec/.venv/bin:$PATH

@@ -17,6 +17,7 @@ export PREFECT_HOME ?= $(CURDIR)/.prefect
 export PREFECT_SERVER_ANALYTICS_ENABLED ?= false
 export DO_NOT_TRACK ?= 1
 export DVC_NO_ANALYTICS ?= 1
+export DVC_SITE_CACHE_DIR ?= $(shell mkdir -p -m 700 .dvc/tmp/site && echo $(CURDIR)/.dvc/tmp/site)
 export GX_ANALYTICS_ENABLED ?= false
 export DGLBACKEND ?= pytorch
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE  # every command would compile the project anew
@@ -74,7 +75,7 @@ dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 
 .PHONY: test
 test: env  ## the test suite; TESTS=tests/privacy for a part of it
-	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal --durations 40 --durations-min 2 $(TESTS)
 
 .PHONY: views
 views: env  ## DVC's own views, as the README has them: a line per suite, three plots, experiments of one suite, its stages
@@ -105,10 +106,6 @@ library:  ## the library and the audit alone, from a wheel, in an environment of
 		exec(''.join(''.join([*cell['source'], chr(10)]) for cell in cells if cell['cell_type'] == 'code'))"
 	cd $(VENV)-library && bin/dprec audit --help
 	rm -rf $(VENV)-library
-
-.PHONY: api
-api: env  ## a page for every name of the library, from its docstring, in site/api
-	pdoc --output-directory site/api --docformat google dprec dprec.accounting dprec.attacks dprec.audits dprec.mechanisms dprec.metrics
 
 .PHONY: bench
 bench: env  ## measure speed; nothing passes or fails by it

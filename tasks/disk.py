@@ -1,7 +1,8 @@
-"""Bringing files to the disk: what is renamed into its place is whole there, even after a power cut."""
+"""Bringing files to the disk: what is renamed into its place is whole there, even after a power cut; digests."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -26,6 +27,11 @@ def rename(source: Path, target: Path, *, durable: bool = True) -> None:
     os.replace(source, target)
     if durable:
         _sync(target.parent)
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _sync(path: Path) -> None:

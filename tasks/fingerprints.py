@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from tasks.disk import text_digest
 from tasks.errors import ConfigurationError
 from tasks.syntax import Reader
 
@@ -38,6 +39,7 @@ PACKAGES = {
 APART = frozenset(
     {
         "tasks.config.tasks",
+        "tasks.device",
         "tasks.fingerprints",
         "tasks.stages.code",
         "tasks.stages.dvc_files",
@@ -141,7 +143,7 @@ class Source:
             imports.update(module for module in known if self.path(module))
         return Module(
             name=name,
-            digest=_sha256("\n".join(reader.lines)),
+            digest=text_digest("\n".join(reader.lines)),
             imports=frozenset() if name in APART else frozenset(imports - {name}),
             packages=frozenset(packages),
             registries=registries,
@@ -219,7 +221,7 @@ class Source:
                 ]
         used = {package for module in modules for package in module.packages if package in PACKAGES}
         lines += [f"{package}=={self._pin(PACKAGES[package])}" for package in sorted(used)]
-        return _sha256("\n".join(lines))[:16]
+        return text_digest("\n".join(lines))[:16]
 
     def _hash(self, file: Path) -> str:
         if file not in self._files:
@@ -237,10 +239,6 @@ class Source:
                 f"requirements.lock: {package} is not pinned, but decides numbers; run `make lock`"
             )
         return self._pins[package]
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _contents(folder: Path) -> list[Path]:

@@ -75,11 +75,6 @@ class Sequences:
         """(n_examples,) the item after each event that has a next one."""
         return self.items[1:][self.has_next[:-1]] if self.n_events else self.items
 
-    @property
-    def last_items(self) -> NDArray[np.int32]:
-        """(n_sequences,) the item that ends each."""
-        return self.items[self.indptr[1:] - 1]
-
     def take(self, rows: NDArray[np.integer]) -> Sequences:
         """The sequences at places `rows`, in that order."""
         lengths = self.lengths[rows]

@@ -59,7 +59,7 @@ ADDITIONS = {
         {
             "tasks/papers/__init__.py": [
                 entry("PROTOCOLS", "tasks.papers.toy.protocol"),
-                entry("PUBLISHED", "tasks.papers.toy.published"),
+                entry("PUBLISHED", "tasks.papers.toy.published:TOY"),
                 entry("REPORTS", "tasks.papers.toy.report"),
             ],
             "data/reference/paper_tables.csv": [

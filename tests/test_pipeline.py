@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flows.project import Project, name_of, open_project
-from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, ReconstructionAttack
+from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, MembershipAttack, ReconstructionAttack
 from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError
 from tasks.stages import dvc_files, stale, table
@@ -79,7 +79,7 @@ def test_a_stage_depends_on_its_own_parameters_and_on_no_others(project: Project
     for address, stage in project.stages.items():
         kind, _, own = name_of(stage).partition("@")
         suite = address.removeprefix("suites/").partition("/")[0] if address.startswith("suites/") else own
-        of_suite = kind in ("attack-edges", "audit", "audit-training", "check-metrics", "collect")
+        of_suite = kind in ("attack-edges", "attack-membership", "audit", "audit-training", "check-metrics", "collect")
         for file, key in listed(stage):
             own_files = {f"suites/{suite}/{file}" for file in ("params.yaml", "attack.yaml")}
             assert Path(file).name == "code.json" or file in {"params.yaml", *own_files}, address
@@ -108,6 +108,8 @@ def test_a_suites_folder_has_the_stages_of_its_experiments(project: Project, par
             expected |= {f"targets@{name}"} | {f"attack@{experiment}" for experiment in suite.experiments}
         if isinstance(suite.attack, EdgeAttack):
             expected |= {f"attack-edges@{name}"}
+        if isinstance(suite.attack, MembershipAttack):
+            expected |= {f"attack-membership@{name}"}
         if isinstance(suite.attack, ReconstructionAttack):
             expected |= {f"attack-ratings@{experiment}" for experiment in suite.experiments}
         if isinstance(suite.attack, EmbeddingAttack):

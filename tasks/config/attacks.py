@@ -111,6 +111,33 @@ class EmbeddingAttack(_Attack):
     """With the run's: of splits, pairs and halves, the same for all systems."""
 
 
+class MembershipAttack(_Attack):
+    """Membership of users and of interactions, by shadow runs: the systems are trained again at setting `base`."""
+
+    kind: Literal["membership"]
+    systems: Annotated[list[Name], Field(min_length=1), AfterValidator(require_distinct)]
+    """Experiments that are attacked."""
+    shadows: Annotated[int, Field(ge=2)]
+    """Shadow runs of each system, beside the attacked one."""
+    fewer: dict[Name, Annotated[int, Field(ge=2)]]
+    """Experiment -> its shadow runs, where a run takes too long for as many."""
+    asked: Annotated[int, Field(ge=1)]
+    """Interactions of each user that are asked about, at most."""
+    k: Annotated[int, Field(ge=1)]
+    """Length of the lists that the attacker sees."""
+    seed: Annotated[int, Field(ge=0)]
+    """Of targets, coins and training."""
+
+    @property
+    def experiments(self) -> dict[str, list[str]]:
+        """Key -> experiments of the suite that it names."""
+        return {"systems": self.systems, "fewer": list(self.fewer)}
+
+    def shadows_of(self, system: str) -> int:
+        """Shadow runs of an experiment."""
+        return self.fewer.get(system, self.shadows)
+
+
 class AuditedRuns(Strict):
     """Which settings of an experiment are audited, and how it trains without noise."""
 
@@ -141,5 +168,5 @@ class TrainingAudit(Strict):
         return self
 
 
-Attack = AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack
+Attack = AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack | MembershipAttack
 """What a suite's own file may say of attacks."""

@@ -45,9 +45,14 @@ class Dataset(Strict):
     read: dict[str, Any]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
 
+    @property
+    def is_own(self) -> bool:
+        """Whether these are data of somebody's own, which nobody else may fetch."""
+        return self.source == "custom"
+
     def own_files(self) -> dict[str, Path]:
         """The user's own files by what they hold: of data that are nobody else's, and empty for published data."""
-        tables = ("interactions", "users", "social") if self.source == "custom" else ()
+        tables = ("interactions", "users", "social") if self.is_own else ()
         return {table: Path(self.obtain[table]).expanduser() for table in tables if self.obtain.get(table)}
 
 

@@ -17,7 +17,7 @@ class Task:
     """What the systems of a suite are for."""
 
     checks: str
-    """Module of tasks.stages.checks: what released tables and metrics must be."""
+    """In tasks.stages.checks: what released tables and metrics must be."""
     checked_against: tuple[str, ...]
     """Files of the processed data that released tables are checked against; "": all of them."""
     validation: str
@@ -46,17 +46,17 @@ OPTIONAL = ("evaluation.k", "evaluation.negatives", "evaluation.recall", "traini
 TASKS = {
     "top-k": Task(
         evaluator="tasks.stages.evaluators.lists:TopK",
-        checks="tasks.stages.checks.top_k",
+        checks="tasks.stages.checks.lists:TOP_K",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="",
-        collects="tasks.stages.collect_parts:spreads",
+        collects="tasks.stages.collect_parts:collect_distributions",
         collected_from=("released",),
         bands={"sampled-*": 0.03, "full/*": 0.03},
         keys=frozenset(OPTIONAL),
     ),
     "next-item": Task(
         evaluator="tasks.stages.evaluators.next_items:NextItem",
-        checks="tasks.stages.checks.next_item",
+        checks="tasks.stages.checks.lists:NEXT_ITEM",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="Recall@{k}",
         bands={"next/*": 0.01, "next-new/*": 0.01},  # of a few hundredths at most cut-offs
@@ -141,6 +141,16 @@ ATTACKS = {
         bands={},
         writes="edges",
         collects="tasks.stages.collect_parts:edges",
+    ),
+    "membership": AttackKind(
+        stages="tasks.stages.table_attacks:membership",
+        table="tasks.reporting.sections.membership:frame",
+        module="attack_membership",
+        what="members to tell from others",
+        bands={},
+        task="top-k",
+        writes="membership",
+        collects="tasks.stages.collect_parts:membership",
     ),
     "reconstruction": AttackKind(
         stages="tasks.stages.table_attacks:reconstruction",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer
 from tasks.disk import rename
@@ -28,6 +28,14 @@ class Options(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ReplicaOptions(Options):
+    """How large a synthetic replica is; each says what of it grows how with the scale."""
+
+    scale: float = Field(gt=0, allow_inf_nan=False)
+    """1.0: as large as the published data."""
+    seed: int = Field(ge=0)
 
 
 class NoOptions(Options):

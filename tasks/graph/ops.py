@@ -35,6 +35,12 @@ class Block:
     sources: Tensor
     n_sources: int
 
+    def to(self, device: torch.device | str) -> Block:
+        """The same edges on another device; itself where it is there."""
+        if self.indptr.device == torch.device(device):
+            return self
+        return Block(self.indptr.to(device), self.sources.to(device), self.n_sources)
+
     @cached_property
     def centres(self) -> Tensor:
         """(n_edges,) int64: position of each edge's centre in the block."""
@@ -172,6 +178,7 @@ class ConstantSum:
 
     def __init__(self, block: Block, weights: Tensor) -> None:
         self._block, self._weights = block, weights
+        self._moved = block, weights
 
     @cached_property
     def _matrices(self) -> tuple[csr_array, csr_array]:
@@ -183,7 +190,10 @@ class ConstantSum:
     def __call__(self, messages: Tensor) -> Tensor:
         """(n_sources, d) messages -> (n_centres, d); a centre without edges gets zeros."""
         if not _on_cpu(messages):
-            return weighted_sum(self._block, self._weights, messages)
+            block, weights = self._moved
+            if weights.device != messages.device:
+                block, weights = self._moved = self._block.to(messages.device), self._weights.to(messages.device)
+            return weighted_sum(block, weights, messages)
         return _SparseProduct.apply(messages, *self._matrices)
 
 

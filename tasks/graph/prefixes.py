@@ -42,6 +42,10 @@ class Step:
     visits: Block
     ends: Tensor
 
+    def to(self, device: torch.device) -> Step:
+        """The same on another device."""
+        return Step(**{name: part.to(device) for name, part in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class PrefixGraphs:
@@ -62,6 +66,11 @@ class PrefixGraphs:
     last: Tensor
     members: Block
     event_owners: Tensor
+
+    def to(self, device: torch.device) -> PrefixGraphs:
+        """The same on another device."""
+        parts = {name: part.to(device) for name, part in vars(self).items() if name != "steps"}
+        return PrefixGraphs(steps=tuple(step.to(device) for step in self.steps), **parts)
 
 
 def prefix_graphs(sequences: Sequences, n_steps: int, *, share: bool = True) -> PrefixGraphs:

@@ -14,13 +14,14 @@ PROTOCOLS = {
 }
 """Names of protocols in params.yaml -> the modules that prepare a data set as a paper does."""
 PUBLISHED = {
-    "dipsgnn": "tasks.papers.dipsgnn.published",
-    "dpcrosue": "tasks.papers.dpcrosue.published",
-    "dpvae": "tasks.papers.dpvae.published",
-    "gerai": "tasks.papers.gerai.published",
-    "privsr": "tasks.papers.privsr.published",
+    "dipsgnn": "tasks.papers.dipsgnn.published:DIPSGNN",
+    "dpcrosue": "tasks.papers.dpcrosue.published:describe",
+    "dpvae": "tasks.papers.dpvae.published:DPVAE",
+    "gerai": "tasks.papers.gerai.published:GERAI",
+    "privsr": "tasks.papers.privsr.published:PRIVSR",
 }
-"""Keys that `paper` has in a suite's params.yaml and in paper_tables.csv -> the modules with tables and methods."""
+"""Keys that `paper` has in a suite's params.yaml and in paper_tables.csv -> the paper with its tables and methods, or
+what says it of the networks of a suite's data."""
 REPORTS = {
     "dipsgnn": "tasks.papers.dipsgnn.report",
     "dpcrosue": "tasks.papers.dpcrosue.report",

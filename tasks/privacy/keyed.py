@@ -12,6 +12,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.sequences import Sequences
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 INSECURE = "its noise is a function of a key and of what is asked, by a hash that is not cryptographic"
 """Why noise by key is not secure."""
@@ -73,6 +75,20 @@ def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]
         events = indptr[rows] + place
         ids[events] = state[rows] = mix(state[rows], items[events])
     return ids
+
+
+def head_ids(sequences: Sequences, draws: NDArray[np.int64], *, tested: bool) -> Ids:
+    """(n_sequences,) ids to name prefixes by, see `prefix_ids`: whose, which draw, and whether learnt from or asked.
+
+    A user's training sequence and the one asked about hold different visits. Where both begin with the same items, they
+    would otherwise have one noise, and two releases with one noise show their difference without any.
+
+    Args:
+        draws: (n_sequences,) which of a user's independent draws.
+        tested: whether the sequences are asked about; those of training are not.
+    """
+    parts = (sequences.users, draws)
+    return mix(*parts, np.ones(1, np.int64)) if tested else mix(*parts)
 
 
 def digest(*parts: bytes) -> int:

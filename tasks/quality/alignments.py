@@ -6,13 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from tasks.quality.counting import rows_of
+from tasks.quality.counting import count_table, stack
 from tasks.quality.rules import Table, between, finite, in_set, not_null, row_count, unique
 
 KEYS = ("setting", "seed")
 RATES = ("chance", "precision", "share")
 """Metrics from 0 to 1, by the last part of their name."""
 KINDS = (*RATES, "found", "criterion")
+
+
+def _split_by_kind(metrics: pl.DataFrame) -> pl.DataFrame:
+    """Metrics with their kind, and a column of values for each range that values may have."""
+    kind = pl.col("metric").str.split("/").list.last()
+    return metrics.with_columns(
+        kind=kind,
+        rate=pl.when(kind.is_in(RATES)).then("value"),
+        pairs=pl.when(kind == "found").then("value"),
+        criterion=pl.when(kind == "criterion").then("value"),
+    )
 
 
 def alignment_tables(
@@ -31,19 +42,8 @@ def alignment_tables(
         sizes: users of the first and of the second network.
         expected: setting, seed, metric, k of everything that had to be measured (see `alignment_metrics`).
     """
-    pairs = pl.concat(
-        table.with_row_index("row").with_columns(setting=pl.lit(setting), seed=pl.lit(seed, dtype=pl.Int64))
-        for (setting, seed), table in anchors.items()
-    )
+    pairs = stack(anchors, KEYS)
     measured = [*KEYS, "metric", "k"]
-    kind = pl.col("metric").str.split("/").list.last()
-    numbers = metrics.with_columns(
-        kind=kind,
-        rate=pl.when(kind.is_in(RATES)).then("value"),
-        pairs=pl.when(kind == "found").then("value"),
-        criterion=pl.when(kind == "criterion").then("value"),
-    )
-    expected = expected.with_columns(rows=rows_of(expected, metrics, measured))
     return [
         Table(
             "anchors",
@@ -59,7 +59,7 @@ def alignment_tables(
         ),
         Table(
             "metrics",
-            numbers,
+            _split_by_kind(metrics),
             (
                 row_count(1),
                 *not_null("value"),
@@ -72,11 +72,13 @@ def alignment_tables(
             ),
             ids=tuple(measured),
         ),
-        Table(
+        count_table(
             "metrics expected",
             expected,
-            (row_count(1), between("rows", 1, None, "must be 1 or more: the metric was measured")),
-            ids=tuple(measured),
+            metrics,
+            measured,
+            row_count(1),
+            between("rows", 1, None, "must be 1 or more: the metric was measured"),
         ),
     ]
 

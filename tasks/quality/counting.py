@@ -6,14 +6,16 @@ that a rule looks up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
 from tasks.quality.rules import Rule, Table, between
 
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 FIRST_ROWS = 10
 """How many failing rows a result names."""
 
@@ -132,6 +134,23 @@ def rows_of(frame: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.
     counts = rows.group_by(keys).len("rows")
     joined = frame.select(keys).join(counts, on=keys, how="left", maintain_order="left", nulls_equal=True)
     return joined["rows"].fill_null(0)
+
+
+def count_table(name: str, expected: pl.DataFrame, rows: pl.DataFrame, ids: Sequence[str], *rules: Rule) -> Table:
+    """What is expected, with `rows`, how many there are of each: rules about these find what is absent or repeated."""
+    frame = expected.with_columns(rows=rows_of(expected, rows, ids))
+    return Table(name, frame, rules, ids=tuple(ids))
+
+
+def stack(tables: Mapping[tuple, Frame], names: Sequence[str]) -> Frame:
+    """All tables below one another, with their key in columns `names` and the row number within each in `row`."""
+    return pl.concat(
+        table.with_row_index("row").with_columns(
+            pl.lit(value, dtype=pl.String if isinstance(value, str) else pl.Int64).alias(name)
+            for name, value in zip(names, key, strict=True)
+        )
+        for key, table in tables.items()
+    )
 
 
 def all_users(n_users: int) -> pl.DataFrame:

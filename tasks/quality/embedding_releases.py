@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks.contracts import Schema
 from tasks.errors import DataError
-from tasks.quality.counting import all_users, rows_of
+from tasks.quality.counting import all_users, count_table
 from tasks.quality.rules import Table, between, holds, not_null, row_count, unique
 
 KEYS = ("setting", "seed")
@@ -36,7 +36,6 @@ def embedding_releases(
     frame = frame.join(widths, on="setting", how="left", maintain_order="left")
     runs = pl.DataFrame(list(released), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
     per_user = runs.join(all_users(schema.n_users), how="cross").rename({"user": "node"})
-    per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*KEYS, "node"]))
     name = f"{prefix}embeddings"
     return [
         Table(
@@ -53,11 +52,13 @@ def embedding_releases(
             ),
             ids=(*KEYS, "node"),
         ),
-        Table(
+        count_table(
             f"{name} per user",
             per_user,
-            (row_count(1), between("rows", 1, 1, "must be 1: every user has one vector")),
-            ids=(*KEYS, "node"),
+            frame,
+            [*KEYS, "node"],
+            row_count(1),
+            between("rows", 1, 1, "must be 1: every user has one vector"),
         ),
     ]
 
@@ -94,8 +95,6 @@ def words(frame: pl.DataFrame, schema: Schema) -> list[Table]:
         schema: of the processed data.
     """
     numbers = [column for column in frame.columns if column != "user"]
-    per_user = all_users(schema.n_users)
-    per_user = per_user.with_columns(rows=rows_of(per_user, frame, ["user"]))
     return [
         Table(
             "features",
@@ -107,5 +106,5 @@ def words(frame: pl.DataFrame, schema: Schema) -> list[Table]:
             ),
             ids=("user",),
         ),
-        Table("features per user", per_user, (between("rows", 1, 1),), ids=("user",)),
+        count_table("features per user", all_users(schema.n_users), frame, ["user"], between("rows", 1, 1)),
     ]

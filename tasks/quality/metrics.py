@@ -8,7 +8,7 @@ from itertools import product
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.quality.counting import rows_of
+from tasks.quality.counting import count_table
 from tasks.quality.rules import Table, between, finite, in_set, not_null, row_count, unique
 
 RANGES = {
@@ -41,7 +41,6 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
         advantage=pl.when(kind == "advantage").then("value"),
         **({"amount": pl.when(kind.is_in(AMOUNTS)).then("value")} if amounts else {}),
     )
-    expected = expected.with_columns(rows=rows_of(expected, frame, keys))
     return [
         Table(
             "metrics",
@@ -57,11 +56,13 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
             ),
             ids=tuple(keys),
         ),
-        Table(
+        count_table(
             "metrics expected",
             expected,
-            (row_count(1), between("rows", 1, None, "must be 1 or more: the metric was measured")),
-            ids=tuple(keys),
+            frame,
+            keys,
+            row_count(1),
+            between("rows", 1, None, "must be 1 or more: the metric was measured"),
         ),
     ]
 

@@ -9,8 +9,10 @@ import polars as pl
 from tasks import contracts
 from tasks.contracts import ProcessedTables, Schema
 from tasks.errors import DataError
+from tasks.quality.counting import stack
+from tasks.quality.processed import post_rules
 from tasks.quality.releases import perturbed_features
-from tasks.quality.rules import Rule, Table, between, holds, not_blank, not_null, row_count, unique
+from tasks.quality.rules import Table, between, holds, not_blank, not_null, row_count, unique
 
 KEYS = ("setting", "seed")
 Release = tuple[str, int]
@@ -64,13 +66,10 @@ def _features(
     for epsilon in dict.fromkeys(features_epsilon.values()):
         chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
         contract = contracts.features_schema(schema.columns)
-        frame = pl.concat(
-            _with_release(contracts.read(tables.folder / "features.parquet", contract).lazy(), which)
-            for which, tables in chosen.items()
-        )
+        read = {which: contracts.read(of.folder / "features.parquet", contract) for which, of in chosen.items()}
         keys = pl.DataFrame(list(chosen), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
         name = f"{prefix}features epsilon={epsilon:g}"
-        checked += perturbed_features(name, epsilon, frame.collect(), keys, schema)
+        checked += perturbed_features(name, epsilon, stack(read, KEYS), keys, schema)
     return checked
 
 
@@ -100,20 +99,6 @@ def _vocabulary(frame: pl.LazyFrame, schema: Schema, n_releases: int, name: str)
     return Table(name, frame, rules, ids=(*KEYS, "id"))
 
 
-def _words(schema: Schema) -> tuple[Rule, ...]:
-    """Rules that posts keep whatever was dropped."""
-    tokens = pl.col("tokens")
-    inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
-    complete = tokens.list.drop_nulls().list.len() == tokens.list.len()
-    return (
-        *not_null("user"),
-        between("user", 0, schema.n_users - 1),
-        holds("tokens", tokens.is_not_null(), "must not be missing"),
-        holds("tokens", tokens.list.len() > 0, "must have one word or more"),
-        holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
-    )
-
-
 def _replaced_posts(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables, n_releases: int, name: str) -> Table:
     """Row by row the posts there were, each with as many words."""
     processed = before.scan("posts").with_row_index("row")
@@ -124,7 +109,7 @@ def _replaced_posts(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables
     same_length = pl.col("tokens").list.len() == pl.col("words_before")
     rules = (
         row_count(n_rows, n_rows),
-        *_words(schema),
+        *post_rules(schema),
         holds("user", same_user, "must be the user who wrote the post"),
         holds("tokens", same_length, "must be as many words as before"),
     )
@@ -148,17 +133,11 @@ def _shortened_posts(
         fewer = pl.col(what) <= pl.col(f"{what}_before").fill_null(0)
         rules.append(holds(what, fewer, "must not be more than before"))
     return [
-        Table(name, frame, (row_count(1), *_words(schema)), ids=(*KEYS, "user")),
+        Table(name, frame, (row_count(1), *post_rules(schema)), ids=(*KEYS, "user")),
         Table(f"{name} per user", left, tuple(rules), ids=(*KEYS, "user")),
     ]
 
 
 def _scan(releases: Mapping[Release, ProcessedTables], table: str) -> pl.LazyFrame:
     """A table of all releases below one another."""
-    return pl.concat(_with_release(tables.scan(table), which) for which, tables in releases.items())
-
-
-def _with_release(table: pl.LazyFrame, release: Release) -> pl.LazyFrame:
-    """A table with its row numbers, and the setting and seed that it is of."""
-    setting, seed = release
-    return table.with_row_index("row").with_columns(setting=pl.lit(setting), seed=pl.lit(seed, dtype=pl.Int64))
+    return stack({which: tables.scan(table) for which, tables in releases.items()}, KEYS)

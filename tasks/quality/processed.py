@@ -7,16 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from tasks.contracts import SPLITS, Feature, ProcessedTables, Schema
+from tasks.contracts import SPLITS, ProcessedTables, Schema
 from tasks.errors import DataError
-from tasks.quality.counting import all_users, rows_of
+from tasks.quality.counting import all_users, count_table
 from tasks.quality.rules import (
+    Rule,
     Table,
+    among,
     between,
     finite,
     holds,
     in_set,
-    known,
     not_blank,
     not_null,
     range_words,
@@ -65,7 +66,7 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
     if schema.repeats:
         seen = learnt.select(pl.col("item").unique()).collect(engine="streaming").to_series()
         words = "must be in training or validation data too"
-        rules.append(known("item", seen, words, where=pl.col("split") == "test"))
+        rules.append(among("item", seen, words, where=pl.col("split") == "test"))
     else:
         rules.append(unique("user", "item"))
     checked = [Table(name, frame, tuple(rules), ids=("user", "item"))]
@@ -87,7 +88,8 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
         unique("user"),
     ]
     for feature in schema.features:
-        low, high = _declared_bounds(feature)
+        # rounded as float32 columns round what lies within them
+        low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
         if feature.kind == "categorical":
             rules.append(in_set(feature.name, feature.categories))
         elif low is None or high is None:
@@ -130,18 +132,21 @@ def _social(tables: ProcessedTables, name: str) -> list[Table]:
 
 
 def _posts(tables: ProcessedTables, name: str) -> list[Table]:
-    schema, tokens = tables.schema, pl.col("tokens")
+    return [Table(name, tables.scan("posts"), (row_count(1), *post_rules(tables.schema)), ids=("user",))]
+
+
+def post_rules(schema: Schema) -> tuple[Rule, ...]:
+    """What posts hold, also those whose words were perturbed: users of the network, and words of the vocabulary."""
+    tokens = pl.col("tokens")
     inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
     complete = tokens.list.drop_nulls().list.len() == tokens.list.len()
-    rules = (
-        row_count(1),
+    return (
         *not_null("user"),
         between("user", 0, schema.n_users - 1),
         holds("tokens", tokens.is_not_null(), "must not be missing"),
         holds("tokens", tokens.list.len() > 0, "must have one word or more"),
         holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
     )
-    return [Table(name, tables.scan("posts"), rules, ids=("user",))]
 
 
 def _labels(tables: ProcessedTables, name: str) -> list[Table]:
@@ -176,12 +181,17 @@ def _folds(tables: ProcessedTables, name: str) -> list[Table]:
         unique("user", "item"),
         holds("sensitivity", (sensitivity >= 0) & (sensitivity < 1), "must be 0 or more and less than 1"),
     )
-    per_pair = pairs.with_columns(rows=rows_of(pairs, folds.select("user", "item").collect(), ["user", "item"]))
     numbers = folds.select(pl.col("fold").drop_nulls().unique()).collect().sort("fold").with_row_index("expected")
     dense = holds("fold", pl.col("fold") == pl.col("expected"), "must be numbered from 0 without gaps")
     return [
         Table(name, folds, rules, ids=("user", "item")),
-        Table(f"{name} per interaction", per_pair, (between("rows", 1, 1),), ids=("user", "item")),
+        count_table(
+            f"{name} per interaction",
+            pairs,
+            folds.select("user", "item").collect(),
+            ["user", "item"],
+            between("rows", 1, 1),
+        ),
         Table(f"{name} that occur", numbers, (row_count(2), dense)),
     ]
 
@@ -211,9 +221,3 @@ TABLES: dict[str, Callable[[ProcessedTables, str], list[Table]]] = {
     "vectors": _vectors,
     "folds": _folds,
 }
-
-
-def _declared_bounds(feature: Feature) -> tuple[float | None, float | None]:
-    """Declared bounds, rounded as float32 columns round what lies within them."""
-    low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
-    return low, high

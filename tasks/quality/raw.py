@@ -12,11 +12,11 @@ from tasks.errors import DataError
 from tasks.quality.rules import (
     Rule,
     Table,
+    among,
     between,
     finite,
     holds,
     in_set,
-    known,
     not_blank,
     not_null,
     row_count,
@@ -88,11 +88,11 @@ def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.S
     rules = [row_count(1), *_ids(name, types)]
     for column in _users(name) if name != "users" else ():
         if "user" in listed:
-            rules.append(known(column, listed["user"], "must be in the table of users"))
+            rules.append(among(column, listed["user"], "must be in the table of users"))
     match name:
         case "interactions":
             if "item" in listed:
-                rules.append(known("item", listed["item"], "must be in the table of items"))
+                rules.append(among("item", listed["item"], "must be in the table of items"))
             rules += _interactions(schema)
         case "users":
             rules += [unique("user"), *_features(schema, types)]
@@ -172,7 +172,7 @@ def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str
         if "users" in of_network.schema.tables:
             users = of_network.scan("users").select("user").collect().to_series()
             _require_same(f"anchors: {side}", types[side], f"{network}/users: user", users.dtype)
-            rules.append(known(side, users, f"must be in the table of users of {network}"))
+            rules.append(among(side, users, f"must be in the table of users of {network}"))
     return Table(f"{prefix}anchors", anchors, tuple(rules), ids=("source", "target"))
 
 

@@ -7,14 +7,14 @@ rule about the rows that exist can.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from tasks.contracts import Schema
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
-from tasks.quality.counting import all_users, rows_of
-from tasks.quality.rules import Table, between, finite, holds, in_set, not_null, row_count, unique
+from tasks.quality.counting import all_users, count_table, rows_of, stack
+from tasks.quality.rules import Rule, Table, between, finite, holds, in_set, not_null, row_count, unique
 from tasks.quality.values import FLOAT32_SLACK
 
 BITS = (0.0, 1.0)
@@ -34,7 +34,7 @@ def perturbed_tables(tables: Mapping[tuple[float, int], pl.DataFrame], schema: S
     for epsilon in dict.fromkeys(epsilon for epsilon, _ in tables):
         of_epsilon = {(seed,): table for (other, seed), table in tables.items() if other == epsilon}
         releases = pl.DataFrame({"seed": [seed for (seed,) in of_epsilon]})
-        result += perturbed_features(f"epsilon={epsilon:g}", epsilon, _stack(of_epsilon, ("seed",)), releases, schema)
+        result += perturbed_features(f"epsilon={epsilon:g}", epsilon, stack(of_epsilon, ("seed",)), releases, schema)
     return result
 
 
@@ -56,7 +56,6 @@ def perturbed_features(
     released = [pl.any_horizontal(pl.col(feature.columns) != 0) for feature in schema.features]
     frame = frame.with_columns(features_released=pl.sum_horizontal(released))
     per_user = releases.join(all_users(schema.n_users), how="cross")
-    per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*keys, "user"]))
     return [
         Table(
             name,
@@ -70,7 +69,7 @@ def perturbed_features(
             ),
             ids=(*keys, "user"),
         ),
-        Table(f"{name} per user", per_user, (between("rows", 1, 1),), ids=(*keys, "user")),
+        count_table(f"{name} per user", per_user, frame, [*keys, "user"], between("rows", 1, 1)),
     ]
 
 
@@ -89,37 +88,67 @@ def recommendations(
         k: K, the length of every list.
     """
     keys = ["setting", "seed"]
-    frame = _stack(lists, keys)
+    frame = stack(lists, keys)
     learnt = interactions.lazy().filter(pl.col("split").is_in(["train", "valid"])).select("user", "item").unique()
     seen = learnt.collect(engine="streaming")
     frame = frame.with_columns(unseen=rows_of(frame, seen, ["user", "item"]) == 0)
-    settings = pl.DataFrame(list(lists), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    per_user = settings.join(all_users(schema.n_users), how="cross")
-    per_user = per_user.with_columns(rows=rows_of(per_user, frame, [*keys, "user"]))
+    per_user = _each_run(lists, all_users(schema.n_users))
     return [
         Table(
             "recommendations",
             frame,
             (
-                row_count(1),
-                *not_null("user", "rank", "item"),
-                between("user", 0, schema.n_users - 1),
-                between("item", 0, schema.n_items - 1),
-                between("rank", 1, k),
-                finite("score"),
+                *_list_rules(schema, k, "user", "rank", "item"),
                 holds("item", pl.col("unseen"), "must not be in the user's training or validation data"),
                 unique(*keys, "user", "rank"),
                 unique(*keys, "user", "item"),
             ),
             ids=(*keys, "user", "rank", "item"),
         ),
-        Table(
+        count_table(
             "recommendations per user",
             per_user,
-            (between("rows", k, k, f"must be {k}: every user gets {k} items"),),
-            ids=(*keys, "user"),
+            frame,
+            [*keys, "user"],
+            between("rows", k, k, f"must be {k}: every user gets {k} items"),
         ),
     ]
+
+
+def _each_run(lists: Mapping[tuple[str, int], pl.DataFrame], rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows for every setting and seed."""
+    settings = pl.DataFrame(list(lists), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+    return settings.join(rows, how="cross")
+
+
+def _list_rules(schema: Schema, k: int, *required: str) -> tuple[Rule, ...]:
+    """What rows of lists of K items must be, whatever the lists are for."""
+    return (
+        row_count(1),
+        *not_null(*required),
+        between("user", 0, schema.n_users - 1),
+        between("item", 0, schema.n_items - 1),
+        between("rank", 1, k),
+        finite("score"),
+    )
+
+
+def _examples(interactions: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    """User and position of every test event of a trained user that another one follows, in order."""
+    example = ["user", "position"]
+    known = (
+        interactions.lazy()
+        .group_by("user")
+        .agg(trained=(pl.col("split") == "train").any(), tested=(pl.col("split") == "test").sum())
+    )
+    return (
+        known.filter(pl.col("trained") & (pl.col("tested") > 1))
+        .with_columns(position=pl.int_ranges(0, pl.col("tested") - 1, dtype=pl.Int32))
+        .explode("position")
+        .select(example)
+        .sort(example)
+        .collect(engine="streaming")
+    )
 
 
 def next_items(
@@ -139,20 +168,8 @@ def next_items(
         k: K, the number of items of every example.
     """
     keys, example = ["setting", "seed"], ["user", "position"]
-    known = (
-        interactions.lazy()
-        .group_by("user")
-        .agg(trained=(pl.col("split") == "train").any(), tested=(pl.col("split") == "test").sum())
-    )
-    examples = (
-        known.filter(pl.col("trained") & (pl.col("tested") > 1))
-        .with_columns(position=pl.int_ranges(0, pl.col("tested") - 1, dtype=pl.Int32))
-        .explode("position")
-        .select(example)
-        .sort(example)
-        .collect(engine="streaming")
-    )
-    frame = _stack(ranked, keys)
+    examples = _examples(interactions)
+    frame = stack(ranked, keys)
     frame = frame.with_columns(
         asked=rows_of(frame, examples, example) > 0,
         before=pl.col("score").shift(1).over([*keys, *example], order_by="rank"),
@@ -160,20 +177,13 @@ def next_items(
     score, before = pl.col("score"), pl.col("before")
     both = score.is_finite() & before.is_finite()  # what is not finite breaks another rule
     frame = frame.with_columns(descending=pl.when(both).then(score <= before))
-    settings = pl.DataFrame(list(ranked), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    per_example = settings.join(examples, how="cross")
-    per_example = per_example.with_columns(rows=rows_of(per_example, frame, [*keys, *example]))
+    per_example = _each_run(ranked, examples)
     return [
         Table(
             "next items",
             frame,
             (
-                row_count(1),
-                *not_null(*example, "rank", "item"),
-                between("user", 0, schema.n_users - 1),
-                between("item", 0, schema.n_items - 1),
-                between("rank", 1, k),
-                finite("score"),
+                *_list_rules(schema, k, *example, "rank", "item"),
                 holds("score", pl.col("descending"), "must not exceed the score of the rank before"),
                 holds("position", pl.col("asked"), "must be that of a test event with a next one, of a trained user"),
                 unique(*keys, *example, "rank"),
@@ -181,11 +191,13 @@ def next_items(
             ),
             ids=(*keys, *example, "rank", "item"),
         ),
-        Table(
+        count_table(
             "next items per example",
             per_example,
-            (row_count(1), between("rows", k, k, f"must be {k}: every example gets {k} items")),
-            ids=(*keys, *example),
+            frame,
+            [*keys, *example],
+            row_count(1),
+            between("rows", k, k, f"must be {k}: every example gets {k} items"),
         ),
     ]
 
@@ -202,12 +214,11 @@ def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.Dat
         schema: of those data, whose ratings have a scale.
     """
     keys, pair = ["setting", "seed"], ["user", "item"]
-    frame = _stack(predicted, keys)
+    frame = stack(predicted, keys)
     tested = folds.select(*pair, seed=pl.col("fold").cast(pl.Int64))
     frame = frame.with_columns(tested=rows_of(frame, tested, [*pair, "seed"]) > 0)
     settings = pl.DataFrame(list(predicted), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
     expected = settings.join(tested, on="seed", how="inner")
-    expected = expected.with_columns(rows=rows_of(expected, frame, [*keys, *pair]))
     assert schema.scale is not None, "ratings have a scale"
     return [
         Table(
@@ -225,21 +236,12 @@ def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.Dat
             ),
             ids=(*keys, *pair),
         ),
-        Table(
+        count_table(
             "predictions per rating",
             expected,
-            (row_count(1), between("rows", 1, 1, "must be 1: every rating of the fold is predicted once")),
-            ids=(*keys, *pair),
+            frame,
+            [*keys, *pair],
+            row_count(1),
+            between("rows", 1, 1, "must be 1: every rating of the fold is predicted once"),
         ),
     ]
-
-
-def _stack(tables: Mapping[tuple, pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
-    """All tables below one another, with their key in columns `names` and the row number within each in `row`."""
-    return pl.concat(
-        table.with_row_index("row").with_columns(
-            pl.lit(value, dtype=pl.String if isinstance(value, str) else pl.Int64).alias(name)
-            for name, value in zip(names, key, strict=True)
-        )
-        for key, table in tables.items()
-    )

@@ -152,7 +152,7 @@ def finite(column: str) -> Rule:
     return holds(column, pl.col(column).is_finite(), "must be a finite number")
 
 
-def known(column: str, values: pl.Series, words: str, where: pl.Expr | None = None) -> Rule:
+def among(column: str, values: pl.Series, words: str, where: pl.Expr | None = None) -> Rule:
     """Every value occurs among `values`, which may be many; `where` says in which rows, if not in all."""
     is_known = pl.col(column).is_in(values.drop_nulls().unique().implode())
     return holds(column, is_known if where is None else pl.when(where).then(is_known), words)

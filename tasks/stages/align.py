@@ -33,7 +33,7 @@ from tasks.stages import runs
 from tasks.stages.align_inputs import Inputs, locate
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
@@ -44,11 +44,9 @@ STREAM = 0xA119
 
 
 @dataclass(frozen=True)
-class Unit(runs.Unit):
+class Unit(runs.SeedUnit):
     """One setting with one seed: what is aligned and judged at a time."""
 
-    setting: str
-    seed: int
     inputs: Inputs
 
 
@@ -64,10 +62,7 @@ def work(name: str) -> runs.Work[Unit]:
     pair = entry("aligned", name, params.aligned)
     inputs = locate(pair, params)
     config = options(AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite))
-    layer, _, key = pair.of.partition("/")
-    checks = [require_passed("processed", pair.data)]
-    if layer != "processed":
-        checks.append(require_passed(layer, key, pair.suite if layer == "embeddings" else None))
+    checks = require_inputs(pair.data, pair.of, pair.suite)
     units = plan(name, pair, inputs, fingerprint("align", name, params))
     return runs.Work(
         title=f"align {name}",
@@ -175,42 +170,25 @@ def after_epoch(progress: Progress, screen: Screen) -> Callable[[AdversarialStar
 
 def assemble(name: str, pair: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
     """Put the finished units together as the stage's output."""
-    rows: list[dict[str, Any]] = []
-    history: dict[str, dict[str, Any]] = {}
-    data = units[0].inputs.data
     with atomic_write(ALIGNED / name) as place:
         place.mkdir()
         for unit in units:
             folder = place / unit.setting / f"seed-{unit.seed}"
             folder.mkdir(parents=True)
             shutil.copy(unit.done / "anchors.parquet", folder)
-            rows += [
-                {"setting": unit.setting, "seed": unit.seed} | row for row in read_json(unit.done / "metrics.json")
-            ]
-            history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
     with atomic_write(RUNS / pair.suite / "alignments" / name) as place:
         place.mkdir()
-        table = pl.DataFrame(rows, schema_overrides={"k": pl.Int32}).with_columns(
-            suite=pl.lit(pair.suite),
-            experiment=pl.lit(name),
-            dataset=pl.lit(pair.data),
-            model=pl.lit("attributes" if pair.embeddings is None else params.embeddings[pair.embeddings].model),
-        )
-        contracts.write(table, place / "metrics.parquet", contracts.METRICS)
-        write_json(place / "history.json", history)
-        synthetic = data.network(data.schema.networks[0]).schema.synthetic
-        anchors = anchor_counts(units[0].inputs.anchors(pair))
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic, "anchors": anchors})
-
-
-def anchor_counts(anchors: Anchors) -> dict[str, int]:
-    """How many anchors there are, judge, may be given to ways, or are left out because a user is in several."""
-    return {
-        "true": len(anchors.true),
-        "judging": len(anchors.test),
-        "known": len(anchors.known),
-        "left_out": len(anchors.true) - anchors.n_usable,
-    }
+        model = "attributes" if pair.embeddings is None else params.embeddings[pair.embeddings].model
+        runs.write_metrics(runs.read_records(units, "metrics.json"), place, pair.suite, name, pair.data, model)
+        write_json(place / "history.json", runs.by_setting(units, "history.json"))
+        anchors = units[0].inputs.anchors(pair)
+        counts = {
+            "true": len(anchors.true),
+            "judging": len(anchors.test),
+            "known": len(anchors.known),
+            "left_out": len(anchors.true) - anchors.n_usable,  # because a user is in several
+        }
+        runs.write_inputs(place, pair.data, checks, anchors=counts)
 
 
 main = runs.stage(work)

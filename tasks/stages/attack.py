@@ -40,7 +40,6 @@ from tasks.stages.common import (
     digest,
     require_passed,
     text_digest,
-    write_json,
 )
 from tasks.stages.screen import Screen
 from tasks.stages.targets import FOLDER, read_labels, read_targets
@@ -67,10 +66,6 @@ class Known:
     labels: dict[str, attribute.Labels]
     is_target: NDArray[np.bool_]
     digest: str
-
-    def with_profiles(self, profiles: NDArray[np.int32]) -> Known:
-        """The same with other rated items: (n, 2) users and items."""
-        return replace(self, users=profiles[:, 0], items=profiles[:, 1])
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,6 @@ def assemble(
     checks: list[dict[str, Any]],
 ) -> None:
     """Put what was guessed of all releases together as the stage's output."""
-    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.system}
     tables = [
         as_metrics(kind, unit.scores, known).with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
         for (kind, setting, seed), unit in units.items()
@@ -129,13 +123,12 @@ def assemble(
             shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
         ]
     tables += [detection(units, setting, seed, known, attack) for kind, setting, seed in units if kind == BLURRED]
-    metrics = pl.concat(tables).with_columns(**{key: pl.lit(value) for key, value in about.items()})
+    metrics = pl.concat(tables).to_dicts()
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
-        contracts.write(metrics, place / "metrics.parquet", contracts.METRICS)
+        runs.write_metrics(metrics, place, experiment.suite, name, experiment.data, experiment.system)
         contracts.write(gains(alone, units, known), place / "gains.parquet", GAINS)
-        inputs = {"checks": checks, "synthetic": known.schema.synthetic, "targets": int(known.is_target.sum())}
-        write_json(place / "inputs.json", inputs)
+        runs.write_inputs(place, experiment.data, checks, targets=int(known.is_target.sum()))
 
 
 def read_known(name: str, attack: AttributeAttack, params: Params) -> Known:
@@ -177,8 +170,8 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
             blurred = released_profiles(name, experiment, setting, seed, known)
             if blurred is not None:
                 title = f"{setting} seed {seed}, blurred profiles"
-                ks = (0, *attack.control_k)
-                units[BLURRED, setting, seed] = unit(title, known.with_profiles(blurred), lists, ks, attack.attackers)
+                ks, shown = (0, *attack.control_k), replace(known, users=blurred[:, 0], items=blurred[:, 1])
+                units[BLURRED, setting, seed] = unit(title, shown, lists, ks, attack.attackers)
     return alone, units
 
 

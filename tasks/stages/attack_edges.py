@@ -34,7 +34,6 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
-    PROCESSED,
     RUNS,
     atomic_write,
     file_digest,
@@ -119,8 +118,7 @@ def assemble(
     with atomic_write(RUNS / name / "edges") as place:
         place.mkdir()
         contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
-        synthetic = contracts.read_schema(PROCESSED / data / "schema.json").synthetic
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
+        runs.write_inputs(place, data, checks)
 
 
 def model_file(name: str, experiment: Experiment, setting: str) -> Path:
@@ -177,7 +175,7 @@ def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[edge_worl
 def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64]) -> edge_worlds.Released:
     """What an attacker sees of a model. order: of items with equal scores."""
     return edge_worlds.Released(
-        states=lambda user: model.aggregated_states(user).double().numpy(),
+        states=lambda user: model.aggregated_states(user).double().cpu().numpy(),
         sigma=model.sigma,
         releases=model.releases,
         lists=lambda user, items, first: recommended_lists(model, user, items, attack, order, first),

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
@@ -55,7 +54,6 @@ from tasks.stages.common import (
     atomic_write,
     digest,
     file_digest,
-    read_json,
     require_passed,
     write_json,
 )
@@ -158,11 +156,9 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Unit(runs.Unit):
+class Unit(runs.SeedUnit):
     """What is attacked at a time: one part of one setting and seed."""
 
-    setting: str
-    seed: int
     part: str
 
 
@@ -189,17 +185,11 @@ def assemble(
     name: str, experiment: Experiment, released: Released, units: list[Unit], checks: list[dict[str, Any]]
 ) -> None:
     """Put what was found in all parts together as the stage's output."""
-    about = {"suite": experiment.suite, "experiment": name, "dataset": experiment.data, "model": experiment.system}
-    rows = [
-        about | {"setting": unit.setting, "seed": unit.seed} | metric
-        for unit in units
-        for metric in read_json(unit.done / RESULT)
-    ]
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
-        contracts.write(metrics_table(rows), place / "metrics.parquet", contracts.METRICS)
-        inputs = {"checks": checks, "synthetic": released.pair.schema.synthetic, "known": released.counts()}
-        write_json(place / "inputs.json", inputs)
+        rows = runs.read_records(units, RESULT)
+        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
+        runs.write_inputs(place, experiment.data, checks, known=released.counts())
 
 
 def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: Released, code: str) -> list[Unit]:
@@ -295,13 +285,6 @@ def match_accounts(
     if matches.confident.precision is not None:
         metrics.append(record("anchors/confident/precision", matches.confident.precision))
     return metrics
-
-
-def metrics_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """METRICS of these; there may be none, or none with a cut-off."""
-    empty = pl.from_arrow(contracts.METRICS.empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return pl.DataFrame(rows, empty.schema)
 
 
 main = runs.stage(work)

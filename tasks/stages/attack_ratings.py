@@ -32,7 +32,6 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
-    PROCESSED,
     RUNS,
     atomic_write,
     file_digest,
@@ -84,14 +83,6 @@ class Release:
         return contracts.read(self.path(kind), contracts.received_schema(self.size())).sort("sender", "subject")
 
 
-@dataclass(frozen=True)
-class Unit(runs.Unit):
-    """One setting with one seed: what is attacked at a time."""
-
-    setting: str
-    seed: int
-
-
 class AttackErrors(BaseModel):
     """Attacker -> error, and how much there was to attack."""
 
@@ -101,7 +92,7 @@ class AttackErrors(BaseModel):
     """Targets of whose users a friend holds a vector; `friend` guesses the others as `tuned` does."""
 
 
-def work(name: str) -> runs.Work[Unit]:
+def work(name: str) -> runs.Work[runs.SeedUnit]:
     """What attacking experiment `name` consists of."""
     params = load()
     experiment = entry("experiments", name, params.experiments)
@@ -117,7 +108,7 @@ def work(name: str) -> runs.Work[Unit]:
     )
 
 
-def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: str) -> list[Unit]:
+def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: str) -> list[runs.SeedUnit]:
     """Every setting and seed."""
     units = []
     for setting, config in experiment.settings().items():
@@ -127,12 +118,12 @@ def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: 
             seen = {str(file): file_digest(file) for file in sorted(released.rglob(f"seed-{seed}.parquet"))}
             decides = [inputs.digest, config["sensitive_share"], seen, attack.model_dump(mode="json"), seed, code]
             label = f"{setting}-seed-{seed}"
-            units.append(Unit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed))
+            units.append(runs.SeedUnit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed))
     return units
 
 
 def complete(
-    unit: Unit, name: str, experiment: Experiment, attack: ReconstructionAttack, place: Path, screen: Screen
+    unit: runs.SeedUnit, name: str, experiment: Experiment, attack: ReconstructionAttack, place: Path, screen: Screen
 ) -> None:
     """Attack one setting and seed, and write what was found below `place`."""
     screen.begin(f"{unit.setting} seed {unit.seed}", 1)
@@ -143,23 +134,20 @@ def complete(
     screen.step(1)
 
 
-def assemble(name: str, experiment: Experiment, units: list[Unit], checks: list[dict[str, Any]]) -> None:
+def assemble(name: str, experiment: Experiment, units: list[runs.SeedUnit], checks: list[dict[str, Any]]) -> None:
     """Put what was found at all settings and seeds together as the stage's output."""
     results = {unit: AttackErrors.model_validate(read_json(unit.done / RESULT)) for unit in units}
     rows = [
-        (experiment.suite, name, experiment.data, experiment.system, *at, f"reconstruction/{attacker}/mae", None, value)
-        for at, result in (((unit.setting, unit.seed), result) for unit, result in results.items())
+        {"setting": unit.setting, "seed": unit.seed, "metric": f"reconstruction/{attacker}/mae", "value": value}
+        for unit, result in results.items()
         for attacker, value in result.errors.items()
     ]
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
         place.mkdir()
-        table = pl.DataFrame(rows, contracts.METRICS.names, orient="row")
-        contracts.write(table, place / "metrics.parquet", contracts.METRICS)
-        synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
+        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
         friends = {f"{unit.setting} seed {unit.seed}": result.known_to_friends for unit, result in results.items()}
         most = max(result.targets for result in results.values())
-        counts = {"targets": most, "known_to_friends": friends}
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
+        runs.write_inputs(place, experiment.data, checks, targets=most, known_to_friends=friends)
 
 
 def attack_release(

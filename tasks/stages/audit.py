@@ -1,6 +1,6 @@
 """Stage `audit`: attack what a suite's private systems release, at the budgets that its experiments use.
 
-Writes data/runs/<suite>/audit.json, one record for each audit and budget (`tasks.audits.judging.record`): the bound
+Writes data/runs/<suite>/audit.json, one record for each audit and budget (`tasks.audits.verdicts.record`): the bound
 that samples prove, the largest one that so many could have proved, the smallest ε that would have been refuted, and in
 `covers` the experiments and settings that it is an audit of. Audits call the shipped models and mechanisms on worst
 cases of their own, so that the stage needs the parameters and the processed data's schemas, no trained model.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tasks import contracts
 from tasks.audits import auditor, of_model
-from tasks.audits.judging import corrected_confidence, record
+from tasks.audits.verdicts import corrected_confidence, record
 from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS

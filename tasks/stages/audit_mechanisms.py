@@ -7,7 +7,7 @@ from concurrent.futures import as_completed
 from typing import Any
 
 from tasks.audits import AUDITS, CLAIMS, auditor
-from tasks.audits.judging import corrected_confidence, record
+from tasks.audits.verdicts import corrected_confidence, record
 from tasks.errors import ConfigurationError
 from tasks.stages.parent import workers
 

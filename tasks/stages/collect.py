@@ -8,6 +8,7 @@ runs that gave the numbers.
 
 from __future__ import annotations
 
+from filecmp import cmp
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -77,7 +78,11 @@ def main(name: str) -> None:
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
         new = Path(place)
         files.write(results, new, attacks)
-        changed = [file for file in files.WRITTEN if not _equal(new / file, folder / file)]
+        changed = [
+            file
+            for file in files.WRITTEN
+            if not (folder / file).is_file() or not cmp(new / file, folder / file, shallow=False)
+        ]
         recorded = folder / files.PROVENANCE
         if changed or not recorded.exists():
             known = {(run.stage, run.name): run for run in (files.read_runs(recorded) if recorded.exists() else ())}
@@ -87,10 +92,6 @@ def main(name: str) -> None:
                 changed.append(files.PROVENANCE)
         for file in changed:
             rename(new / file, folder / file)
-
-
-def _equal(new: Path, old: Path) -> bool:
-    return old.is_file() and old.read_bytes() == new.read_bytes()
 
 
 def read_runs(suite: str, params: Params) -> list[Run]:
@@ -181,9 +182,8 @@ def read_results(suite: str, params: Params) -> Results:
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:
     """SHA-256 of processed data that anybody may fetch; none of somebody's own, of which it would confirm any guess."""
-    if params.datasets[params.processed[data].dataset].source == "custom":
-        return {}
-    return {data: digest(PROCESSED / data)}
+    own = params.datasets[params.processed[data].dataset].is_own
+    return {} if own else {data: digest(PROCESSED / data)}
 
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
@@ -243,19 +243,19 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
     Its system stands under `model`, as everywhere in results.
     """
 
-    def dumped(entry: BaseModel) -> dict[str, Any]:
+    def dump(entry: BaseModel) -> dict[str, Any]:
         return entry.model_dump(mode="json", exclude={"suite", "code"})  # where it stands, and the model's own file
 
     layer, name = experiment.features.split("/")
-    parameters = dumped(experiment)
+    parameters = dump(experiment)
     parameters["model"] = parameters.pop("system")
     if layer == "aligned":
-        parameters["aligned"] = dumped(params.aligned[name])
+        parameters["aligned"] = dump(params.aligned[name])
         alone = params.aligned[name].embeddings
         assert alone is not None, "params.load lets no system read an alignment without embeddings"
         name = alone
     if layer in ("embeddings", "aligned"):
-        parameters["embeddings"] = dumped(params.embeddings[name])
+        parameters["embeddings"] = dump(params.embeddings[name])
     return parameters
 
 

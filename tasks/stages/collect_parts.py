@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,16 +104,21 @@ def attribute(suite: str, params: Params) -> dict[str, Any]:
 
 
 def edges(suite: str, _: Params) -> dict[str, Any]:
-    """What the attack on single interactions found.
+    """What the attack on single interactions found; raises as `_read`."""
+    return {"edges": _read(RUNS / suite / "edges/edges.parquet", "attack-edges")}
 
-    Raises:
-        DataError: its table cannot be read.
-    """
-    path = RUNS / suite / "edges/edges.parquet"
+
+def membership(suite: str, _: Params) -> dict[str, Any]:
+    """What the attack on membership found; raises as `_read`."""
+    return {"membership": _read(RUNS / suite / "membership/membership.parquet", "attack-membership")}
+
+
+def _read(path: Path, stage: str) -> pl.DataFrame:
+    """Raises DataError: the table of that stage cannot be read."""
     try:
-        return {"edges": pl.read_parquet(path)}
+        return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not readable ({error}); run attack-edges again") from error
+        raise DataError(f"{path}: not readable ({error}); run {stage} again") from error
 
 
 RELEASED = "released"
@@ -120,7 +126,7 @@ STEPS = {"ndcg": 20, "exposure": 50}
 """Bins of equal width between 0 and 1, before small ones are joined."""
 
 
-def spreads(suite: str, params: Params) -> dict[str, Any]:
+def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
     """Of every experiment on the suite's data, at setting `base`: a user's value is the mean over seeds.
 
     Raises:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,7 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     if units:
         parser.add_argument("--unit", metavar="LABEL")
         asked = os.environ.get("DPREC_FORCE") == "1"
-        parser.add_argument("--force", metavar="TIME", nargs="?", type=float, const=True, default=asked)
+        parser.add_argument("--force", metavar="TIME", nargs="?", type=_moment, const=True, default=asked)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
     private()
@@ -57,6 +58,17 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
             raise
         print(f"{stage} {name}: {_one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970: no result is older than nan, which would force nothing without a word."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ArgumentTypeError(f"{text!r} is no time in seconds since 1970")
+    return seconds
 
 
 def _one_line(error: Exception) -> str:

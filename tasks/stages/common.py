@@ -8,12 +8,14 @@ import json
 import os
 import shutil
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from tasks.disk import rename, sync
+from tasks.disk import text_digest as text_digest
 from tasks.errors import DataError
 
 DATA = Path("data")
@@ -30,6 +32,8 @@ REFERENCE = DATA / "reference"
 CHECKPOINTS = DATA / "checkpoints"
 PROVENANCE = DATA / "provenance"
 CACHE = Path(".dvc/cache")
+OF_SUITE = ("embeddings", "aligned")
+"""Layers that a suite describes itself."""
 SUMMARY = ("contract", "name", "success", "evaluated", "failed")
 """Of a check's verdict, what a run remembers."""
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
@@ -39,13 +43,14 @@ _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 def private() -> None:
     """Let nobody but the user read what this process writes from here on, in the project's folder: users' rows.
 
-    DVC gives the files of its cache a mode of its own, so the folder is closed. Other folders that are there already
-    stay as they are, as their owner may share them on purpose.
+    DVC gives the files of its cache a mode of its own, so the folder is closed, also one that `dvc pull` made. Other
+    folders that are there already stay as they are, as their owner may share them on purpose.
     """
     os.umask(0o077)
     if CACHE.parent.is_dir():
-        with suppress(FileExistsError):
-            CACHE.mkdir(mode=0o700)
+        CACHE.mkdir(exist_ok=True)
+        if not CACHE.is_symlink() and CACHE.stat().st_uid == os.getuid():
+            CACHE.chmod(0o700)
 
 
 @contextmanager
@@ -53,7 +58,8 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a place beside `path` to write a file or fill a folder; on success it replaces `path` in one rename.
 
     On any error, Ctrl-C included, what was written is removed and `path` is as it was before. For a folder, create
-    it first: `place.mkdir()`. Of several processes that write one `path` the last to finish stays.
+    it first: `place.mkdir()`. Of several processes that write one `path` the last to finish stays. A file that its
+    owner may write to keeps its mode.
 
     Args:
         durable: have everything on the disk before the rename, so that not even a power cut leaves half of it.
@@ -70,6 +76,8 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
 
 def _replace(place: Path, path: Path, *, durable: bool) -> None:
     """Rename `place` to `path`, from which a folder must be moved away first: another process may do so, too."""
+    if path.is_file() and place.is_file() and (mode := stat.S_IMODE(path.stat().st_mode)) & stat.S_IWUSR:
+        place.chmod(mode)
     if durable:
         sync(place)  # while the old output is still in its place
     old = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.old.partial")
@@ -155,11 +163,6 @@ def digest(*paths: Path) -> str:
     return state.hexdigest()
 
 
-def text_digest(text: str) -> str:
-    """SHA-256 of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def address(stage: str, suite: str | None) -> str:
     """DVC's address of a stage that lies in a suite's own folder; None: of one that prepares data."""
     return f"suites/{suite}/dvc.yaml:{stage}" if suite else f"data/dvc.yaml:{stage}"
@@ -187,6 +190,15 @@ def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str,
         if not Path(file).is_file() or file_digest(Path(file)) != sha256:
             raise DataError(f"{file}: not the file that was checked; run `dprec verify`, then {again}")
     return {key: result[key] for key in SUMMARY}
+
+
+def require_inputs(data: str, read: str, suite: str) -> list[dict[str, Any]]:
+    """The checks of processed data, and of the layer that what a suite learns from is read from: LAYER/NAME."""
+    layer, _, name = read.partition("/")
+    checks = [require_passed("processed", data)]
+    if layer != "processed":
+        checks.append(require_passed(layer, name, suite if layer in OF_SUITE else None))
+    return checks
 
 
 def file_digest(path: Path) -> str:

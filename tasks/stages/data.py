@@ -113,7 +113,7 @@ class Finding:
     right: bool
 
 
-def verified(name: str) -> Iterator[Finding]:
+def inspect(name: str) -> Iterator[Finding]:
     """Look at everything that can be told of a data set before it is used, one finding at a time.
 
     Each file: is it there, has it the published size and checksum, where these are known. Then the whole of it is read

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasks import contracts
 from tasks.config.networks import NetworkEmbeddings
 from tasks.config.params import Params, entry, load
 from tasks.models import model_class
@@ -27,18 +26,16 @@ from tasks.models.user_networks.word2vec import Word2VecConfig, with_word_vector
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, PROCESSED, atomic_write, digest, read_json, require_passed, write_json
+from tasks.stages.common import CHECKPOINTS, atomic_write, digest, read_json, require_inputs, write_json
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
 from tasks.stages.networks import fit, read, spent_entries
 from tasks.stages.screen import Screen
 
 
 @dataclass(frozen=True)
-class Unit(runs.Unit):
+class Unit(runs.SeedUnit):
     """One network with one setting and one seed: what is embedded at a time."""
 
-    setting: str
-    seed: int
     network: str
     number: int
     """Of the network, so that two do not start from the same weights."""
@@ -54,9 +51,7 @@ def work(name: str) -> runs.Work[Unit]:
     torch.set_num_threads(1)
     params = load()
     options = entry("embeddings", name, params.embeddings)
-    checks = [require_passed("processed", options.data)]
-    if options.networks.startswith("perturbed/"):
-        checks.append(require_passed(*options.networks.split("/")))
+    checks = require_inputs(options.data, options.networks, options.suite)
     units, source = plan(name, params), Source.read(options.data, options.networks)
     return runs.Work(
         title=f"embed-networks {name}",
@@ -125,8 +120,7 @@ def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: l
             histories.append(about | {"epochs": read_json(unit.done / "history.json")})
         write_json(place / "ledger.json", entries)
         write_json(place / "history.json", histories)
-        synthetic = contracts.read_schema(PROCESSED / options.data / "schema.json").synthetic
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
+        runs.write_inputs(place, options.data, checks)
 
 
 main = runs.stage(work)

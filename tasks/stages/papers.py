@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from tasks import papers
+from tasks.config.tasks import resolve
 from tasks.reporting.core.published import Paper
 from tasks.reporting.core.results import Network
 
@@ -15,6 +14,5 @@ def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
     Raises:
         KeyError: there is no such paper.
     """
-    description = import_module(papers.PUBLISHED[paper or papers.DEFAULT]).describe(networks)
-    assert isinstance(description, Paper)
-    return description
+    described = resolve(papers.PUBLISHED[paper or papers.DEFAULT])
+    return described if isinstance(described, Paper) else described(networks)

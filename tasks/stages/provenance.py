@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tasks.device import accelerator
 from tasks.stages.common import PROVENANCE, atomic_write, write_json
 
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
@@ -41,7 +42,7 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(time.time() - started, 1),
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "processor": processor(),
+        "processor": processor(accelerator(asked="epoch_seconds" in timings)),
         "cores": os.cpu_count(),
         "packages": {package: version(package) for package in PACKAGES},
     }
@@ -50,8 +51,15 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
         write_json(new, content | timings)
 
 
-def processor() -> str:
-    """The model of the processor, never the name of the machine: it decides how sums are rounded."""
+def processor(accelerator: str = "") -> str:
+    """The model of the processor, never the name of the machine: it decides how sums are rounded.
+
+    accelerator: what else does, such as `cuda:0 (NVIDIA H100)`; a stage with units may have worked on it elsewhere.
+    """
+    return ", ".join(filter(None, (_processor(), accelerator)))
+
+
+def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -40,9 +40,7 @@ def main(name: str) -> None:
     with atomic_write(RESULTS / name / "summary.json") as place:
         place.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with atomic_write(RESULTS / name / "plots") as folder:
-        folder.mkdir()
-        for table, frame in drawn.items():
-            frame.write_csv(folder / f"{table}.csv", float_precision=6)
+        plots.write(folder, drawn)
     write(name, page)
 
 

@@ -16,18 +16,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import polars as pl
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
+from tasks import contracts
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages.common import atomic_write, file_digest, read_json, remove, text_digest, write_json
+from tasks.stages.common import PROCESSED, atomic_write, file_digest, read_json, remove, text_digest, write_json
 from tasks.stages.screen import Screen
 
 LOCK = "lock"
@@ -37,6 +39,7 @@ SECONDS = "seconds.json"
 """Of a finished unit, what its epochs took: for the provenance, never for an output."""
 LAST, BEFORE = "last", "before"
 """The two states that an unfinished unit keeps."""
+_METRICS = {"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32, "value": pl.Float64}
 _Read = TypeVar("_Read")
 
 
@@ -57,6 +60,14 @@ class Unit:
     def progress(self) -> Path:
         """What it keeps until then."""
         return self.folder / "progress"
+
+
+@dataclass(frozen=True)
+class SeedUnit(Unit):
+    """One setting with one seed, or a part of what is done at these."""
+
+    setting: str
+    seed: int
 
 
 _Unit = TypeVar("_Unit", bound=Unit)
@@ -87,6 +98,38 @@ class Work(Generic[_Unit]):
 def folder_of(parent: Path, label: str, *decides: Any) -> Path:
     """Where a unit lies; decides: everything that its results depend on, as JSON values."""
     return parent / f"{label}-{text_digest(json.dumps(decides, sort_keys=True))[:16]}"
+
+
+def read_records(units: Iterable[SeedUnit], file: str) -> list[dict[str, Any]]:
+    """The records that all units kept in a file of this name, each with its unit's setting and seed."""
+    return [
+        {"setting": unit.setting, "seed": unit.seed} | record
+        for unit in units
+        for record in read_json(unit.done / file)
+    ]
+
+
+def by_setting(units: Iterable[SeedUnit], file: str) -> dict[str, dict[str, Any]]:
+    """Setting -> seed -> what the unit kept in a file of this name."""
+    kept: dict[str, dict[str, Any]] = {}
+    for unit in units:
+        kept.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / file)
+    return kept
+
+
+def write_metrics(
+    records: list[dict[str, Any]], place: Path, suite: str, experiment: str, data: str, model: str
+) -> None:
+    """Write metrics.parquet (METRICS) of records of setting, seed, metric, k and value; there may be none."""
+    about = {"suite": suite, "experiment": experiment, "dataset": data, "model": model}
+    table = pl.DataFrame(records, _METRICS).with_columns(**{name: pl.lit(value) for name, value in about.items()})
+    contracts.write(table, place / "metrics.parquet", contracts.METRICS)
+
+
+def write_inputs(place: Path, data: str, checks: list[dict[str, Any]], **counts: Any) -> None:
+    """Write inputs.json: the checks that were passed, whether the data are synthetic, and what was counted."""
+    synthetic = contracts.read_schema(PROCESSED / data / "schema.json").synthetic
+    write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
 
 def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
@@ -181,7 +224,7 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any],
         with ExitStack() as held:
             held.enter_context(FileLock(unit.folder / LOCK, timeout=-1 if patient else 0))
             forced = unit.label in former and former[unit.label] == _stamp(unit)
-            if not forced and finished(unit):
+            if not forced and is_finished(unit):
                 for _ in range(work.fits):
                     screen.skip()
                 return True
@@ -214,7 +257,7 @@ def _older(stamp: tuple[int, int] | None, force: bool | float) -> bool:
     return stamp[1] < force * 1e9
 
 
-def finished(unit: Unit) -> bool:
+def is_finished(unit: Unit) -> bool:
     """Whether a unit's results are there and agree with their manifest; those that do not are set aside."""
     if not os.path.lexists(unit.done):
         return False

@@ -11,14 +11,18 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.errors import DataError
-from tasks.reporting import changes, site
+from tasks.errors import ConfigurationError, DataError
+from tasks.reporting import api, changes, site
 from tasks.reporting.core.layout import Table
 from tasks.stages.common import REFERENCE, RESULTS, atomic_write
 from tasks.stages.parent import workers
 from tasks.stages.report import read
 
 DOCS = Path("docs")
+LIBRARY = "dprec"
+"""The package whose docstrings are documentation."""
+SCHEMA = "report.schema.json"
+"""The file that every site has, and nothing else."""
 FILES = ("summary.json", "claims.csv")
 """Of a suite's results, what the index compares with a revision."""
 
@@ -29,8 +33,11 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     since: a git revision; the index then says what changed since.
 
     Raises:
+        ConfigurationError: `out` is something else than a site.
         DataError: there are no results, a file is not what was written, or git does not know the revision.
     """
+    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / SCHEMA).is_file()):
+        raise ConfigurationError(f"{out}: is no site and would be replaced; name an empty folder, or a new one")
     names = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
@@ -39,13 +46,14 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
         suites = list(pool.map(_suite, names))
     printed = pl.read_csv(REFERENCE / "paper_tables.csv", infer_schema=False)
     documents = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+    documents |= api.documents(LIBRARY)
     pages = site.pages(suites, printed, documents, changed)
     with atomic_write(out) as place:
         for entry in suites:
             folder = f"suites/{entry.report.suite}"
             pages |= {f"{folder}/index.html": entry.page}
             pages |= {f"{folder}/report.json": entry.report.model_dump_json(indent=1) + "\n"}
-        pages["report.schema.json"] = json.dumps(site.schema(), indent=1) + "\n"
+        pages[SCHEMA] = json.dumps(site.schema(), indent=1) + "\n"
         for file, text in pages.items():
             (place / file).parent.mkdir(parents=True, exist_ok=True)
             (place / file).write_text(text, encoding="utf-8")

@@ -67,7 +67,7 @@ def steps(params: Params) -> Iterator[Step]:
 
 
 def _step(file: str, stage: Stage, key: str) -> Step:
-    def filled(texts: tuple[str, ...]) -> tuple[str, ...]:
+    def fill(texts: tuple[str, ...]) -> tuple[str, ...]:
         known = {"key": key} | {f"item.{name}": value for name, value in stage.items[key].items()}
         return tuple(_KEY.sub(lambda match: known[match[1]], text) for text in texts)
 
@@ -75,10 +75,10 @@ def _step(file: str, stage: Stage, key: str) -> Step:
     return Step(
         f"{stage.name}@{key}",
         file,
-        f"python -m tasks.stages.{stage.module} {filled((stage.argument,))[0]}",
-        filled(stage.deps),
-        filled((*stage.outs, *stage.committed)),
-        {path: filled(keys) for path, keys in files.items()},
+        f"python -m tasks.stages.{stage.module} {fill((stage.argument,))[0]}",
+        fill(stage.deps),
+        fill((*stage.outs, *stage.committed)),
+        {path: fill(keys) for path, keys in files.items()},
     )
 
 

@@ -8,6 +8,7 @@ says of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
@@ -61,15 +62,10 @@ def find_stage(stage: str, key: str, params: Params) -> Stage:
     Raises:
         ConfigurationError: there is none.
     """
-    for candidate in _all_stages(params):
+    for candidate in chain.from_iterable(dvc_files(params).values()):
         if candidate.name == stage and key in candidate.items:
             return candidate
     raise ConfigurationError(f"{stage}@{key}: the parameters name no such stage; `dprec check` shows what there is")
-
-
-def _all_stages(params: Params) -> Iterator[Stage]:
-    for stages in dvc_files(params).values():
-        yield from stages
 
 
 def _report(params: Params) -> Iterator[Stage]:
@@ -312,19 +308,34 @@ def _audit_training(name: str, suite: Suite) -> Stage:
     )
 
 
+def _layers_read(suite: Suite) -> list[str]:
+    """Data under `data/` that a suite's experiments, embeddings and alignments start from."""
+    read = [experiment.features for experiment in suite.experiments.values()]
+    return (
+        read + [entry.networks for entry in suite.embeddings.values()] + [entry.of for entry in suite.aligned.values()]
+    )
+
+
+def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
+    """What is kept of the runs beside their metrics."""
+    kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
+    parts = (*TASKS[suite.task].collected_from, "checked.json")
+    yield from (f"{runs}/{key}/{part}" for key in suite.experiments for part in parts)
+    yield from (f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json"))
+    yield from ([f"{runs}/{kind.writes}"] if kind is not None and kind.writes else [])
+    yield f"{runs}/audit.json"
+    yield from ([f"{runs}/one_run.json"] if suite.training_audit is not None else [])
+
+
 def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
     own, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
-    pairs = (
-        (*inherited_keys(suite, "embeddings"), "embeddings", *inherited_keys(suite, "aligned"), "aligned")
-        if networks
-        else ()
-    )
-    read = [experiment.features for experiment in suite.experiments.values()]
-    read += [entry.networks for entry in suite.embeddings.values()] + [entry.of for entry in suite.aligned.values()]
+    inherited = [(*inherited_keys(suite, key), key) for key in ("embeddings", "aligned")]
+    pairs = (*inherited[0], *inherited[1]) if networks else ()
+    read = _layers_read(suite)
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
     yield Stage(
         "audit",
@@ -359,11 +370,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             f"data/processed/{suite.data}",
             *(f"data/{layer}" for layer in words),
             *measured,
-            *(f"{runs}/{key}/{part}" for key in suite.experiments for part in (*task.collected_from, "checked.json")),
-            *(f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json")),
-            *([f"{runs}/{kind.writes}"] if kind is not None and kind.writes else []),
-            f"{runs}/audit.json",
-            *([f"{runs}/one_run.json"] if suite.training_audit is not None else []),
+            *_outputs_to_collect(runs, suite),
             "data/quality/metrics/${key}.json",
         ),
         outs=(),

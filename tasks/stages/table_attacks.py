@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tasks.config.attacks import AttributeAttack, EdgeAttack
+from tasks.config.attacks import AttributeAttack, EdgeAttack, MembershipAttack
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names
@@ -47,6 +47,24 @@ def edges(name: str, suite: Suite) -> Iterator[Stage]:
         params={_file(name): ("attack",), f"suites/{name}/params.yaml": keys},
         plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
         decides=lambda _: [[system, *names(suite.experiments[system])] for system in systems],
+    )
+
+
+def membership(name: str, suite: Suite) -> Iterator[Stage]:
+    """On membership, of all systems together; it trains them itself."""
+    attack = suite.attack
+    assert isinstance(attack, MembershipAttack)
+    layers = {suite.experiments[system].features for system in attack.systems} | {f"processed/{suite.data}"}
+    keys = (*inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in attack.systems))
+    yield Stage(
+        "attack-membership",
+        "attack_membership",
+        {name: {}},
+        deps=tuple(f"data/{part}" for layer in sorted(layers) for part in (layer, f"quality/{layer}.json")),
+        outs=(f"data/runs/{name}/membership",),
+        params={_file(name): ("attack",), f"suites/{name}/params.yaml": keys},
+        plugins=lambda _: [model(suite.experiments[system].model) for system in attack.systems],
+        decides=lambda _: list(attack.systems),
     )
 
 

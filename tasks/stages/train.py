@@ -31,7 +31,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, PERTURBED, RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.common import CHECKPOINTS, PERTURBED, RUNS, atomic_write, read_json, require_inputs, write_json
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor
@@ -42,11 +42,9 @@ TABLES = "tables"
 
 
 @dataclass(frozen=True)
-class Unit(runs.Unit):
+class Unit(runs.SeedUnit):
     """One setting with one seed: what is trained and evaluated at a time."""
 
-    setting: str
-    seed: int
     config: dict[str, Any]
     inputs: Inputs
 
@@ -56,9 +54,7 @@ def work(name: str) -> runs.Work[Unit]:
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
-    checks = [require_passed("processed", experiment.data)]
-    if not experiment.features.startswith("processed/"):
-        checks.append(require_passed(*experiment.features.split("/")))
+    checks = require_inputs(experiment.data, experiment.features, experiment.suite)
     units = plan(name, params)
     return runs.Work(
         title=name,
@@ -177,27 +173,17 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
             for file in sorted((unit.done / TABLES).iterdir()):
                 (place / unit.setting / file.stem).mkdir(exist_ok=True)
                 shutil.copy(file, place / unit.setting / file.stem / f"seed-{unit.seed}.parquet")
-    rows, entries = [], []
-    history: dict[str, dict[str, Any]] = {}
+    entries = runs.read_records(units, "ledger.json")
     with atomic_write(out / "train") as place:
         for unit in units:
-            about = {"setting": unit.setting, "seed": unit.seed}
-            rows += [about | row for row in read_json(unit.done / "metrics.json")]
-            entries += [about | entry for entry in read_json(unit.done / "ledger.json")]
-            history.setdefault(unit.setting, {})[str(unit.seed)] = read_json(unit.done / "history.json")
             models = place / "models" / unit.setting
             models.mkdir(parents=True, exist_ok=True)
             model, copied = unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors"
             shutil.copy(model, copied)
             if own_file(model).exists():
                 shutil.copy(own_file(model), own_file(copied))
-        table = pl.DataFrame(rows).with_columns(
-            suite=pl.lit(experiment.suite),
-            experiment=pl.lit(name),
-            dataset=pl.lit(experiment.data),
-            model=pl.lit(experiment.system),
-        )
-        contracts.write(table, place / "metrics.parquet", contracts.METRICS)
+        rows = runs.read_records(units, "metrics.json")
+        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
         write_json(place / "ledger.json", entries)
         for delta in sorted(
             {entry["claimed_delta"] for entry in entries if entry["claimed_delta"] > 1 / schema.n_users}
@@ -207,8 +193,8 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
                 "publishing everything about one random user would meet it, too",
                 file=sys.stderr,
             )
-        write_json(place / "history.json", history)
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": schema.synthetic})
+        write_json(place / "history.json", runs.by_setting(units, "history.json"))
+        runs.write_inputs(place, experiment.data, checks)
 
 
 main = runs.stage(work)

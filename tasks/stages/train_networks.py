@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import torch
 from numpy.typing import NDArray
 
@@ -38,12 +37,13 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
+    OF_SUITE,
     PROCESSED,
     RUNS,
     atomic_write,
     digest,
     read_json,
-    require_passed,
+    require_inputs,
     write_json,
 )
 from tasks.stages.network_files import (
@@ -58,18 +58,14 @@ from tasks.stages.network_files import (
 from tasks.stages.networks import anchors_entry, fit, read, spent_entries
 from tasks.stages.screen import Screen
 
-OF_SUITE = ("embeddings", "aligned")
-"""Layers that a suite describes itself."""
 Vectors = dict[str, NDArray[np.float32]]
 """Network -> (n_users, d)."""
 
 
 @dataclass(frozen=True)
-class Unit(runs.Unit):
+class Unit(runs.SeedUnit):
     """One setting with one seed: what is embedded and judged at a time."""
 
-    setting: str
-    seed: int
     config: dict[str, Any]
 
 
@@ -96,26 +92,19 @@ def work(name: str) -> runs.Work[Unit]:
         raise ConfigurationError(
             f"suites/{experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
         )
-    layer, layer_name = experiment.features.split("/")
+    layer = experiment.features.partition("/")[0]
     if not issubclass(model_class(experiment.model), PairEmbedder if layer == "aligned" else UserEmbedder):
         raise ConfigurationError(f"experiments.{name}.model: {experiment.model!r} embeds no users of {layer}/ data")
-    checks = [require_passed("processed", experiment.data)]
-    if layer != "processed":
-        checks.append(require_passed(layer, layer_name, experiment.suite if layer in OF_SUITE else None))
+    checks = require_inputs(experiment.data, experiment.features, experiment.suite)
     units = plan(name, params)
     return runs.Work(
         title=name,
         units=units,
         run=lambda unit, place, screen: complete(unit, experiment, params, place, screen),
         assemble=lambda: assemble(name, experiment, params, units, checks),
-        fits=fits_of_unit(experiment),
+        fits=len(embeddable_users(experiment.data)) if layer in ("processed", "perturbed") else 1,
         kept=CHECKPOINTS / experiment.suite / name,
     )
-
-
-def fits_of_unit(experiment: Experiment) -> int:
-    """How often a model is fitted for one setting and seed."""
-    return len(embeddable_users(experiment.data)) if experiment.features.startswith(("processed", "perturbed")) else 1
 
 
 def plan(name: str, params: Params) -> list[Unit]:
@@ -268,35 +257,22 @@ def assemble(
                 file = embedding_file(place, unit.setting, network, unit.seed)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(unit.done / f"{network}.parquet", file)
-    rows: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     history: dict[str, dict[str, Any]] = {}
     with atomic_write(out / "train") as place:
         place.mkdir()
         for unit in units:
             about = {"setting": unit.setting, "seed": unit.seed}
-            rows += [about | row for row in read_json(unit.done / "metrics.json")]
             spent_of_unit = [*inherited_entries(unit, experiment, params), *read_json(unit.done / "ledger.json")]
             entries += [about | entry for entry in spent_of_unit]
             histories = read_json(unit.done / "history.json")
             epochs = [{"network": network} | epoch for network, of in histories.items() for epoch in of]
             history.setdefault(unit.setting, {})[str(unit.seed)] = epochs
-        contracts.write(metrics_table(rows, name, experiment), place / "metrics.parquet", contracts.METRICS)
+        rows = runs.read_records(units, "metrics.json")
+        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
         write_json(place / "ledger.json", entries)
         write_json(place / "history.json", history)
-        synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
-
-
-def metrics_table(rows: list[dict[str, Any]], name: str, experiment: Experiment) -> pl.DataFrame:
-    """Records of setting, seed, metric, k and value as METRICS; there may be none."""
-    kinds = {"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32, "value": pl.Float64}
-    return pl.DataFrame(rows, schema=kinds).with_columns(
-        suite=pl.lit(experiment.suite),
-        experiment=pl.lit(name),
-        dataset=pl.lit(experiment.data),
-        model=pl.lit(experiment.system),
-    )
+        runs.write_inputs(place, experiment.data, checks)
 
 
 main = runs.stage(work)

@@ -25,6 +25,7 @@ WORK = {
     "attack": "tasks.stages.attack:work",
     "attack_edges": "tasks.stages.attack_edges:work",
     "attack_embeddings": "tasks.stages.attack_embeddings:work",
+    "attack_membership": "tasks.stages.attack_membership:work",
     "attack_ratings": "tasks.stages.attack_ratings:work",
     "audit_training": "tasks.stages.audit_training:work",
     "embed_networks": "tasks.stages.embed_networks:work",

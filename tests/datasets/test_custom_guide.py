@@ -27,9 +27,9 @@ def guide(language: str) -> list[str]:
 
 def shop(folder: Path) -> Params:
     """The guide's data set, as its reader has it."""
-    (folder / "shop").mkdir()
+    (folder / "own").mkdir()
     for name, content in zip(("ratings", "people", "follows"), guide("csv"), strict=True):
-        (folder / "shop" / f"{name}.csv").write_text(content)
+        (folder / "own" / f"{name}.csv").write_text(content)
     shown = {table: entries for text in guide("yaml") for table, entries in yaml.safe_load(text).items()}
     params = parameters.read()
     params["suites"]["shop"] = {key: shown.pop(key) for key in parameters.OWN if key in shown}
@@ -58,22 +58,22 @@ def test_an_own_file_that_changes_makes_its_download_stale(tmp_path: Path, monke
     params = shop(tmp_path)
     kind = table.find_stage("download", "shop", params)
     before = kind.decides("shop")
-    Path("shop/people.csv").write_text(Path("shop/people.csv").read_text() + "57,30,basic\n")
+    Path("own/people.csv").write_text(Path("own/people.csv").read_text() + "57,30,basic\n")
     after = kind.decides("shop")
     assert [first == second for first, second in zip(before, after, strict=True)] == [True, False, True]
     assert kind.decides("ml-100k") == []
     root = yaml.safe_load(dvc_files.texts(params)[Path("dvc.yaml")])
-    assert {"shop/ratings.csv", "shop/people.csv", "shop/follows.csv"} <= {*root["stages"]["code"]["deps"]}
-    Path("shop/people.csv").unlink()
+    assert {"own/ratings.csv", "own/people.csv", "own/follows.csv"} <= {*root["stages"]["code"]["deps"]}
+    Path("own/people.csv").unlink()
     assert kind.decides("shop")[1] == ""  # the stage then says what is missing
 
 
 @pytest.mark.parametrize(
     ("file", "wrong", "message"),
     [
-        ("ratings", "17,espresso-machine,9,2024-05-31T18:30:00", r"^shop/ratings\.csv:2: stars "),
-        ("people", "17,old,basic", r"^shop/people\.csv:2: age "),
-        ("follows", "17,99", r"^shop/follows\.csv:2: .*shop/people\.csv"),
+        ("ratings", "17,espresso-machine,9,2024-05-31T18:30:00", r"^own/ratings\.csv:2: stars "),
+        ("people", "17,old,basic", r"^own/people\.csv:2: age "),
+        ("follows", "17,99", r"^own/follows\.csv:2: .*own/people\.csv"),
     ],
 )
 def test_what_is_wrong_in_an_own_file_is_said_of_it_and_not_of_a_copy(
@@ -81,7 +81,7 @@ def test_what_is_wrong_in_an_own_file_is_said_of_it_and_not_of_a_copy(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shop(tmp_path)
-    path = Path(f"shop/{file}.csv")
+    path = Path(f"own/{file}.csv")
     header, _, *rows = path.read_text().splitlines()
     path.write_text("\n".join([header, wrong, *rows]) + "\n")
     download.main("shop")

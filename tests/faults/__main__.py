@@ -11,11 +11,11 @@ from pathlib import Path
 from random import Random
 
 from flows import server
-from tests.faults import beside, corruptions, disk, kills
+from tests.faults import concurrent, corruptions, disk, kills
 from tests.faults.suite import RUN, Setup, alone, make
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = {"kills": kills.rows, "corruptions": corruptions.rows, "disk": disk.rows, "beside": beside.rows}
+PARTS = {"kills": kills.rows, "corruptions": corruptions.rows, "disk": disk.rows, "beside": concurrent.rows}
 PAGE = ROOT / "docs" / "faults.md"
 HEADER = """# Faults put in on purpose
 
@@ -62,14 +62,14 @@ def _written() -> dict[str, str]:
 def _setup(folder: Path, chosen: argparse.Namespace) -> Iterator[Setup]:
     template = make(folder / "template")
     os.environ["PREFECT_HOME"] = str(folder / "prefect")
-    process, address = server.start(pages=False)
-    known = {"PREFECT_API_URL": address, server.CREDENTIAL: os.environ.pop(server.CREDENTIAL)}
+    started = server.start(pages=False)
+    known = {"PREFECT_API_URL": started.address, server.CREDENTIAL: os.environ.pop(server.CREDENTIAL)}
     try:
         finished = template.copy(folder / "finished")
         finished.call(*RUN, **known).check_returncode()
         yield Setup(template, finished, folder / "disturbed", known, Random(chosen.seed), chosen.kills, chosen.match)
     finally:
-        server.end(process)
+        started.end()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import httpx
 import psutil
@@ -23,8 +24,12 @@ from tests.faults.suite import DPREC, DVC, END_SECONDS, RUN, Row, Setup, Suite, 
 
 def _first(suite: Suite, *words: str) -> psutil.Process | None:
     """The oldest process of the suite whose command line has all these words."""
-    named = [process for process in suite.processes() if set(words) <= set(" ".join(process.cmdline()).split())]
-    return min(named, key=psutil.Process.create_time, default=None)
+    named = []
+    for process in suite.processes():
+        with suppress(psutil.Error):  # it may end meanwhile
+            if set(words) <= set(" ".join(process.cmdline()).split()):
+                named.append((process.create_time(), process))
+    return min(named, key=itemgetter(0), default=(0.0, None))[1]
 
 
 def _group(_: Suite, running: subprocess.Popen[str]) -> bool:
@@ -44,7 +49,7 @@ def _stage(suite: Suite, _: subprocess.Popen[str]) -> bool:
 
 
 def _server(suite: Suite, _: subprocess.Popen[str]) -> bool:
-    if process := _first(suite, "prefect", "server", "start"):
+    if process := _first(suite, "uvicorn", "prefect.server"):
         process.kill()
     return process is not None
 

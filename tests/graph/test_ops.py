@@ -94,7 +94,7 @@ def test_softmax_survives_large_scores():
     torch.testing.assert_close(totals, torch.ones(18))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
 def test_cuda_agrees_with_cpu():
     graph = random_graph(4)
     generator = torch.Generator().manual_seed(4)

@@ -16,22 +16,24 @@ HIDING = {
     "standard_t", "chisquare", "negative_binomial", "randn", "randn_like", "normal_", "trunc_normal_",
     "xavier_normal_", "kaiming_normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "Laplace",
     "add_gaussian", "add_laplace", "add_symmetric_gaussian", "draw_rounded", "SecureGenerator",
-    "Normal", "sample", "sample_n", "rsample", "rvs", "gauss", "normalvariate", "expovariate",
+    "Normal", "sample", "sample_n", "rsample", "rvs", "gumbel_softmax", "gauss", "normalvariate", "expovariate",
 }  # fmt: skip
 """Laws of noise: what a private model draws by these, it draws through the door or from `tasks.models.draws`."""
 DRAWS = HIDING | {
     "random", "integers", "choice", "choices", "permutation", "permuted", "shuffle", "binomial", "uniform",
     "poisson", "multinomial", "bytes", "beta", "dirichlet", "hypergeometric", "random_raw", "rand", "rand_like",
     "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "uniform_", "random_", "token_bytes",
-    "randbelow", "randbits", "getrandbits", "urandom", "Bernoulli",
+    "randbelow", "randbits", "getrandbits", "urandom", "Bernoulli", "dropout",
 }  # fmt: skip
 """All laws: what decides about somebody, as randomised response does, hides as well."""
 DECIDING = DRAWS - {"beta", "bytes"}
 """What models that spend a budget draw by no generator beside the door; without names that parameters have."""
+CALLED = {"dropout"}
+"""Laws whose names configurations have, too: a draw is where they are called."""
 DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
 SECRET = re.compile(r"\b_?noise_rngs?$|\bnoise_stream$|\bnoise\.(stream|generator|secure_generator)$")
 """A generator of noise, from which nothing is drawn beside the door, by whatever law."""
-KEYED = {"digest", "mix", "prefix_ids", "INSECURE"}
+KEYED = {"digest", "mix", "prefix_ids", "head_ids", "INSECURE"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
 """Modules of `tasks.privacy` behind the door."""
@@ -59,6 +61,7 @@ class _Module:
         for node in self.nodes:  # parents come before their children
             inner = (*self.scopes[node], node) if isinstance(node, SCOPES) else self.scopes[node]
             self.scopes.update(dict.fromkeys(ast.iter_child_nodes(node), inner))
+        self.called = {node.func for node in self.nodes if isinstance(node, ast.Call)}
         own = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         own |= {node.arg for node in self.nodes if isinstance(node, ast.arg)}
         imported = {
@@ -116,7 +119,7 @@ class _Module:
     def wrong(self, node: ast.AST) -> Iterator[str]:
         """What of a node is a draw beside the door."""
         match node:
-            case ast.Attribute(value=value, attr=attr):
+            case ast.Attribute(value=value, attr=attr) if attr not in CALLED or node in self.called:
                 if self._draws(value, attr) or (self._stands_for(value) == "keyed" and attr not in KEYED):
                     yield ast.unparse(node)
             case ast.ImportFrom(module=module, names=names):

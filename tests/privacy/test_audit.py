@@ -13,6 +13,7 @@ from tasks.privacy.audits import worst_cases
 from tasks.privacy.audits.audit import audit, largest_bound, lower_bound, verdict
 from tasks.privacy.audits.power import power
 from tasks.privacy.mechanisms import dpsgd, multidimensional, piecewise, unary, words
+from tests.privacy.word_law import probabilities
 
 FEATURES = (
     *(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(5)),
@@ -34,7 +35,7 @@ def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> tuple[NDA
     apart = int(np.ceil(CROWD * np.exp(epsilon / 2)))
     vectors = np.zeros((apart + 1, 1))
     vectors[apart] = 1.0
-    law = np.log(words.probabilities(np.array([0, apart]), vectors, epsilon))
+    law = np.log(probabilities(np.array([0, apart]), vectors, epsilon))
 
     def outputs(word: int) -> NDArray[np.float64]:
         replaced = words.substitute(np.full(n, word), vectors, epsilon, rng)

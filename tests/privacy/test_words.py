@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
 from tasks.privacy.mechanisms import words
+from tests.privacy.word_law import probabilities
 
 BUDGETS = [1e-3, 0.5, 7.5, 100.0]
 
@@ -26,7 +27,7 @@ def exact(vectors: np.ndarray, epsilon: float) -> np.ndarray:
 @pytest.mark.parametrize("dimension", [1, 3, 300])
 def test_probabilities_are_the_softmax_of_distances(epsilon: float, dimension: int) -> None:
     vectors = vocabulary(50, dimension) + 1e3
-    law = words.probabilities(np.arange(50), vectors, epsilon)
+    law = probabilities(np.arange(50), vectors, epsilon)
     np.testing.assert_allclose(law, exact(vectors, epsilon), rtol=1e-6, atol=1e-300)
     np.testing.assert_allclose(law.sum(axis=1), 1, rtol=1e-12)
 
@@ -55,7 +56,7 @@ def test_draws_follow_the_softmax(epsilon: float) -> None:
 def test_no_two_words_differ_by_more_than_epsilon_times_their_distance(epsilon: float, dimension: int) -> None:
     """All x, x' and y."""
     vectors = vocabulary(40, dimension)
-    law = words.probabilities(np.arange(40), vectors, epsilon)
+    law = probabilities(np.arange(40), vectors, epsilon)
     distances = cdist(vectors, vectors)
     possible = law.min(axis=0) > 1e-290
     losses = np.log(law[:, None, possible]) - np.log(law[None, :, possible])
@@ -67,7 +68,7 @@ def test_no_two_words_differ_by_more_than_epsilon_times_their_distance(epsilon: 
 def test_the_bound_is_reached() -> None:
     """A word apart from a crowd: numerator and denominator both change by all but e^(½ε d)."""
     crowd = np.array([[0.0], *[[3.0]] * 5_000])
-    law = words.probabilities(np.array([0, 1]), crowd, 0.8)
+    law = probabilities(np.array([0, 1]), crowd, 0.8)
     assert 0.99 * 0.8 * 3 < math.log(law[0, 0] / law[1, 0]) <= 0.8 * 3
 
 
@@ -77,7 +78,7 @@ def test_a_large_budget_returns_the_word_itself_and_a_tiny_one_any() -> None:
     rng = np.random.default_rng(3)
     np.testing.assert_array_equal(words.substitute(tokens, vectors, 1e3, rng), tokens)
     drawn = words.substitute(tokens, vectors, 1e-9, rng)
-    np.testing.assert_allclose(words.probabilities(np.arange(20), vectors, 1e-9), 1 / 20, rtol=1e-7)
+    np.testing.assert_allclose(probabilities(np.arange(20), vectors, 1e-9), 1 / 20, rtol=1e-7)
     table = np.zeros((20, 20))
     np.add.at(table, (tokens, drawn), 1)
     assert stats.chisquare(table.ravel()).pvalue > 1e-5
@@ -119,7 +120,7 @@ def test_draws_are_the_inverse_of_the_sums() -> None:
 @pytest.mark.parametrize("dimension", [0, 2, 300])
 def test_words_of_equal_vectors_are_equally_likely(dimension: int) -> None:
     vectors = np.repeat(vocabulary(4, dimension) + 7, 3, axis=0)
-    law = words.probabilities(np.arange(12), vectors, 1e3)
+    law = probabilities(np.arange(12), vectors, 1e3)
     own = law.reshape(12, 4, 3)[np.arange(12), np.arange(12) // 3]
     np.testing.assert_array_equal(own, np.broadcast_to(own[:, :1], own.shape))
     if dimension:
@@ -140,7 +141,7 @@ def test_budgets_of_words_and_texts() -> None:
     vectors = vocabulary(200, 5)
     span = words.diameter(vectors)
     assert span == pytest.approx(cdist(vectors, vectors).max(), rel=1e-12)
-    law = np.log(words.probabilities(np.arange(200), vectors, 0.3))
+    law = np.log(probabilities(np.arange(200), vectors, 0.3))
     assert (law.max(axis=0) - law.min(axis=0)).max() <= words.epsilon_total(1, 0.3, span)
     assert words.epsilon_total(12, words.epsilon_per_distance(5.0, 12, span), span) == pytest.approx(5.0, rel=1e-12)
 

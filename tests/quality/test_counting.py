@@ -20,11 +20,11 @@ from tasks.quality.counting import FIRST_ROWS, SHOWN, count, count_failures, fir
 from tasks.quality.rules import (
     Rule,
     Table,
+    among,
     between,
     finite,
     holds,
     in_set,
-    known,
     not_blank,
     not_null,
     null,
@@ -51,9 +51,9 @@ CASES: list[tuple[Rule, Any]] = [
     (in_set("s", ["a", "b"]), lambda row: row["s"] is not None and row["s"] not in ("a", "b")),
     (not_blank("s"), lambda row: row["s"] is not None and not re.search(r"\S", row["s"])),
     (finite("x"), lambda row: row["x"] is not None and not math.isfinite(row["x"])),
-    (known("n", NUMBERS, "must be known"), lambda row: row["n"] is not None and row["n"] not in (0, 2, 9)),
+    (among("n", NUMBERS, "must be known"), lambda row: row["n"] is not None and row["n"] not in (0, 2, 9)),
     (
-        known("n", NUMBERS, "must be known where s is a", where=pl.col("s") == "a"),
+        among("n", NUMBERS, "must be known where s is a", where=pl.col("s") == "a"),
         lambda row: row["s"] == "a" and row["n"] is not None and row["n"] not in (0, 2, 9),
     ),
     (

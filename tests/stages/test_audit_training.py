@@ -78,7 +78,7 @@ def test_noise_that_is_off_ends_the_stage(tmp_path: Path, monkeypatch: pytest.Mo
     build(tmp_path, audit=AUDIT | {"experiments": {"tiny-dpae": {"settings": ["base"], "control": NOISE_OFF}}})
     monkeypatch.setattr(dpsgd, "noise_multiplier", lambda *_: 1e-3)
     monkeypatch.setattr(
-        "tasks.models.ranking.dpae.account", lambda *_: type("Spent", (), {"epsilon": 1.0, "reason": ""})
+        "tasks.privacy.accounting.account.account", lambda *_: type("Spent", (), {"epsilon": 1.0, "reason": ""})
     )
     with pytest.raises(
         PrivacyError, match=r"tiny-dpae, base: accounted at epsilon 1, but its training proves at least"

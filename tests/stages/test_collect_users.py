@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         for name, first in (("demo-ease", held), ("demo-popularity", np.zeros(N_USERS, np.int32))):
             for seed in loaded.suites["demo"].experiments[name].seeds:
                 _write(name, seed, first)
-        records = collect_parts.spreads("demo", loaded)["spreads"]
+        records = collect_parts.collect_distributions("demo", loaded)["spreads"]
     return Made({(record["experiment"], record["metric"]): record for record in records})
 
 

@@ -269,10 +269,21 @@ def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
     assert read_json(Path("data/provenance/train/demo.json"))["epoch_seconds"] == {"base": [0.5]}
 
 
+@pytest.mark.parametrize("time", ["nan", "inf", "-1", "yesterday"])
+def test_force_with_what_is_no_time_is_refused(
+    time: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py", "demo", "--force", time])
+    with pytest.raises(SystemExit) as caught:
+        run_stage(lambda *_: pytest.fail("it ran"), units=True)
+    assert caught.value.code == 2
+    assert f"--force: {time!r} is no time in seconds since 1970" in capsys.readouterr().err
+
+
 def test_what_a_stage_writes_only_its_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By `dvc repro` too, which knows no modes; DVC's own files are readable in a folder that is closed."""
     parameters.write(parameters.read(), tmp_path)
-    (tmp_path / ".dvc").mkdir()
+    (tmp_path / ".dvc" / "cache").mkdir(mode=0o755, parents=True)  # as `dvc pull` makes it
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "demo"])
 
@@ -289,6 +300,21 @@ def test_what_a_stage_writes_only_its_owner_reads(tmp_path: Path, monkeypatch: p
     assert {path.stat().st_mode & 0o777 for path in written} == {0o600, 0o700}
     assert CACHE.stat().st_mode & 0o777 == 0o700
     assert "a" in {path.name for path in written}
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o644), (0o664, 0o664), (0o444, 0o600)])
+def test_a_file_that_is_replaced_keeps_the_mode_that_its_owner_gave_it(tmp_path: Path, before: int, after: int) -> None:
+    """Not one of DVC's, which are read-only."""
+    path = tmp_path / "params.yaml"
+    path.write_text("former")
+    path.chmod(before)
+    mask = os.umask(0o077)
+    try:
+        with atomic_write(path) as place:
+            place.write_text("new")
+    finally:
+        os.umask(mask)
+    assert (path.stat().st_mode & 0o777, path.read_text()) == (after, "new")
 
 
 def test_without_a_name_a_stage_says_how_it_is_called(

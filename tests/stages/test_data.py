@@ -66,7 +66,7 @@ def place(file: Path, name: str) -> None:
 
 def test_a_right_file_is_usable_and_nothing_is_left(mirror: Path) -> None:
     place(mirror / ml_100k.ARCHIVE.mirror_path, "ml-100k.zip")
-    findings = {finding.what: finding for finding in data.verified("ml-100k")}
+    findings = {finding.what: finding for finding in data.inspect("ml-100k")}
     assert all(finding.right for finding in findings.values())
     assert findings["table interactions"].verdict == "100,000 rows"
     assert "expectations" in findings
@@ -80,13 +80,13 @@ def test_a_wrong_file_is_told(mirror: Path) -> None:
             for name in ml_100k.MEMBERS:
                 other.writestr(name, real.read(name).replace(b"\t5\t", b"\t4\t", 1))
     with pytest.raises(DataError, match=r"member 'ml-100k/u.data' has SHA-256"):
-        list(data.verified("ml-100k"))
+        list(data.inspect("ml-100k"))
     assert not (CHECKPOINTS / "verify").exists()
 
 
 def test_what_needs_a_form_is_asked_for_in_three_lines() -> None:
     with pytest.raises(ByHandError) as caught:
-        list(data.verified("tmall"))
+        list(data.inspect("tmall"))
     lines = str(caught.value).splitlines()
     assert [line.partition(":")[0] for line in lines[1:]] == ["get it at", "ask for", "put it at"]
 
@@ -94,11 +94,11 @@ def test_what_needs_a_form_is_asked_for_in_three_lines() -> None:
 def test_a_placed_file_of_another_size_is_wrong() -> None:
     (PLACED / "tmall").mkdir(parents=True)
     (PLACED / "tmall" / "user_log_format1.csv").write_text("user_id,item_id\n1,2\n")
-    (finding,) = data.verified("tmall")
+    (finding,) = data.inspect("tmall")
     assert not finding.right
     assert "expected 1,910,208,392 bytes" in finding.verdict
 
 
 def test_an_unknown_name_is_one_line() -> None:
     with pytest.raises(ConfigurationError, match="unknown data set 'ml-2k'; `dprec data list` shows all"):
-        list(data.verified("ml-2k"))
+        list(data.inspect("ml-2k"))

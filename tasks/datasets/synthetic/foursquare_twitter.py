@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
 
-from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
+from tasks.datasets.fetch import Places, Source
+from tasks.datasets.synthetic.homophily import PairOptions, Population, follow_twice, gather, label_table
 from tasks.datasets.synthetic.skew import Ints, scale_size
 from tasks.datasets.synthetic.writing import Words, authors, handles, random_mask, social_vocabulary, social_writer
 
@@ -36,17 +35,7 @@ SOURCE = Source(
 )
 
 
-class ObtainOptions(Options):
-    """How large."""
-
-    scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, posts and relations as in the paper."""
-    posts: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    """1.0: as many posts a user as in the paper. They are nine tenths of the bytes: a network of a million users may
-    want fewer."""
-    seed: int = Field(ge=0)
-
-
+ObtainOptions = PairOptions
 USERS, ANCHORS = (5_392, 5_223), 3_388
 FOLLOWS, RECIPROCITY = (76_972, 164_919), (0.59, 0.42)
 POSTS = (48_756, 615_515)

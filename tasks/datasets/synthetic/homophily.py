@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import Field
 
+from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.synthetic.skew import Floats, Ints, choose, integer_weights
 
 ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
@@ -32,6 +34,14 @@ KEPT = 0.8
 ACQUAINTED = 0.5
 """Share of the smaller network's pairs that are acquaintances: about half of its pairs of anchor users are then pairs
 of the other network too, as of Foursquare's in Twitter (IONE's release: 5,661 of 11,296)."""
+
+
+class PairOptions(ReplicaOptions):
+    """How large a replica of two networks is: users, posts and relations grow with the scale."""
+
+    posts: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """1.0: as many posts a user as in the paper. They are nine tenths of the bytes: a network of a million users may
+    want fewer."""
 
 
 @dataclass(frozen=True)

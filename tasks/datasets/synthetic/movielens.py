@@ -15,9 +15,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
 
-from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic.skew import (
     Floats,
     Ints,
@@ -102,16 +101,13 @@ SOURCE = Source(
 )
 
 
-class ObtainOptions(Options):
-    """Which data set's replica, and how large."""
-
-    layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
-    scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, films and ratings as published. Users and ratings grow with it, films with its fourth root.
+class ObtainOptions(ReplicaOptions):
+    """Which data set's replica, and how large: users and ratings grow with the scale, films with its fourth root.
 
     Small replicas keep 10 users, 100 films and 20 ratings by each user, and at most a third of all pairs are ratings.
     """
-    seed: int = Field(ge=0)
+
+    layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
 
 
 # Genre: its share of films, how much more women like it than men, and the old than the young.

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic.skew import (
     Floats,
     Ints,
@@ -61,7 +61,7 @@ SOURCE = Source(
 )
 
 
-class ObtainOptions(Options):
+class ObtainOptions(ReplicaOptions):
     """How the files are laid out, and how large they are."""
 
     layout: Literal["combined", "training_set"]
@@ -69,7 +69,6 @@ class ObtainOptions(Options):
     scale: float = Field(gt=0, le=5, allow_inf_nan=False)
     """1.0: as many customers, movies and ratings as published. Customers and ratings grow with it, movies with its
     fourth root (`skew.pair_sizes`). There are customer ids for five times as many."""
-    seed: int = Field(ge=0)
 
 
 def sizes(options: ObtainOptions) -> tuple[int, int, int]:

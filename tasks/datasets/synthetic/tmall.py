@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
 
-from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic.skew import (
     Deal,
     Floats,
@@ -66,13 +65,11 @@ SOURCE = Source(
 )
 
 
-class ObtainOptions(Options):
-    """How large."""
+class ObtainOptions(ReplicaOptions):
+    """How large: users and rows grow with the scale, items with its power of 3/4.
 
-    scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, items and rows as published. Users and rows grow with it, items with its power of 3/4,
-    categories, sellers and brands with its square root. Small replicas keep 10 users, 100 items and 80 categories."""
-    seed: int = Field(ge=0)
+    Categories, sellers and brands grow with its square root. Small replicas keep 10 users, 100 items and 80 categories.
+    """
 
 
 def sizes(options: ObtainOptions) -> tuple[int, int, int]:
@@ -133,12 +130,12 @@ def _write_users(rng: np.random.Generator, path: Path, users: Ints) -> tuple[Int
     """Age range (1 to 8) and gender of all users, also of those for whom the file says unknown or nothing."""
     n = len(users)
 
-    def drawn(*counts: int) -> Ints:
+    def draw(*counts: int) -> Ints:
         return rng.choice(len(counts), n, p=np.array(counts) / sum(counts))
 
-    age, woman = 1 + drawn(*AGES[1:]), drawn(*GENDERS[:2]) == 0
-    says_age = drawn(sum(AGES[1:]), AGES[0], USERS - sum(AGES))  # what it is, unknown, or nothing
-    says_gender = drawn(sum(GENDERS[:2]), GENDERS[2], USERS - sum(GENDERS))
+    age, woman = 1 + draw(*AGES[1:]), draw(*GENDERS[:2]) == 0
+    says_age = draw(sum(AGES[1:]), AGES[0], USERS - sum(AGES))  # what it is, unknown, or nothing
+    says_gender = draw(sum(GENDERS[:2]), GENDERS[2], USERS - sum(GENDERS))
     table = pl.DataFrame({"user_id": users, "age": age, "gender": 1 - woman, "a": says_age, "g": says_gender})
     age_range = pl.when(pl.col("a") == 0).then("age").when(pl.col("a") == 1).then(0)
     gender = pl.when(pl.col("g") == 0).then("gender").when(pl.col("g") == 1).then(2)
@@ -190,13 +187,13 @@ def _goods(rng: np.random.Generator, items: Strata, department: Ints, scale: flo
     place = department[items.stratum]
     stock = np.bincount(place, minlength=DEPARTMENTS)
 
-    def allotted(number: int) -> Ints:
+    def allot_items(number: int) -> Ints:
         """One of so many, each for some items of one department."""
         shares = allot(rng, stock.astype(float), number, stock)
         strata = Strata(np.repeat(np.arange(DEPARTMENTS), shares), long_tail(rng, number, 6.0, 0.4), DEPARTMENTS)
         return Deal(strata, stock, least=1)(rng, place)
 
-    seller, brand = allotted(n_sellers), allotted(n_brands)
+    seller, brand = allot_items(n_sellers), allot_items(n_brands)
     _, first = np.unique(seller, return_index=True)
     usual = rng.random(n) < 0.6
     usual[np.unique(brand, return_index=True)[1]] = False  # no brand is lost

@@ -15,10 +15,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy import io
 
-from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic import skew
 from tasks.datasets.synthetic.homophily import People, follow, populate
 from tasks.datasets.synthetic.skew import Floats, Grades, Ints, Strata, choose, integer_weights, scale_size
@@ -39,15 +38,12 @@ HEADER = b"MATLAB 5.0 MAT-file, SYNTHETIC DATA: drawn at random, nobody in it is
 _HEADER_SIZE = 116
 
 
-class ObtainOptions(Options):
-    """Which data set's replica, and how large."""
+class ObtainOptions(ReplicaOptions):
+    """Which data set's replica, and how large: users, products, ratings and relations grow with the scale."""
 
     layout: Literal["ciao", "epinions"]
     release: Literal["plain", "timestamps"]
     """Without or with times (Epinions: slots 1 to 11)."""
-    scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, products, ratings and relations as published."""
-    seed: int = Field(ge=0)
 
 
 @dataclass(frozen=True)

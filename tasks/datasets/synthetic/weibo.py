@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
 
-from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.synthetic.homophily import Population, follow_twice, gather, label_table
+from tasks.datasets.fetch import Places, Source
+from tasks.datasets.synthetic.homophily import PairOptions, Population, follow_twice, gather, label_table
 from tasks.datasets.synthetic.skew import Ints, scale_size
 from tasks.datasets.synthetic.writing import HAN, Words, authors, handles, random_mask, social_vocabulary, social_writer
 
@@ -31,17 +30,7 @@ SOURCE = Source(
 )
 
 
-class ObtainOptions(Options):
-    """How large."""
-
-    scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, posts and friendships as in the paper."""
-    posts: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    """1.0: as many posts a user as in the paper. They are nine tenths of the bytes: a network of a million users may
-    want fewer."""
-    seed: int = Field(ge=0)
-
-
+ObtainOptions = PairOptions
 USERS, ANCHORS = (8_117, 8_539), 2_969
 FRIENDSHIPS = (12_000, 12_000)
 POSTS = (158_823, 153_741)

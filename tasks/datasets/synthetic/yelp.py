@@ -15,9 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import Field
 
-from tasks.datasets.fetch import Options, Places, Source
+from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic.neighbours import (
     AREA_SHARES,
     AREAS,
@@ -92,14 +91,14 @@ SOURCE = Source(
 )
 
 
-class ObtainOptions(Options):
-    """Which data set's replica, and how large."""
+class ObtainOptions(ReplicaOptions):
+    """Which data set's replica, and how large: users and reviews grow with the scale.
+
+    Businesses grow with its power of 3/4 (a business has five reviews or more), categories and cities with its square
+    root.
+    """
 
     layout: Literal["yelp", "yelp-hin"]
-    scale: float = Field(gt=0, allow_inf_nan=False)
-    """1.0: as many users, businesses and reviews as published. Users and reviews grow with it, businesses with its
-    power of 3/4 (a business has five reviews or more), categories and cities with its square root."""
-    seed: int = Field(ge=0)
 
 
 def sizes(options: ObtainOptions) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ The paper prints percent, our metrics are shares: printed numbers are divided by
 from __future__ import annotations
 
 from tasks.reporting.core.published import NEXT, NEXT_NEW, Figure, Mode, Paper, Part, Quality, Table, ranking
-from tasks.reporting.core.results import BASE, Network
+from tasks.reporting.core.results import BASE
 
 DIGITS = 4
 """Shares of a percent decide here."""
@@ -156,8 +156,3 @@ DIPSGNN = Paper(
         )
     },
 )
-
-
-def describe(_: tuple[Network, ...]) -> Paper:
-    """The paper, whatever the suite's data."""
-    return DIPSGNN

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tasks.papers.dpcrosue.published import BUDGETS, OPEN, SENSITIVE, SINGLE, VALUES
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Trend, pairs_of
+from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Statement, Trend, pairs_of
 from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.published import inference, interests
 from tasks.reporting.core.results import Network, Results
@@ -36,19 +36,12 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
 
 
 @dataclass(frozen=True)
-class Ratios:
+class Ratios(Statement):
     """The TMR of one type of data is above that of another, on one network."""
 
-    artefact: str
-    claim: str
     network: str
     pairs: tuple[tuple[str, str], ...]
     most: bool = False
-
-    @property
-    def family(self) -> str:
-        """What is corrected together: this claim."""
-        return f"{self.artefact}: {self.claim}"
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """One per pair, of the TMR by the released code's precision."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.papers.dpcrosue.published import BUDGETS, TYPES
 from tasks.reporting.core import comparison, findings, published
 from tasks.reporting.core.chart import SMALL, WIDE, Chart, Level, Panel, Point, Series
-from tasks.reporting.core.figures import logarithmic, point_of, series_of
+from tasks.reporting.core.figures import logarithmic, marks_of, point_of, series_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results
@@ -29,12 +29,12 @@ def ratios(results: Results, table: published.Table, _: int) -> Chart:
         for style, column in enumerate(part.columns):
             points = [
                 Point(entry.method.name, ours.mean, f"{column.label}: {number(ours.mean)}",
-                      y_interval=(ours.low, ours.high))
+                      y_interval=(ours.low, ours.high), n=len(entry.ours))
                 for entry in of_part
                 if entry.column == column and entry.method.name in TYPES and len(entry.ours)
                 for ours in [findings.interval(results, entry.ours)]
             ]  # fmt: skip
-            series.append(Series(f"ours, {column.label}", style, points, line=False))
+            series.append(Series(f"ours, {column.label.removeprefix('TMR by ')}", style, points, line=False))
         printed = [
             Point(entry.method.name, entry.printed, f"paper: {number(entry.printed)}")
             for entry in of_part
@@ -44,19 +44,17 @@ def ratios(results: Results, table: published.Table, _: int) -> Chart:
         if any(curve.points for curve in series[:-1]):
             shown = [curve for curve in series if curve.points]
             panels.append(Panel(f"TMR on {part.title}", "type of data", "TMR", shown, (), list(TYPES)))
-    return Chart(f"chart-{table.anchor}", "TMR by type of data", "Bars: 95 % intervals over seeds.", panels)
+    return Chart(
+        f"chart-{table.anchor}", "TMR by type of data", "Bars: 95 % intervals over seeds.", panels, of="measure"
+    )
 
 
 def scores(results: Results, table: published.Table, _: int) -> Chart:
     """Table 3: every system's interests by score, beside every interest for everybody."""
     panels = []
     for network in _networks(results):
-        series = []
-        for system in results.compared:
-            points = [
-                point_of(results, system, interests(network.name, score), 0, name) for score, name in SCORES.items()
-            ]
-            series.append(series_of(results, system, [point for point in points if point], line=False))
+        places = [(name, interests(network.name, score), 0) for score, name in SCORES.items()]
+        series = marks_of(results, results.compared, places)
         levels = [
             Point(name, level, f"{EVERYTHING}: {number(level)}")
             for score, name in SCORES.items()
@@ -84,7 +82,7 @@ def tradeoff_chart(results: Results, table: published.Table, _: int) -> Chart:
                 if len(attacks) and len(interest_scores):
                     x, y = findings.interval(results, attacks), findings.interval(results, interest_scores)
                     text = f"{system.label}: {attribute} {number(x.mean)}, interests {number(y.mean)}"
-                    point = Point(x.mean, y.mean, text, (x.low, x.high), (y.low, y.high))
+                    point = Point(x.mean, y.mean, text, (x.low, x.high), (y.low, y.high), len(attacks))
                     series.append(series_of(results, system, [point], line=False))
             if series:
                 level = controls.level(results, f"{network.name}/interests/{EVERYTHING}/precision")

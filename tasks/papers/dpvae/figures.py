@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tasks.papers.dpvae.published import DPVAE
 from tasks.reporting.core import comparison, published
-from tasks.reporting.core.chart import N_COLOURS, Chart, Level, Panel, Point, Series
+from tasks.reporting.core.chart import N_COLOURS, Chart, Level, Panel, Point, Series, sample_size
 from tasks.reporting.core.figures import curves, name_of, point_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results, unique
@@ -46,7 +46,10 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
         ]
         if any(points_of[kind, ""] for kind in kinds):
             panels.append(Panel(column.label, "", column.label, series, _lists(results, column), names))
-    return Chart(f"chart-{table.anchor}", f"{table.title}, side by side", BARS, panels)
+    marks = {(line.name, point.x): point.n for panel in panels for line in panel.series for point in line.points}
+    runs = [n for n in marks.values() if n]
+    sample = sample_size(len(runs), runs, "seed", "version")
+    return Chart(f"chart-{table.anchor}", table.title, BARS, panels, sample=sample)
 
 
 def budgets(results: Results, table: published.Table, _: int) -> Chart:

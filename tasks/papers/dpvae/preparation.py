@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.reporting.core import comparison
-from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
+from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, group_digits, missing_cell, number
 from tasks.reporting.core.results import Processed, Results, System
 from tasks.reporting.core.sweeps import as_number
 
@@ -114,16 +114,12 @@ def parameters(results: Results, system: System) -> int | None:
 
 def _cells(value: float | None, published: float | None, digits: int, *, with_paper: bool) -> list[Cell]:
     """Ours, and beside the paper its number and the difference."""
-    cells = [missing_cell("not told") if value is None else Cell(_group_digits(value, digits))]
+    cells = [missing_cell("not told") if value is None else Cell(group_digits(value, digits))]
     if with_paper:
-        cells.append(missing_cell() if published is None else Cell(_group_digits(published, digits)))
+        cells.append(missing_cell() if published is None else Cell(group_digits(published, digits)))
         known = value is not None and published is not None
         cells.append(Cell(_difference(value - published, digits)) if known else missing_cell())  # type: ignore[operator]
     return cells
-
-
-def _group_digits(value: float, digits: int) -> str:
-    return f"{value:,.{digits}f}"
 
 
 def _difference(value: float, digits: int) -> str:

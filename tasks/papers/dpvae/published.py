@@ -9,7 +9,7 @@ in Tables 8, 10 and "OV".
 from __future__ import annotations
 
 from tasks.reporting.core.published import FULL, BudgetSweep, Column, Figure, Mode, Paper, Part, Quality, Table, Version
-from tasks.reporting.core.results import BASE, Network
+from tasks.reporting.core.results import BASE
 
 STANDARD, USER = "prior=standard", "prior=user"
 """Of VAE, and of DP-VAE: the paper's NUP and ULP."""
@@ -232,8 +232,3 @@ DPVAE = Paper(
     ),
     levels=("popularity", "vae"),
 )
-
-
-def describe(_: tuple[Network, ...]) -> Paper:
-    """The paper, whatever the suite's data."""
-    return DPVAE

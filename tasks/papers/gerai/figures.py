@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tasks.reporting.core import published
 from tasks.reporting.core.chart import SMALL, WIDE, Chart, Level, Panel
-from tasks.reporting.core.figures import curves, logarithmic, name_of, point_of, series_of
+from tasks.reporting.core.figures import curves, logarithmic, marks_of, name_of, point_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.sweeps import NAMES, swept
 
@@ -65,13 +65,8 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
     panels = []
     for part in table.parts:
         ticks = [SHORT[_attacker(column)] for column in part.columns]
-        series = []
-        for system in results.compared:
-            points = [
-                point_of(results, system, column.metric, column.k, SHORT[_attacker(column)]) for column in part.columns
-            ]
-            series.append(series_of(results, system, [point for point in points if point], line=False))
-        series = [curve for curve in series if curve.points]
+        places = [(tick, column.metric, column.k) for tick, column in zip(ticks, part.columns, strict=True)]
+        series = marks_of(results, results.compared, places)
         majority = _levels(results, part.columns[0].group)[:1]
         if series:
             panels.append(Panel(part.title, "attacker", "F1", series, majority, ticks, size=WIDE))
@@ -83,7 +78,7 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
 def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     """Per swept key: ranking beside the level of the rival, and F1 of the neural attacker on every attribute."""
     system = results.find(results.layout.methods[figure.method])
-    rival = results.called(RIVAL)
+    rival = results.find_compared(RIVAL)
     hit = "sampled-100/hit"
     above = []
     if rival is not None and len(values := results.values(rival, hit, k)):

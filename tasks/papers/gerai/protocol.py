@@ -117,28 +117,34 @@ def rating_features(
     entropy = ["entropy"] if derived else []
     table = train.group_by("user").agg(aggregates).with_columns(derived)
     if entropy:
-        # max(p, tiny): 0 log 0 is 0
-        parts = [pl.col(f"ratio_{level}") for level in levels]
-        table = table.with_columns(entropy=pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in parts))
+        table = table.with_columns(entropy=_entropy([pl.col(f"ratio_{level}") for level in levels]))
     all_users = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
     table = all_users.join(table, on="user", how="left", maintain_order="left").with_columns(
         pl.col(*counts, *shares, *entropy).fill_null(0)
     )
+    public = dict.fromkeys(shares, (0.0, 1.0))
     if scale is not None:
         table = table.with_columns(pl.col(summaries).fill_null((scale.low + scale.high) / 2))
+        public |= dict.fromkeys(entropy, (0.0, math.log(len(scale.levels))))
+        public |= dict.fromkeys(summaries, (scale.low, scale.high))
+    features = _features(table, counts, public)
+    return table.select("user", pl.col([feature.name for feature in features]).cast(pl.Float32)), features
+
+
+def _entropy(shares: list[pl.Expr]) -> pl.Expr:
+    """In nats; max(p, tiny): 0 log 0 is 0."""
+    return pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in shares)
+
+
+def _features(table: pl.DataFrame, counts: list[str], public: dict[str, tuple[float, float]]) -> tuple[Feature, ...]:
+    """Counts as features, between the least and the most that the data have, and those with public bounds."""
     lowest, highest = (table.select(end).row(0) for end in (pl.col(counts).min(), pl.col(counts).max()))
     fitted = tuple(
         Feature(name=name, kind="numeric", low=low, high=high, bounds="fitted")
         for name, low, high in zip(counts, lowest, highest, strict=True)
     )
-    public = dict.fromkeys(shares, (0.0, 1.0))
-    if scale is not None:
-        public |= dict.fromkeys(entropy, (0.0, math.log(len(scale.levels))))
-        public |= dict.fromkeys(summaries, (scale.low, scale.high))
-    features = fitted + tuple(
-        Feature(name=name, kind="numeric", low=low, high=high) for name, (low, high) in public.items()
-    )
-    return table.select("user", pl.col([feature.name for feature in features]).cast(pl.Float32)), features
+    known = (Feature(name=name, kind="numeric", low=low, high=high) for name, (low, high) in public.items())
+    return (*fitted, *known)
 
 
 def _require_on_scale(train: pl.DataFrame, scale: RatingScale) -> None:

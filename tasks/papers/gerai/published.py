@@ -16,7 +16,6 @@ from tasks.reporting.core.published import (
     attack,
     ranking,
 )
-from tasks.reporting.core.results import Network
 
 _METHODS = {
     "BPR": "bpr",
@@ -136,8 +135,3 @@ GERAI = Paper(
     emphasis=("gerai", "gcn", "bpr", "rap", "ease", "dp-popularity", "popularity"),
     validation="NDCG",
 )
-
-
-def describe(_: tuple[Network, ...]) -> Paper:
-    """The paper, whatever the suite's data."""
-    return GERAI

@@ -56,9 +56,11 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
     direction = "Higher is safer, lower: the attacker succeeds" if attack else "Lower is better"
     return Chart(
         f"chart-{figure.key}",
-        "The attacker's MAE by x" if attack else "MAE by x",
+        "Attacker's MAE by x" if attack else "MAE by x",
         f"{direction}. Bars: 95 % intervals over {run}s.",
         [replace(panel, size=WIDE)] if any(not curve.muted for curve in series) else [],
+        of="line",
+        run=run,
     )
 
 
@@ -75,21 +77,23 @@ def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
         if system is None or len(settings) < 2:
             continue
         for measured, data, levels in (
-            (MAE, "test fold", yardstick_levels(results, k)),
-            (ATTACK, "the attacker's, sensitive ratings", control_levels(results)),
+            (MAE, "test MAE", yardstick_levels(results, k)),
+            (ATTACK, "attacker's MAE", control_levels(results)),
         ):
             style = int(measured == ATTACK)
             line = Series(
                 ("the attacker's MAE" if style else "MAE"), style, _points(results, system, measured, settings)
             )
             if line.points:
-                panels.append(Panel(f"{title}: MAE, {data}", name, "MAE", [line], levels, list(settings), log=True))
+                panels.append(Panel(f"{title}: {data}", name, "MAE", [line], levels, list(settings), log=True))
     return Chart(
         f"chart-{figure.key}",
         "MAE by ε and by β",
         f"ε and β on log scales. On the test fold lower is better; of the attacker higher is safer. Bars: 95 % "
         f"intervals over {run}s.",
         panels,
+        of="error",
+        run=run,
     )
 
 

@@ -8,7 +8,7 @@ a budget of 0.1 and of 0.05 each, β = 0.1 (ε_s = 1.1 ε), and x percent of the
 from __future__ import annotations
 
 from tasks.reporting.core.published import BudgetSweep, Figure, Mode, Paper, Quality, Words
-from tasks.reporting.core.results import BASE, Network
+from tasks.reporting.core.results import BASE
 
 EPSILON, SMALLER = 0.1, 0.05
 """Budgets of Figures 3 and 4."""
@@ -111,8 +111,6 @@ PRIVSR = Paper(
     counted="Nothing printed stands beside generated data.",
     words=Words(
         quality="Test error",
-        better=("predicts better", "predict better"),
-        worse=("predicts worse", "predict worse"),
         participles=("predicting better", "predicting worse"),
         yardstick="noisy means of users and items",
         yardsticks="the means of ratings",
@@ -157,8 +155,3 @@ PRIVSR = Paper(
     bases={SHARE: 0.1},
     unprotected="nonoise",
 )
-
-
-def describe(_: tuple[Network, ...]) -> Paper:
-    """The paper, whatever the suite's data."""
-    return PRIVSR

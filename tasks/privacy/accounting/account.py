@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tasks.privacy.accounting.ledger import Event
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -83,6 +83,22 @@ def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
         large = [event for event in pure if _pure_epsilon(event) >= LARGE]
         epsilon = min(epsilon, _sum(large) + _compose(small, multiplier if gaussian else None, delta))
     return _spent_epsilon(epsilon, delta)
+
+
+def accounted_entry(events: Sequence[Event], delta: float = 0.0, remark: str = "", **about: Any) -> LedgerEntry:
+    """The entry of what was released under rigorous accounting, at the δ that is claimed.
+
+    Args:
+        remark: on the accounting, where a finite ε follows.
+        about: the other fields of the entry, or others than those that follow from the events.
+
+    Raises:
+        ValueError: as `account`; a field is not what `LedgerEntry` says.
+    """
+    spent = account(events, delta)
+    accounted = {"accounted_epsilon": spent.epsilon, "accounted_delta": delta, "reason": spent.reason or remark}
+    known = {"accounting": "rigorous", "claimed_delta": delta, "events": tuple(events)} | accounted
+    return LedgerEntry.model_validate(known | about)
 
 
 def _spent_epsilon(epsilon: float, delta: float) -> Spent:

@@ -29,7 +29,7 @@ class Owned:
         longest = int(counts.max()) if len(counts) else 0
         self._shape = n_records, longest
         starts = counts.cumsum(0) - counts
-        self._places = torch.arange(len(owners)) + (owners * longest - starts[owners])
+        self._places = torch.arange(len(owners), device=owners.device) + (owners * longest - starts[owners])
 
     def pad(self, rows: Tensor) -> Tensor:
         """(n_rows, width) -> (n_records, longest, width), zeros after the last row of a record."""
@@ -69,7 +69,7 @@ def squared_norms(gradients: list[Tensor]) -> Tensor:
     return torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
 
 
-def bounded(gradients: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+def zero_infinite(gradients: list[Tensor]) -> tuple[list[Tensor], Tensor]:
     """The same gradients, zeros for records where these are not finite, and the squared norms of all: (n_records,).
 
     An infinite gradient cannot be scaled down to any norm, so it must not enter a sum that is to be private.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -56,14 +56,18 @@ class Plan(NamedTuple):
         return cls(expected, expected / n_records, steps, epochs * steps)
 
 
-def check_clip_norm(clip_norm: float, epsilon: float) -> None:
+def check_clip_norm(config: Any) -> Any:
     """Refuse gradients without a bound where they get noise.
+
+    Args:
+        config: with `clip_norm` and `epsilon`; it is given back.
 
     Raises:
         ValueError: the norm is infinite, and epsilon is not.
     """
-    if math.isinf(clip_norm) and not math.isinf(epsilon):
+    if math.isinf(config.clip_norm) and not math.isinf(config.epsilon):
         raise ValueError("clip_norm must be finite where epsilon is: unbounded gradients need unbounded noise")
+    return config
 
 
 def release(noise_multiplier: float, sampling_probability: float, steps: int) -> Event:
@@ -162,15 +166,16 @@ def clip_factors(squared_norms: Tensor, clip_norm: float) -> Tensor:
 
 
 def add_noise(total: Tensor, multiplier: float, clip_norm: float, rng: np.random.Generator) -> Tensor:
-    """`total` with Gaussian noise of `multiplier` × `clip_norm`, in its precision; itself where there is none.
+    """`total` with Gaussian noise of `multiplier` × `clip_norm`, drawn on the CPU; itself where there is none.
 
     Args:
         total: a sum of gradients, clipped to norm `clip_norm` over all arrays together.
     """
     if not (multiplier and clip_norm):
         return total
-    values, std = total.detach().numpy(), multiplier * clip_norm
-    return torch.from_numpy(noise.add_gaussian(rng, "sum of gradients", values, std, sensitivity=clip_norm))
+    values, std = total.detach().cpu().numpy(), multiplier * clip_norm
+    noisy = noise.add_gaussian(rng, "sum of gradients", values, std, sensitivity=clip_norm)
+    return torch.from_numpy(noisy).to(total.device)
 
 
 def _check_probability(probability: float) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tasks.contracts import Feature
 from tasks.privacy import noise
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
@@ -28,8 +28,6 @@ BOUNDS = "the bounds of numeric features"
 CATEGORIES = "the categories"
 GIVEN_BOUNDS = f"{REPLACED}, given {BOUNDS}"
 """What neighbours differ in, of the whole release and of what the noise covers where bounds are fitted."""
-GIVEN_CATEGORIES = f"{REPLACED}, given {CATEGORIES}"
-GIVEN_BOTH = f"{GIVEN_BOUNDS} and {CATEGORIES}"
 ROUNDING = 1e-6
 """Relative error, or more, of an output after its rounding to float32."""
 
@@ -198,8 +196,6 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
         ValueError: as `sampled_features`.
     """
     sampled = sampled_features(epsilon, len(features))
-    events = (Event(kind="pure-local", parameters={"epsilon": epsilon / sampled}, count=sampled),)
-    accounted = account(events)
     gaps = []
     fitted = [feature for feature in features if feature.bounds == "fitted"]
     numbers, classes = (
@@ -222,19 +218,15 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
         SEED_OF_RELEASE,
         ROUNDED,
     ]
-    return LedgerEntry(
+    return accounted_entry(
+        [Event(kind="pure-local", parameters={"epsilon": epsilon / sampled}, count=sampled)],
         protects="feature",
         neighbouring=f"{REPLACED}, given {given}" if given else REPLACED,
         mechanism="piecewise mechanism and optimised unary encoding on sampled features, on each user's side",
         accounting="published",
         claimed_epsilon=epsilon,
-        claimed_delta=0.0,
-        accounted_epsilon=accounted.epsilon,
-        accounted_delta=accounted.delta,
         given=given,
-        reason=accounted.reason,
         gaps=tuple(gaps),
-        events=events,
     )
 
 

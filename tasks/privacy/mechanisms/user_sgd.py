@@ -123,9 +123,11 @@ class Published(UserSGD):
         if bound is None:
             n_parameters = sum(parameter.numel() for outer in outers for parameter in outer.parameters())
             cost = optimal_clip.noise_cost(sigmas, n_parameters)
-            finite = (norms > 0).numpy()
-            l1_norms = ghost.l1_norms(outers).double().numpy()[finite]
-            bound = optimal_clip.optimal_clip(norms.double().numpy()[finite], l1_norms, cost) if finite.any() else 0.0
+            finite = (norms > 0).cpu().numpy()
+            l1_norms = ghost.l1_norms(outers).double().cpu().numpy()[finite]
+            bound = (
+                optimal_clip.optimal_clip(norms.double().cpu().numpy()[finite], l1_norms, cost) if finite.any() else 0.0
+            )
         own = float(np.sqrt((sigmas**2).sum()))
         self._note(bound, norms)
         factors = dpsgd.clip_factors(norms.square(), bound) / examples if bound else torch.zeros_like(norms)
@@ -215,7 +217,7 @@ class Rigorous(UserSGD):
         the step: so one user's presence moves it by 1/2 at most.
         """
         (outers, norms), bound = ghost.zero_non_finite(outers), float(self.bound)
-        shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms.dtype)
+        shares = torch.from_numpy(np.repeat(self.shares[users], examples)).to(norms)
         self._note(bound, norms)
         factors = shares * dpsgd.clip_factors(norms.square(), bound) / examples
         released = self._sums(outers, factors, self.gradient_multiplier, bound, rng)

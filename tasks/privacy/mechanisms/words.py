@@ -81,26 +81,6 @@ def _substitute(
     return result
 
 
-def probabilities(words: NDArray[np.integer], vectors: NDArray[np.floating], epsilon: float) -> NDArray[np.float64]:
-    """The law of `substitute`: (n_words, |V|), a row per word asked for.
-
-    Distances come from products, |a|² + |b|² - 2ab in float64 of centred vectors, those within rounding of 0 taken as
-    0: they are off by at most about 1e-6 times the word's distance from the mean of all vectors (in up to 1,000
-    dimensions), far less for words that are not almost equal.
-
-    Raises:
-        ValueError: as `substitute`.
-    """
-    check_epsilon(epsilon)
-    centred = _centre(vectors)
-    result = np.empty((len(words), len(centred)))
-    done = 0
-    for _, weights in _weights(_check(words, len(centred)), centred, epsilon, BLOCK):
-        result[done : done + len(weights)] = weights / weights.sum(axis=1, keepdims=True)
-        done += len(weights)
-    return result
-
-
 def diameter(vectors: NDArray[np.floating]) -> float:
     """D, the largest distance of two words; computed in blocks, it costs as much as replacing every word once.
 

@@ -15,6 +15,7 @@ from tasks.errors import DataError
 from tasks.quality.rules import Table
 from tasks.stages.common import PROCESSED, RUNS
 
+ListRules = Callable[[dict[tuple[str, int], pl.DataFrame], pl.DataFrame, contracts.Schema, int], list[Table]]
 Names = list[tuple[str, int | None]]
 """Metrics that must have been measured, each with its cut-off (None: it has none)."""
 
@@ -46,7 +47,7 @@ def released_lists(
     experiment: Experiment,
     suite: Suite,
     contract: pa.Schema,
-    rules: Callable[[dict[tuple[str, int], pl.DataFrame], pl.DataFrame, contracts.Schema, int], list[Table]],
+    rules: ListRules,
 ) -> Subject:
     """Lists of an experiment, beside the interactions that it learnt from.
 

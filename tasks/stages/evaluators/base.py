@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tasks.config.params import Evaluation, Training
 from tasks.config.tasks import TASKS, resolve
+from tasks.evaluation import ranking
 from tasks.models.base import Model
 from tasks.privacy.accounting.ledger import Protected
 from tasks.stages.inputs import Inputs
@@ -18,7 +23,7 @@ Evaluated = tuple[list[dict[str, Any]], pl.DataFrame]
 """Metrics, as records of metric, k and value, and the recommendations or predictions they were computed from."""
 
 
-class Evaluator(Protocol):
+class Evaluator(ABC):
     """What a suite asks of its models."""
 
     metric: str
@@ -30,19 +35,34 @@ class Evaluator(Protocol):
 
     def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
         """inputs: where ratings are predicted, of a fold (`Inputs.for_seed`)."""
-        ...
+        self._inputs, self._evaluation, self._training = inputs, evaluation, training
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
         """What a model of class `cls` learns from; `seed` chooses among perturbed releases of the features."""
-        ...
+        return self._inputs.training_data(cls, seed)
 
+    @abstractmethod
     def validate(self, model: Any) -> float:
         """The metric of validation; the test is not looked at."""
-        ...
 
+    @abstractmethod
     def evaluate(self, model: Any) -> Evaluated:
         """Test metrics under all protocols of the task, and the recommendations."""
-        ...
+
+    @property
+    def _k(self) -> int:
+        """The cut-off of validation."""
+        assert self._training.validation_k is not None, "params.load asks for it where items are ranked"
+        return self._training.validation_k
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """Of items with equal scores."""
+        return ranking.tie_order(self._inputs.schema.n_items, self._evaluation.seed)
+
+    @cached_property
+    def _users(self) -> NDArray[np.int32]:
+        return np.arange(self._inputs.schema.n_users, dtype=np.int32)
 
 
 def evaluator_class(task: str) -> type[Evaluator]:

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-
 from tasks import contracts
-from tasks.config.params import Evaluation, Training
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import records
-from tasks.models.base import Model, Recommender
+from tasks.models.base import Recommender
 from tasks.privacy.accounting.ledger import Protected
-from tasks.stages.evaluators.base import Evaluated
-from tasks.stages.inputs import Inputs
-from tasks.training_data import TrainingData
+from tasks.stages.evaluators.base import Evaluated, Evaluator
 
 
-class TopK:
+class TopK(Evaluator):
     """Users' lists, judged by the items held out of them (docs/methods.md §8)."""
 
     metric = "ndcg"
     contract = contracts.RECOMMENDATIONS
     protects: Protected = "interaction"
-
-    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
-        assert training.validation_k is not None, "params.load asks for it where lists are judged"
-        self._inputs = inputs
-        self._evaluation = evaluation
-        self._k = training.validation_k
-        self._order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
-        self._users = np.arange(inputs.schema.n_users, dtype=np.int32)
-
-    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
-        """See `Evaluator.training_data`."""
-        return self._inputs.training_data(cls, seed)
 
     @cached_property
     def _validation(self) -> tuple[ranking.Seen, ranking.Seen]:

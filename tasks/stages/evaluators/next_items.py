@@ -10,19 +10,17 @@ import numpy as np
 import torch
 
 from tasks import contracts
-from tasks.config.params import Evaluation, Training
 from tasks.errors import DataError
 from tasks.evaluation import next_items, ranking
 from tasks.evaluation.metrics import records
 from tasks.models.base import Model, NextItemRecommender, Recommender
 from tasks.privacy.accounting.ledger import Protected
 from tasks.sequences import Sequences
-from tasks.stages.evaluators.base import Evaluated
-from tasks.stages.inputs import Inputs
+from tasks.stages.evaluators.base import Evaluated, Evaluator
 from tasks.training_data import TrainingData
 
 
-class NextItem:
+class NextItem(Evaluator):
     """The item after every prefix of held-out sequences (docs/methods.md §3).
 
     Tested are the users who have training events: those who validate have none, and a model with a vector for every
@@ -35,17 +33,13 @@ class NextItem:
     protects: Protected = "interaction"
     PROTOCOLS: ClassVar = ("next", "next-new")
 
-    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
-        assert training.validation_k is not None, "params.load asks for it where next items are judged"
-        self._inputs = inputs
-        self._evaluation = evaluation
-        self._k = training.validation_k
-        self._order = ranking.tie_order(inputs.schema.n_items, evaluation.seed)
-        self._train = inputs.sequences("train")
-
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
         """See `Evaluator.training_data`."""
         return self._inputs.training_data(cls, seed, last=issubclass(cls, NextItemRecommender))
+
+    @cached_property
+    def _train(self) -> Sequences:
+        return self._inputs.sequences("train")
 
     @cached_property
     def _validation(self) -> Sequences:
@@ -56,11 +50,10 @@ class NextItem:
         if isinstance(model, NextItemRecommender):
             ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
             return next_items.next_metrics(ranked, [self._k])["recall"][self._k]
-        last = self._train.last_items
+        last = self._train.items[self._train.indptr[1:] - 1]
         held = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
         nothing = ranking.Seen.from_pairs(last[:0], last[:0], self._inputs.schema.n_users)
-        users = np.arange(self._inputs.schema.n_users, dtype=np.int32)
-        recommended, _ = ranking.top_k(model.score, users, nothing, self._k, self._order)
+        recommended, _ = ranking.top_k(model.score, self._users, nothing, self._k, self._order)
         return ranking.full_metrics(recommended, held, [self._k])["recall"][self._k]
 
     def evaluate(self, model: NextItemRecommender | Recommender) -> Evaluated:

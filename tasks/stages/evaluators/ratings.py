@@ -9,17 +9,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.config.params import Evaluation, Training
+from tasks.contracts import RatingScale
 from tasks.evaluation import rating
 from tasks.evaluation.metrics import record
-from tasks.models.base import Model, RatingPredictor
+from tasks.models.base import RatingPredictor
 from tasks.privacy.accounting.ledger import Protected
-from tasks.stages.evaluators.base import Evaluated
-from tasks.stages.inputs import Inputs
-from tasks.training_data import TrainingData
+from tasks.stages.evaluators.base import Evaluated, Evaluator
 
 
-class Ratings:
+class Ratings(Evaluator):
     """Ratings of a fold, some of which their users keep to themselves (docs/methods.md §5).
 
     Validation looks at published ratings alone, so that it tells nothing of the others beyond what the model does;
@@ -30,16 +28,10 @@ class Ratings:
     contract = contracts.PREDICTIONS
     protects: Protected = "rating"
 
-    def __init__(self, inputs: Inputs, evaluation: Evaluation, training: Training) -> None:
-        """inputs: of a fold (`Inputs.for_seed`)."""
-        del evaluation, training  # nothing is ranked
-        assert inputs.schema.scale is not None, "the protocol gives one with the folds"
-        self._inputs = inputs
-        self._scale = inputs.schema.scale
-
-    def training_data(self, cls: type[Model], seed: int) -> TrainingData:
-        """See `Evaluator.training_data`."""
-        return self._inputs.training_data(cls, seed)
+    @property
+    def _scale(self) -> RatingScale:
+        assert self._inputs.schema.scale is not None, "the protocol gives one with the folds"
+        return self._inputs.schema.scale
 
     @cached_property
     def _validation(self) -> pl.DataFrame:

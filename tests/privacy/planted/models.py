@@ -63,8 +63,8 @@ MUTATIONS = (
         "DPSGD clips by the norm of the first parameter's gradient",
         "§3",
         DPSGD,
-        "gradients, norms = bounded(gradients)",
-        "gradients, norms = gradients, bounded(gradients[:1])[1]",
+        "gradients, norms = zero_infinite(gradients)",
+        "gradients, norms = gradients, zero_infinite(gradients[:1])[1]",
         tests=(
             "tests/models/test_session_dpsgd.py::test_one_user_moves_a_noisy_gradient_by_no_more_than_the_clip_norm",
         ),

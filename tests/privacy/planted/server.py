@@ -36,7 +36,7 @@ def _work(folder: str, kind: str, asked: list[str]) -> int:
 
         return int(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", *asked]))
     from tasks.audits import auditor
-    from tasks.audits.judging import lower_bound
+    from tasks.audits.verdicts import lower_bound
     from tasks.privacy.audits.audit import verdict
 
     samples = auditor(asked[0])(1)

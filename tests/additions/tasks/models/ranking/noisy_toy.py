@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ class NoisyToyConfig(ModelConfig):
 class NoisyToy(Toy):
     """`Toy` on cells with noise of scale 1/ε."""
 
-    Config: ClassVar[type[ModelConfig]] = NoisyToyConfig
     config: NoisyToyConfig
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from tasks.training_data import TrainingData
 class Toy(Recommender):
     """Scores are counts of pairs: what users who share an item with a user have as well."""
 
-    Config: ClassVar[type[ModelConfig]] = ModelConfig
+    config: ModelConfig
     rows: torch.Tensor
     """(n_users, n_items) float32: 1 at an interaction, else 0."""
 

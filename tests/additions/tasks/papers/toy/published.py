@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tasks.reporting.core.published import FULL, Figure, Paper, Part, Quality, Table, attack, ranking
-from tasks.reporting.core.results import Network
 
 METHODS = ("ToyRec", "MostPopular")
 UTILITY = Quality("full/hit", "Hit", FULL, "full ranking")
@@ -47,8 +46,3 @@ TOY = Paper(
     emphasis=("toy",),
     validation="NDCG",
 )
-
-
-def describe(_: tuple[Network, ...]) -> Paper:
-    """The paper, whatever the suite's data."""
-    return TOY

@@ -1,0 +1,174 @@
+"""Stage `attack-membership`: known truths on trained systems, what is kept, and a broken guarantee that ends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from tasks import contracts, device
+from tasks.attacks import shadows
+from tasks.config.params import load
+from tasks.config.references import check_references
+from tasks.errors import ConfigurationError, PrivacyError
+from tasks.models.ranking.ease import EASE
+from tasks.models.ranking.many import fit_many
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.stages import attack_membership
+from tasks.stages.attack_membership import accounted, refute
+from tasks.stages.common import PROCESSED, RUNS, read_json, write_json
+from tests.stages import tiny
+
+N_ITEMS = 80
+OUT = RUNS / "tiny" / "membership"
+SYSTEM = {"suite": "tiny", "data": "tiny", "seeds": [0], "features": "processed/tiny", "sweep": []}
+EXPERIMENTS = {
+    "tiny-ease": SYSTEM | {"model": "ease", "config": {"regularization": 5.0}},
+    "tiny-counts": SYSTEM | {"model": "dp-popularity", "config": {"epsilon": 0.5, "contribution": 4}},
+}
+ATTACK = {
+    "kind": "membership",
+    "systems": ["tiny-ease", "tiny-counts"],
+    "shadows": 15,
+    "fewer": {"tiny-counts": 6},
+    "asked": 4,
+    "k": 10,
+    "seed": 1,
+}
+
+
+def build(root: Path, **changes: Any) -> None:
+    """Users with a taste for some items each; everything is training data."""
+    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
+    tiny.build(root, **({"experiments": EXPERIMENTS, "suites": suites, "attack": ATTACK} | changes))
+    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
+    write_json(root / PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    rng = np.random.default_rng(0)
+    pairs = [(user, item) for user in range(tiny.N_USERS) for item in rng.choice(N_ITEMS, 15, replace=False)]
+    users, items = zip(*sorted(pairs), strict=True)
+    table = pl.DataFrame({"user": users, "item": items}).with_columns(
+        pl.col("user", "item").cast(pl.Int32),
+        rating=pl.lit(4.0, pl.Float32),
+        timestamp=pl.lit(0, pl.Int64),
+        split=pl.lit("train"),
+    )
+    contracts.write(table, root / PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    build(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("workspace")
+def test_ease_is_found_out_private_counts_are_not_and_finished_runs_stay() -> None:
+    check_references(load())
+    attack_membership.main("tiny")
+    table = pl.read_parquet(OUT / "membership.parquet", schema=shadows.COLUMNS)
+    rows = {(row["system"], row["target"], row["seen"], row["attack"]): row for row in table.iter_rows(named=True)}
+    assert len(rows) == 2 * 2 * (2 * 3 + 3)
+    assert rows["tiny-ease", "interaction", "scores", "LiRA"]["auc_low"] > 0.7
+    assert rows["tiny-ease", "user", "scores", "LiRA"]["auc_low"] > 0.7
+    assert rows["tiny-ease", "user", "scores", "LiRA"]["epsilon"] is None
+    counts = rows["tiny-counts", "interaction", "scores", "LiRA"]
+    assert counts["auc_low"] < 0.55
+    assert (counts["epsilon"], counts["delta"], counts["refuted"], counts["shadows"]) == (1.0, 0.0, False, 6)
+    assert rows["tiny-counts", "user", "lists", "RMIA"]["epsilon"] == 0.5
+    assert counts["allowed"] == pytest.approx(shadows.allowed_tpr(1.0, 0.0, 0.01))
+    assert read_json(OUT / "inputs.json")["synthetic"]
+    units = attack_membership.work("tiny").units
+    assert [unit.label for unit in units] == [
+        *("tiny-ease-0-4", "tiny-ease-5-9", "tiny-ease-10-14", "tiny-ease-15-15"),
+        *("tiny-counts-0-4", "tiny-counts-5-6"),
+    ]
+    stamps = [(unit.done / attack_membership.SIGNALS).stat().st_mtime_ns for unit in units]
+    (OUT / "membership.parquet").unlink()
+    attack_membership.main("tiny")
+    assert [(unit.done / attack_membership.SIGNALS).stat().st_mtime_ns for unit in units] == stamps
+    assert table.equals(pl.read_parquet(OUT / "membership.parquet"))
+
+
+@pytest.mark.usefixtures("workspace")
+def test_shadow_models_stay_where_they_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = []
+
+    def fit(*arguments: Any) -> Any:
+        devices.append(device.chosen())
+        return fit_many(*arguments)
+
+    monkeypatch.setenv(device.VARIABLE, "cuda")
+    monkeypatch.setattr(attack_membership, "fit_many", fit)
+    attack_membership.main("tiny")
+    assert set(devices) == {torch.device("cpu")}
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_system_that_finds_out_more_than_its_ledger_allows_ends_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    lie = entry("all interactions of one user added or removed", 0.5)
+    monkeypatch.setattr(EASE, "ledger", lambda _: [lie])
+    with pytest.raises(PrivacyError, match=r"tiny-ease: accounted at epsilon (0\.5|1) .* finds more than that allows"):
+        attack_membership.main("tiny")
+    assert (OUT / "membership.parquet").exists()  # to be looked at
+
+
+def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:
+    rng = np.random.default_rng(0)
+    coins = rng.random(400) < 0.5
+    sure = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.0), 0.001)
+    assert sure is not None
+    assert sure["refuted"]
+    assert 1.0 < sure["proved"] <= sure["provable"]
+    wide = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.01), 0.001)
+    assert wide is not None
+    assert (wide["refuted"], wide["provable"]) == (True, 0.0)  # by the rates alone
+    random = refute(rng.random(400), coins, (0.1, 0.0), 0.001)
+    assert random is not None
+    assert not random["refuted"]
+    assert refute(rng.random(400), coins, None, 0.001) is None
+
+
+USERS = "all interactions of one user added or removed"
+
+
+def entry(neighbouring: str, epsilon: float) -> LedgerEntry:
+    events = (Event(kind="discrete-laplace", parameters={"noise_parameter": epsilon, "sensitivity": 1.0}),)
+    return LedgerEntry(
+        protects="interaction", neighbouring=neighbouring, mechanism="counts", accounting="rigorous",
+        claimed_epsilon=epsilon, claimed_delta=0.0, accounted_epsilon=epsilon, accounted_delta=0.0, events=events,
+        given="", reason="", gaps=(),
+    )  # fmt: skip
+
+
+def test_what_is_accounted_of_users_bounds_interactions_in_two_steps_and_not_the_reverse() -> None:
+    assert accounted([entry(USERS, 0.5)]) == {
+        "user": (0.5, 0.0),
+        "interaction": (1.0, 0.0),
+    }
+    of_cells = entry("one interaction of one user with one item added or removed", 0.4)
+    assert accounted([of_cells]) == {"interaction": (0.4, 0.0)}
+    assert accounted([of_cells.model_copy(update={"accounted_epsilon": None})]) == {}
+
+
+def test_all_releases_together_bound_what_is_found_and_one_without_a_bound_leaves_none() -> None:
+    """The last entry alone stood for all: an attack on the others was held to too little."""
+    of_users, of_cells = entry(USERS, 0.5), entry("one interaction of one user with one item added or removed", 0.4)
+    assert accounted([of_users, of_cells]) == {"interaction": (pytest.approx(1.4), 0.0)}
+    assert accounted([of_cells, of_users]) == {"interaction": (pytest.approx(1.4), 0.0)}
+    same = of_cells.model_copy(update={"events": of_users.events})
+    assert accounted([same, of_users])["interaction"] == (0.5, 0.0)  # one release, for both units
+    unbounded = of_users.model_copy(update={"accounted_epsilon": None})
+    assert accounted([unbounded, of_cells]) == accounted([of_cells, unbounded]) == {}
+
+
+@pytest.mark.parametrize("where", ["systems", "fewer"])
+def test_an_unknown_system_is_refused_with_its_place(where: str, tmp_path: Path) -> None:
+    unknown = {"systems": ["tiny-ease", "tiny-none"], "fewer": {"tiny-none": 4}}[where]
+    build(tmp_path, attack=ATTACK | {where: unknown})
+    with pytest.raises(ConfigurationError, match=rf"attack\.{where}: unknown experiment of this suite 'tiny-none'"):
+        check_references(load(tmp_path / "params.yaml"))
