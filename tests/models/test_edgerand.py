@@ -65,17 +65,18 @@ def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check
     graphs = trained().graphs(sequences)
     n_nodes = len(graphs.node_items)
     longest = int(torch.bincount(graphs.node_owners).max())
-    noise = torch.from_numpy(rng.normal(size=(n_nodes, longest)))
-    messages = torch.from_numpy(rng.normal(size=(n_nodes, 3))).requires_grad_()
+    noises = tuple(torch.from_numpy(rng.normal(size=(n_nodes, longest))) for _ in range(2))
+    messages = tuple(torch.from_numpy(rng.normal(size=(n_nodes, 3))).requires_grad_() for _ in range(2))
     members, node = graphs.members, graphs.steps[0].previous
-    expected = torch.empty(len(node), 3, dtype=torch.float64)
+    expected = torch.zeros(len(node), 3, dtype=torch.float64)
     for prefix in range(sequences.n_events):
         versions = members.sources[members.indptr[prefix] : members.indptr[prefix + 1]]
         for version in versions:
-            expected[version] = sum(noise[node[version], j] * messages[node[other]] for j, other in enumerate(versions))
-    torch.testing.assert_close(propagate_first(noise, messages, graphs), expected)
-    torch.testing.assert_close(propagate_later(noise, messages[node], graphs), expected)
-    assert torch.autograd.gradcheck(lambda values: propagate_first(noise, values, graphs), [messages])
+            for noise, message in zip(noises, messages, strict=True):
+                expected[version] += sum(noise[node[version], j] * message[node[other]] for j, other in enumerate(versions))
+    torch.testing.assert_close(propagate_first(noises, messages, graphs), expected)
+    torch.testing.assert_close(propagate_later(noises, tuple(m[node] for m in messages), graphs), expected)
+    assert torch.autograd.gradcheck(lambda *values: propagate_first(noises, values, graphs), messages)
 
 
 def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it():

@@ -67,9 +67,8 @@ class EdgeRand(DIPSGNN):
             return received
         graphs = asked.graphs
         propagate = propagate_first if step is graphs.steps[0] else propagate_later
-        for direction, matrix in enumerate(through):
-            received = received + propagate(self.matrices(asked, direction), joint @ matrix.T, graphs)
-        return received
+        matrices = tuple(self.matrices(asked, direction) for direction in range(2))
+        return received + propagate(matrices, tuple(joint @ matrix.T for matrix in through), graphs)
 
     def matrices(self, asked: Asked, direction: int) -> Tensor:
         """The noise on the matrices of successors (0) or predecessors (1): (n_nodes, most nodes of a sequence).
@@ -115,13 +114,13 @@ class EdgeRand(DIPSGNN):
         return [*entries, LABELS]
 
 
-def propagate_first(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
+def propagate_first(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], graphs: PrefixGraphs) -> Tensor:
     """Σ_j noise[i, j] messages[j] over the nodes j of each prefix, for each of its nodes i: (n_versions, width).
 
-    At the first step a node's message is the same in all prefixes, so the sums of a longer prefix go on from those of
-    a shorter one. noise: (n_nodes, longest); messages: (n_nodes, width).
+    It is the sum over all pairs of a noise, (n_nodes, longest), and messages, (n_nodes, width). At the first step a
+    node's message is the same in all prefixes, so the sums of a longer prefix go on from those of a shorter one.
     """
-    return _RunningSums.apply(messages, noise, graphs)
+    return _RunningSums.apply(graphs, len(noises), *noises, *messages)
 
 
 class _RunningSums(torch.autograd.Function):
@@ -137,39 +136,47 @@ class _RunningSums(torch.autograd.Function):
         return order.split(torch.bincount(known)[1:].cpu().tolist())
 
     @staticmethod
-    def forward(ctx: Any, messages: Tensor, noise: Tensor, graphs: PrefixGraphs) -> Tensor:
-        owners, node = graphs.node_owners, graphs.steps[0].previous
+    def forward(ctx: Any, graphs: PrefixGraphs, n_noises: int, *tensors: Tensor) -> Tensor:
+        noises, messages = tensors[:n_noises], tensors[n_noises:]
+        owners, node, turns = graphs.node_owners, graphs.steps[0].previous, _RunningSums._turns(graphs)
         place = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
-        table = messages.new_zeros(noise.shape[1], int(owners[-1]) + 1, messages.shape[1])
-        table[place, owners] = messages
-        out, running = messages.new_empty(len(node), messages.shape[1]), torch.zeros_like(messages)
-        turns = _RunningSums._turns(graphs)
+        width, longest = messages[0].shape[1], noises[0].shape[1]
+        tables = messages[0].new_zeros(n_noises, longest, int(owners[-1]) + 1, width)
+        for table, message in zip(tables, messages, strict=True):
+            table[place, owners] = message
+        out, running = messages[0].new_empty(len(node), width), torch.zeros_like(messages[0])
         for turn, versions in enumerate(turns):
-            running.addcmul_(noise[:, turn, None], table[turn].index_select(0, owners))
+            for noise, table in zip(noises, tables, strict=True):
+                running.addcmul_(noise[:, turn, None], table[turn].index_select(0, owners))
             out.index_copy_(0, versions, running.index_select(0, node[versions]))
-        ctx.save_for_backward(noise, owners, place, node, *turns)
+        ctx.save_for_backward(owners, place, node, *noises)
+        ctx.turns = turns
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        noise, owners, place, node, *turns = ctx.saved_tensors
+        owners, place, node, *noises = ctx.saved_tensors
         (gradient,) = gradients
         running = gradient.new_zeros(len(owners), gradient.shape[1])
-        table = gradient.new_zeros(noise.shape[1], int(owners[-1]) + 1, gradient.shape[1])
-        for turn in reversed(range(len(turns))):
-            running.index_add_(0, node[turns[turn]], gradient.index_select(0, turns[turn]))
-            table[turn].index_add_(0, owners, running * noise[:, turn, None])
-        return table[place, owners], None, None
+        tables = gradient.new_zeros(len(noises), noises[0].shape[1], int(owners[-1]) + 1, gradient.shape[1])
+        for turn in reversed(range(len(ctx.turns))):
+            versions = ctx.turns[turn]
+            running.index_add_(0, node[versions], gradient.index_select(0, versions))
+            for noise, table in zip(noises, tables, strict=True):
+                table[turn].index_add_(0, owners, running * noise[:, turn, None])
+        return None, None, *(None for _ in noises), *(table[place, owners] for table in tables)
 
 
-def propagate_later(noise: Tensor, messages: Tensor, graphs: PrefixGraphs) -> Tensor:
+def propagate_later(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], graphs: PrefixGraphs) -> Tensor:
     """The same where a node's message differs from prefix to prefix: messages (n_versions, width)."""
-    members = graphs.members
+    members, nodes = graphs.members, graphs.steps[0].previous
     place = torch.arange(len(members.sources), device=members.sources.device) - members.indptr[members.centres]
-    n_prefixes, longest = len(members.indptr) - 1, noise.shape[1]
-    table = messages.new_zeros(n_prefixes, longest, messages.shape[1])
-    table = table.index_put((members.centres, place), messages[members.sources])
-    rows = noise.new_zeros(n_prefixes, longest, longest)
-    rows[members.centres, place] = noise[graphs.steps[0].previous[members.sources]]
-    sums = torch.bmm(rows, table)[members.centres, place]
-    return torch.empty_like(sums).index_copy(0, members.sources, sums)
+    n_prefixes, longest = len(members.indptr) - 1, noises[0].shape[1]
+    total: Any = 0
+    for noise, message in zip(noises, messages, strict=True):
+        table = message.new_zeros(n_prefixes, longest, message.shape[1])
+        table = table.index_put((members.centres, place), message[members.sources])
+        rows = noise.new_zeros(n_prefixes, longest, longest)
+        rows[members.centres, place] = noise[nodes[members.sources]]
+        total = total + torch.bmm(rows, table)[members.centres, place]
+    return torch.empty_like(total).index_copy(0, members.sources, total)
