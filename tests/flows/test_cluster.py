@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ from typing import Any
 
 import psutil
 import pytest
+from fsspec.core import url_to_fs
 
 from flows import cluster, remote, warm
 from flows.cluster import Cluster, Needs, connect, write_certificate
@@ -109,6 +111,13 @@ def by_hand(shared_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     dask.config.refresh()
 
 
+@pytest.fixture
+def store_address(tmp_path: Path) -> str:
+    """Of an empty store: below DPREC_TEST_STORE where that names one, such as `s3://bucket/folder`, else a folder."""
+    above = os.environ.get("DPREC_TEST_STORE")
+    return f"{above}/{secrets.token_hex(8)}" if above else str(tmp_path / "store")
+
+
 def in_background(call: Callable[[], Any]) -> Callable[[], None]:
     thread = threading.Thread(target=call)
     thread.start()
@@ -116,12 +125,12 @@ def in_background(call: Callable[[], Any]) -> Callable[[], None]:
 
 
 def test_a_worker_that_is_killed_costs_its_unit_and_a_lost_scheduler_costs_no_finished_one(
-    driver: Project, by_hand: ByHand, regenerate: Callable[..., Any], address: str
+    driver: Project, by_hand: ByHand, regenerate: Callable[..., Any], address: str, store_address: str
 ) -> None:
     shared = Project(by_hand.folder)
     for name in ("first", "second"):
         by_hand.work(name)
-    elsewhere = {"cluster": by_hand.address, "store": str(by_hand.folder / "store")}
+    elsewhere = {"cluster": by_hand.address, "store": store_address}
 
     def disturb() -> None:
         wait_until(lambda: len(list(worked(shared))) == 2)  # both workers are in the middle of a unit
@@ -141,7 +150,8 @@ def test_a_worker_that_is_killed_costs_its_unit_and_a_lost_scheduler_costs_no_fi
     assert {f"train@a {label}" for label in "svwx"} <= names
 
     (shared.root / "units.log").unlink()
-    shutil.rmtree(by_hand.folder / "store" / "units")
+    files, root = url_to_fs(store_address)
+    files.rm(f"{root}/units", recursive=True)
     shutil.rmtree(driver.root / "data/checkpoints")
 
     def lose() -> None:
@@ -262,8 +272,8 @@ def test_what_a_unit_needs_are_resources_of_dask() -> None:
 
 
 @pytest.fixture(params=["folder", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "store") if request.param == "folder" else f"memory://{tmp_path}")
+def store(request: pytest.FixtureRequest, tmp_path: Path, store_address: str) -> Store:
+    return Store(store_address if request.param == "folder" else f"memory://{tmp_path}")
 
 
 def test_a_store_gives_back_what_was_put_there(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
