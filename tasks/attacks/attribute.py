@@ -8,9 +8,8 @@ users.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -150,16 +149,27 @@ def attacker(name: str) -> Attacker:
 def decision_tree(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
     """Decision tree with leaves of at least five users; its depth is chosen by cross-validation."""
 
-    def tree(depth: int) -> DecisionTreeClassifier:
-        return DecisionTreeClassifier(max_depth=depth, min_samples_leaf=5, random_state=state)
+    def guesses(depths: Sequence[float], train: Profiles, labels: Labels, test: Profiles) -> Iterator[Labels]:
+        for depth in depths:
+            tree = DecisionTreeClassifier(max_depth=int(depth), min_samples_leaf=5, random_state=state)
+            yield tree.fit(train, labels).predict(test)
 
     state = int(rng.integers(2**31))
-    return _tune(tree, (2, 4, 8), train, labels, rng).predict(test)
+    return _tuned(guesses, (2, 4, 8), train, labels, test, rng)
 
 
 def naive_bayes(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
     """Multinomial naive Bayes on the counts; its smoothing is chosen by cross-validation."""
-    return _tune(lambda alpha: MultinomialNB(alpha=alpha), (0.1, 1, 3, 10, 30), train, labels, rng).predict(test)
+    return _tuned(_naive_bayes_guesses, (0.1, 1, 3, 10, 30), train, labels, test, rng)
+
+
+def _naive_bayes_guesses(alphas: Sequence[float], train: Profiles, labels: Labels, test: Profiles) -> Iterator[Labels]:
+    """What `MultinomialNB` guesses with each smoothing, from one count of the items."""
+    counted = MultinomialNB().fit(train, labels)
+    for alpha in alphas:
+        smoothed = counted.feature_count_ + alpha
+        likely = np.log(smoothed) - np.log(smoothed.sum(axis=1))[:, None]
+        yield counted.classes_[(test @ likely.T + counted.class_log_prior_).argmax(axis=1)]
 
 
 def knn(train: Profiles, labels: Labels, test: Profiles, _: np.random.Generator) -> Labels:
@@ -234,19 +244,31 @@ def _belief(kernel: NDArray[np.float32], truth: NDArray[np.float32]) -> NDArray[
     return mean / np.sqrt(1 + np.pi / 8 * variance)
 
 
-def _tune(
-    make: Callable[[Any], Any], choices: Sequence[Any], train: Profiles, labels: Labels, rng: np.random.Generator
-) -> Any:
-    """The classifier with the best cross-validated accuracy on the labelled users (the first of equal ones), fitted."""
+def _tuned(
+    guesses: Callable[[Sequence[float], Profiles, Labels, Profiles], Iterator[Labels]],
+    choices: Sequence[float],
+    train: Profiles,
+    labels: Labels,
+    test: Profiles,
+    rng: np.random.Generator,
+) -> Labels:
+    """The guesses for `test` by the choice that is most accurate in cross-validation on the labelled users.
+
+    Args:
+        guesses: from choices, profiles and labels to learn from, and profiles, the guesses by each choice in turn.
+    """
     folds = KFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
-    right: list[list[float]] = [[] for _ in choices]
     # what scikit-learn's cross_val_score does, without checking the same few numbers again in every fit and prediction
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        for learnt, held_out in folds.split(train):
-            own, other = (train[learnt], labels[learnt]), train[held_out]
-            for of_choice, choice in zip(right, choices, strict=True):
-                of_choice.append((make(choice).fit(*own).predict(other) == labels[held_out]).mean())
-        return make(choices[int(np.argmax(np.mean(right, axis=1)))]).fit(train, labels)
+        right = [
+            [
+                (guess == labels[held_out]).mean()
+                for guess in guesses(choices, train[learnt], labels[learnt], train[held_out])
+            ]
+            for learnt, held_out in folds.split(train)
+        ]
+        best = choices[int(np.argmax(np.mean(right, axis=0)))]
+        return next(iter(guesses([best], train, labels, test)))
 
 
 HIDDEN = 100
