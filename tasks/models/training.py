@@ -83,10 +83,8 @@ class EpochModel(Model):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """What takes the steps, over the parameters of `network`: Adam, unless a subclass says otherwise."""
-        config = self.config
-        return torch.optim.Adam(
-            self.network.parameters(), lr=config.learning_rate, weight_decay=2 * config.regularization
-        )
+        parameters, config = self.network.parameters(), self.config
+        return torch.optim.Adam(parameters, lr=config.learning_rate, weight_decay=2 * config.regularization, fused=True)
 
     @abstractmethod
     def train_epoch(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -58,7 +59,8 @@ class _Pretence(TorchDispatchMode):
 @contextmanager
 def pretended() -> Iterator[None]:
     """Models and attacks work on the pretended device."""
-    with hold(PRETENDED), _Pretence():
+    supported = patch("torch.optim.optimizer._get_fused_kernels_supported_devices", lambda: ["cpu", PRETENDED.type])
+    with hold(PRETENDED), _Pretence(), supported:
         yield
 
 

@@ -73,7 +73,8 @@ def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check
         versions = members.sources[members.indptr[prefix] : members.indptr[prefix + 1]]
         for version in versions:
             for noise, message in zip(noises, messages, strict=True):
-                expected[version] += sum(noise[node[version], j] * message[node[other]] for j, other in enumerate(versions))
+                weights = noise[node[version], : len(versions)]
+                expected[version] += weights @ message[node[versions]]
     torch.testing.assert_close(propagate_first(noises, messages, graphs), expected)
     torch.testing.assert_close(propagate_later(noises, tuple(m[node] for m in messages), graphs), expected)
     assert torch.autograd.gradcheck(lambda *values: propagate_first(noises, values, graphs), messages)

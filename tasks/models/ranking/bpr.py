@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -48,10 +50,8 @@ class BPR(PairwiseModel):
 
     @override
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
-        user, item, negative = self.network.users[users], self.network.items[items], self.network.items[negatives]
-        bias, negative_bias = self.network.biases[items], self.network.biases[negatives]
-        difference = (user * (item - negative)).sum(1) + bias - negative_bias
-        return softplus(-difference).mean()
+        network = self.network
+        return _PairwiseLoss.apply(network.users, network.items, network.biases, users, items, negatives)
 
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`: one matrix product."""
@@ -67,3 +67,29 @@ class BPR(PairwiseModel):
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         self.network = BPRNetwork(**tensors)
+
+
+class _PairwiseLoss(torch.autograd.Function):
+    """Mean of −log σ(s_uv − s_uv'), with its gradient written out: half of the time that autograd takes for it."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
+        users, items, biases, user, item, negative = tensors
+        vectors = users.index_select(0, user)
+        apart = items.index_select(0, item).sub_(items.index_select(0, negative))
+        difference = torch.linalg.vecdot(vectors, apart).add_(biases[item]).sub_(biases[negative])
+        ctx.shapes = users.shape, items.shape, biases.shape
+        ctx.save_for_backward(vectors, apart, difference, user, item, negative)
+        return softplus(-difference).mean()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        vectors, apart, difference, user, item, negative = ctx.saved_tensors
+        slope = torch.sigmoid(-difference).mul_(-gradients[0] / len(user))
+        of_users, of_items, of_biases = (vectors.new_zeros(shape) for shape in ctx.shapes)
+        of_users.index_add_(0, user, apart * slope[:, None])
+        of_vectors = vectors * slope[:, None]
+        for rows, sign in ((item, 1), (negative, -1)):
+            of_items.index_add_(0, rows, of_vectors, alpha=sign)
+            of_biases.index_add_(0, rows, slope, alpha=sign)
+        return of_users, of_items, of_biases, None, None, None
