@@ -178,8 +178,8 @@ def perform(
         if unit is not None:
             return {}
         with FileLock(work.lock):
-            chosen = [left for left in work.units if not os.path.lexists(left.done)]
-            if chosen:  # another process has set results aside meanwhile
+            chosen = [left for left in work.units if not _agrees(left)]
+            if chosen:  # results were damaged, or set aside by another process, since this one looked at them
                 continue
             work.assemble()
             _clear(work)
@@ -267,6 +267,15 @@ def is_finished(unit: Unit) -> bool:
         aside = unit.folder / f"set-aside-{time.time_ns()}"
         rename(unit.done, aside, durable=False)
         print(f"{error}; set aside as {aside.name}, the unit is worked on again", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def _agrees(unit: Unit) -> bool:
+    """Whether a unit's results are there and agree with their manifest; nothing is said or moved."""
+    try:
+        verify(unit.done, unit.folder.name)
+    except (DataError, FileNotFoundError):
         return False
     return True
 
