@@ -110,7 +110,9 @@ def test_what_lies_where_a_unit_keeps_its_own_is_set_aside(
         place.write_text("no folder")
     runs.perform(counted.work)
     assert (counted.calls, counted.assembled) == (["a", "b", "c"], 1)
-    assert re.fullmatch(rf"{place}: not what is kept there; set aside as \S+\n", capsys.readouterr().err)
+    said = re.fullmatch(rf"{place}: not what is kept there; set aside as (\S+)\n", capsys.readouterr().err)
+    assert said
+    assert place.with_name(said[1]).exists(), "also once the outputs are there"
 
 
 def edited(place: Path) -> None:
