@@ -154,9 +154,9 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 
 # Cheap: what `dprec report` and DVC's cache give back at once, and what tools keep for themselves. Dear: hours of training,
 # downloads, and what cannot be made again, such as the record of runs. Nothing ever removes data/placed or data/results.
-CHEAP := site screenshots .axe data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+CHEAP := site screenshots data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	build dist dprec.egg-info $(VENV)-lock $(VENV)-library requirements.lock.partial
-DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/words data/embeddings \
+DEAR := .axe .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/words data/embeddings \
 	data/aligned data/targets data/runs data/checkpoints data/provenance
 
 # Rules of accessibility for the tests in a browser, which say so where they lack it. Its digest stands with the tests.

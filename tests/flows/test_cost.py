@@ -52,6 +52,7 @@ CHEAP = (
     "tasks/__pycache__/x.pyc",
 )
 DEAR = (
+    ".axe/node_modules/axe-core/axe.min.js",
     ".dvc/cache/files/md5/bb/222222222222222222222222222222.dir",
     "data/raw/ml-100k/u.data",
     "data/embeddings/x",
