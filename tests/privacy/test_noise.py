@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -333,6 +335,32 @@ def test_what_a_model_draws_to_hide_is_recorded(name: str, releases: set[str]) -
     actual = {draw.release for draw in draws}
     assert actual >= releases
     assert bool(actual) == bool(releases), "a model without a budget hides nothing"
+
+
+class Watched(np.random.Generator):
+    """A generator of noise that remembers which modules drew from it."""
+
+    drawn_by: ClassVar[set[str]] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in DRAWS:
+            self.drawn_by.add(sys._getframe(1).f_globals["__name__"])
+        return super().__getattribute__(name)
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        return [Watched(child.bit_generator) for child in super().spawn(n_children)]
+
+
+@pytest.mark.parametrize(
+    "name", [*test_contract.CONFIGS, *test_next_item_contract.CONFIGS, *test_rating_contract.CONFIGS]
+)
+def test_generators_of_noise_are_asked_by_the_door_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a model calls them: no reader of its code sees every name."""
+    stream = noise.stream
+    monkeypatch.setattr(noise, "stream", lambda rng, *names: Watched(stream(rng, *names).bit_generator))
+    monkeypatch.setattr(Watched, "drawn_by", set())
+    fit(name)
+    assert Watched.drawn_by <= {"tasks.privacy.noise"}
 
 
 def test_every_release_has_a_stream_of_its_own() -> None:
