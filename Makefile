@@ -163,9 +163,9 @@ lock:  ## pin anew what pyproject.toml asks for, everything below it included
 
 # Cheap: what `dprec report` and DVC's cache give back at once, and what tools keep for themselves. Dear: hours of training,
 # downloads, and what cannot be made again, such as the record of runs. Nothing ever removes data/placed or data/results.
-CHEAP := site screenshots .axe data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
-	build dist dprec.egg-info $(VENV)-lock requirements.lock.partial
-DEAR := .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/words data/embeddings \
+CHEAP := site screenshots data/reports data/quality .planted .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	build dist dprec.egg-info $(VENV)-lock $(VENV)-library requirements.lock.partial
+DEAR := .axe .dvc/cache .dvc/tmp .prefect data/raw data/interim data/processed data/perturbed data/words data/embeddings \
 	data/aligned data/targets data/runs data/checkpoints data/provenance
 
 # Rules of accessibility for the tests in a browser, which say so where they lack it. Its digest stands with the tests.
@@ -174,14 +174,15 @@ axe:  ## axe-core from npm, for tests of pages in a browser
 	@command -v npm >/dev/null || { echo "npm is not installed: tests of accessibility are skipped" >&2; exit 1; }
 	@[ -e .axe/node_modules/axe-core/axe.min.js ] || npm install --silent --fetch-retries 0 --fetch-timeout 30000 --no-save --ignore-scripts --no-audit --no-fund --prefix .axe axe-core@4.11.1
 
+clean distclean: export DVC_SITE_CACHE_DIR =  # which makes a folder as it is read
 .PHONY: clean
 clean:  ## remove what is cheap to make again: reports, pages of checks, caches of tools
 	rm -rf $(CHEAP)
-	@find flows tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find dprec flows tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: distclean
 distclean:  ## remove everything that was computed or downloaded; says first what that costs, and asks unless YES=1
 	@$(PYTHON) -m flows.cost $(CHEAP) $(DEAR)
 	@[ "$(YES)" = 1 ] || { read -r -p "remove all of it? Type yes: " answer && [ "$$answer" = yes ]; } || { echo "nothing was removed" >&2; exit 1; }
 	rm -rf $(CHEAP) $(DEAR) data/.lock*
-	@find flows tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find dprec flows tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +

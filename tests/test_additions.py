@@ -83,6 +83,20 @@ ADDITIONS = {
             ],
         },
     ),
+    "a task of suites": Addition(
+        ("tasks/stages/evaluators/toy.py", "tasks/stages/checks/toy.py"),
+        {
+            "tasks/config/tasks.py": [
+                (
+                    "TASKS = {",
+                    '    "toy": Task('
+                    'evaluator="tasks.stages.evaluators.toy:Toy", checks="tasks.stages.checks.toy:TOY", '
+                    'checked_against=("/interactions.parquet", "/schema.json"), validation="hit@{k}", '
+                    'bands={"full/*": 0.1, "sampled-*": 0.1}, keys=frozenset(OPTIONAL)),',
+                )
+            ],
+        },
+    ),
     "a suite": Addition(("suites/toy",), {}),
     "a model": Addition(
         ("tasks/models/ranking/toy.py", "tasks/models/ranking/noisy_toy.py"),

@@ -1,6 +1,8 @@
 """No circle among modules, none longer than 400 lines, and no names that say nothing of what they hold."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -30,6 +32,17 @@ def test_no_import_leads_back_to_where_it_started() -> None:
     needs = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(needs) > 300
     TopologicalSorter(needs).prepare()  # raises a CycleError that names the circle
+
+
+def test_the_picture_shows_the_layers_that_are_checked() -> None:
+    """From top to bottom, each line of the contract below the one before."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    picture = page.partition("\n## The house\n")[2].split("```")[1]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    words, at = re.findall(r"[a-z_]+", picture.replace("tasks/", "")), 0
+    for layer in settings["tool"]["importlinter"]["contracts"][0]["layers"]:
+        places = [words.index(name, at) for name in re.findall(r"\w+", layer.replace("tasks.", ""))]
+        at = max(places) + 1
 
 
 def test_modules_are_short() -> None:

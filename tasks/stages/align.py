@@ -25,6 +25,7 @@ from tasks import contracts
 from tasks.attacks.embeddings.anchors import chance_records, evaluate
 from tasks.config.networks import Alignment
 from tasks.config.params import Params, entry, load, options, own_file
+from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
@@ -138,7 +139,9 @@ def resume(start: AdversarialStart, progress: Progress) -> None:
     def read(state: Path) -> None:
         tensors, rest, fresh = load_file(state / "state.safetensors"), read_json(state / "state.json"), start.state()
         for name, diverged in (("criteria", -np.inf), ("losses", np.nan)):
-            rest[name] = [diverged if value is None else value for value in rest[name]]
+            rest[name] = [diverged if value is None else float(value) for value in rest[name]]
+        if not len(rest["criteria"]) == len(rest["losses"]) > 0:
+            raise DataError("its criteria are of other epochs than its losses")
         try:
             start.load_state(tensors, rest)
         except Exception:

@@ -40,7 +40,7 @@ class Inputs:
     @cached_property
     def digest(self) -> str:
         """Fingerprint of all files read here, and of what was spent on them."""
-        tables = ["interactions.parquet", "schema.json"]
+        tables = ["interactions.parquet", "schema.json", "users.parquet"]
         if self.sensitive_share is not None:
             tables += ["folds.parquet", "social.parquet"]
         spent = [self.features_layer.parent / "ledger.json"] if PERTURBED in self.features_layer.parents else []

@@ -56,13 +56,18 @@ class Monitor:
             rest, fresh = read_json(state / "state.json"), deepcopy(model.state())
             if _shapes(best) != _shapes(model.weights()):
                 raise DataError("its best weights are another model's")
+            history, seconds, best_epoch = list(rest["history"]), list(rest["seconds"]), rest["best_epoch"]
+            epochs = [record["epoch"] for record in history]
+            if epochs != list(range(1, rest["model"]["epochs_done"] + 1)) or best_epoch not in epochs:
+                raise DataError("its history is of other epochs")
+            if len(seconds) != len(epochs):
+                raise DataError("it says of other epochs how long they took")
             try:
                 model.load_state(tensors, rest["model"])
-                self._best, self._best_epoch = best, rest["best_epoch"]
-                self.history, self.seconds = rest["history"], rest["seconds"]
             except Exception:
                 model.load_state(*fresh)
                 raise
+            self._best, self._best_epoch, self.history, self.seconds = best, best_epoch, history, seconds
 
         self._progress.restore(read)
         return self._going(model)

@@ -37,6 +37,8 @@ LOCK = "lock"
 MANIFEST = "manifest.json"
 SECONDS = "seconds.json"
 """Of a finished unit, what its epochs took: for the provenance, never for an output."""
+ASIDE = ".set-aside-"
+"""In the name of what lay where a unit keeps its own."""
 LAST, BEFORE = "last", "before"
 """The two states that an unfinished unit keeps."""
 _METRICS = {"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32, "value": pl.Float64}
@@ -178,8 +180,8 @@ def perform(
         if unit is not None:
             return {}
         with FileLock(work.lock):
-            chosen = [left for left in work.units if not os.path.lexists(left.done)]
-            if chosen:  # another process has set results aside meanwhile
+            chosen = [left for left in work.units if not _agrees(left)]
+            if chosen:  # results were damaged, or set aside by another process, since this one looked at them
                 continue
             work.assemble()
             _clear(work)
@@ -192,9 +194,9 @@ def perform(
 
 def _clear(work: Work[Any]) -> None:
     """Remove the folders of former units, but for those that another process works on, with other parameters."""
-    own = {candidate.folder for candidate in work.units}
+    own = {candidate.folder.name for candidate in work.units}
     for folder in work.kept.iterdir() if work.kept is not None else ():
-        if folder in own:
+        if folder.name.partition(ASIDE)[0] in own:
             continue
         try:
             with FileLock(folder / LOCK, timeout=0) if folder.is_dir() else nullcontext():
@@ -207,7 +209,7 @@ def _ready(unit: Unit) -> None:
     """Make the unit's folder; what lies in its place, or in that of its lock, is set aside."""
     for path, there in ((unit.folder, Path.is_dir), (unit.folder / LOCK, Path.is_file)):
         if os.path.lexists(path) and (path.is_symlink() or not there(path)):
-            aside = path.with_name(f"{path.name}.set-aside-{time.time_ns()}")
+            aside = path.with_name(f"{path.name}{ASIDE}{time.time_ns()}")
             print(f"{path}: not what is kept there; set aside as {aside.name}", file=sys.stderr, flush=True)
             rename(path, aside, durable=False)
     unit.folder.mkdir(parents=True, exist_ok=True)
@@ -267,6 +269,15 @@ def is_finished(unit: Unit) -> bool:
         aside = unit.folder / f"set-aside-{time.time_ns()}"
         rename(unit.done, aside, durable=False)
         print(f"{error}; set aside as {aside.name}, the unit is worked on again", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def _agrees(unit: Unit) -> bool:
+    """Whether a unit's results are there and agree with their manifest; nothing is said or moved."""
+    try:
+        verify(unit.done, unit.folder.name)
+    except (DataError, FileNotFoundError):
         return False
     return True
 

@@ -69,6 +69,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     """Every setting and seed of experiment `name`."""
     experiment = params.experiments[name]
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
+    shared = [experiment.data, experiment.model, code]
     evaluation = [suite.evaluation.model_dump(), suite.training.model_dump(), experiment.noise]
     units = []
     for setting, config in experiment.settings().items():
@@ -77,7 +78,7 @@ def plan(name: str, params: Params) -> list[Unit]:
         own = model_config(config)
         for seed in experiment.seeds:
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
-            folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, experiment.model, code, evaluation)
+            folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, shared, evaluation)
             units.append(Unit(label, folder, setting, seed, own, inputs))
     return units
 

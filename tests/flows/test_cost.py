@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -42,8 +43,16 @@ stages:
       hash: md5
       md5: dd444444444444444444444444444444
 """
-CHEAP = ("data/reports/demo/index.html", "data/quality/raw/demo/index.html", ".mypy_cache/x", "tasks/__pycache__/x.pyc")
+CHEAP = (
+    "data/reports/demo/index.html",
+    "data/quality/raw/demo/index.html",
+    ".mypy_cache/x",
+    ".venv-library/x",
+    "dprec/__pycache__/x.pyc",
+    "tasks/__pycache__/x.pyc",
+)
 DEAR = (
+    ".axe/node_modules/axe-core/axe.min.js",
     ".dvc/cache/files/md5/bb/222222222222222222222222222222.dir",
     "data/raw/ml-100k/u.data",
     "data/embeddings/x",
@@ -75,7 +84,8 @@ def project(tmp_path: Path) -> Path:
 
 def make(project: Path, *arguments: str, answer: str = "") -> subprocess.CompletedProcess[str]:
     command = ["make", "--no-print-directory", f"PYTHON={sys.executable}", *arguments]
-    return subprocess.run(command, cwd=project, input=answer, capture_output=True, text=True, check=False)
+    by_hand = {name: value for name, value in os.environ.items() if name != "DVC_SITE_CACHE_DIR"}
+    return subprocess.run(command, cwd=project, input=answer, capture_output=True, text=True, check=False, env=by_hand)
 
 
 def left(project: Path) -> set[str]:

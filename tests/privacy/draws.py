@@ -17,16 +17,21 @@ HIDING = {
     "xavier_normal_", "kaiming_normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "Laplace",
     "add_gaussian", "add_laplace", "add_symmetric_gaussian", "draw_rounded", "SecureGenerator",
     "Normal", "sample", "sample_n", "rsample", "rvs", "gumbel_softmax", "gauss", "normalvariate", "expovariate",
+    "weibull", "rayleigh", "triangular", "pareto", "vonmises", "wald", "noncentral_chisquare", "noncentral_f", "zipf",
+    "logseries", "orthogonal_",
 }  # fmt: skip
 """Laws of noise: what a private model draws by these, it draws through the door or from `tasks.models.draws`."""
 DRAWS = HIDING | {
     "random", "integers", "choice", "choices", "permutation", "permuted", "shuffle", "binomial", "uniform",
     "poisson", "multinomial", "bytes", "beta", "dirichlet", "hypergeometric", "random_raw", "rand", "rand_like",
     "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "uniform_", "random_", "token_bytes",
-    "randbelow", "randbits", "getrandbits", "urandom", "Bernoulli", "dropout",
+    "randbelow", "randbits", "getrandbits", "urandom", "Bernoulli", "dropout", "multivariate_hypergeometric", "power",
+    "f", "random_sample", "random_integers", "tomaxint", "xavier_uniform_", "kaiming_uniform_", "sparse_", "Dropout",
+    "AlphaDropout", "FeatureAlphaDropout", "Dropout1d", "Dropout2d", "Dropout3d", "RReLU", "alpha_dropout",
+    "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "rrelu",
 }  # fmt: skip
 """All laws: what decides about somebody, as randomised response does, hides as well."""
-DECIDING = DRAWS - {"beta", "bytes"}
+DECIDING = DRAWS - {"beta", "bytes", "f", "power"}
 """What models that spend a budget draw by no generator beside the door; without names that parameters have."""
 CALLED = {"dropout"}
 """Laws whose names configurations have, too: a draw is where they are called."""
@@ -37,6 +42,8 @@ KEYED = {"digest", "mix", "prefix_ids", "head_ids", "INSECURE"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
 """Modules of `tasks.privacy` behind the door."""
+SYSTEM = ("random", "secrets")
+"""Modules of Python that do nothing but draw."""
 SCOPES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 )  # fmt: skip
@@ -126,7 +133,7 @@ class _Module:
                 if any(self._hides(module or "", name.name) for name in names):
                     yield ast.unparse(node)
             case ast.Import(names=names):
-                if any(name.name in ("random", "secrets") or name.name.endswith(BEHIND) for name in names):
+                if any(name.name in SYSTEM or name.name.endswith(BEHIND) for name in names):
                     yield ast.unparse(node)
             case ast.Call(func=func):
                 called = ast.unparse(func)
@@ -153,8 +160,10 @@ class _Module:
 
     def _hides(self, module: str, name: str) -> bool:
         if module.partition(".")[0] != "tasks":
-            return name in self.laws
+            return name in self.laws or module in SYSTEM
         if module.endswith(".secure") or (module.endswith("privacy") and name == "secure"):
+            return True
+        if module == "tasks.privacy.noise" and name in (*BEHIND, "SecureGenerator"):
             return True
         return module.endswith(".keyed") and name not in KEYED
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -65,6 +67,8 @@ ALLOWED = {
     "tasks/models/vae/userwise.py: self.network.private.batches is given a generator of noise",
     "tasks/models/vae/vae.py: user_priors is given a generator of noise",
     # samples that no data are in, and a parameter's name
+    "tasks/audits/sgd.py: rng.permutation",
+    "tasks/audits/user_counts.py: rng.permutation",
     "tasks/privacy/audits/power.py: rng.*",
     "tasks/papers/dpvae/protocol.py: options.sample",
 }
@@ -72,15 +76,15 @@ N = 20_000
 SPENDS = re.compile(
     r"^\s*((from|import) tasks\.privacy\b|from tasks import (\([^)]*|[^(\n]*)\bprivacy\b)", re.MULTILINE
 )
-"""What a model that spends a budget imports."""
+"""What a module imports that spends a budget, or knows of one."""
 NORMAL, IDS = stats.norm(0, 3), np.arange(100, dtype=np.uint64)
 
 
 def drawn_directly(path: Path, laws: set[str]) -> Iterator[str]:
-    """Where a module draws beside the doors; in models that spend a budget any law is a draw."""
+    """Where a module draws beside the doors; where it knows of budgets any law is a draw."""
     text = path.read_text(encoding="utf-8")
     name = path.relative_to(ROOT).as_posix()
-    private = name.startswith("tasks/models/") and SPENDS.search(text)
+    private = not name.startswith("tasks/privacy/") and SPENDS.search(text)
     for call in draws.draws(text, DECIDING if private else laws):
         yield f"{name}: {call}"
 
@@ -99,9 +103,22 @@ def test_no_mechanism_draws_beside_the_door() -> None:
     assert not_allowed("tasks/privacy", DRAWS) == []
 
 
-@pytest.mark.parametrize("part", ["models", "graph", "stages", "audits", "papers"])
+@pytest.mark.parametrize("part", ["models", "graph", "stages", "audits", "papers", "evaluation", "config", "quality"])
 def test_noise_is_drawn_through_the_door_alone(part: str) -> None:
     assert not_allowed(f"tasks/{part}", HIDING) == []
+
+
+def test_what_all_rooms_share_draws_nothing() -> None:
+    paths = sorted((ROOT / "tasks").glob("*.py"))
+    assert [call for path in paths for call in drawn_directly(path, DRAWS - {"bytes"})] == []
+
+
+def test_every_law_of_numpy_and_of_python_is_known() -> None:
+    """Differences of Weibull variables are Laplace noise, too."""
+    state = {"bit_generator", "spawn", "seed", "get_state", "set_state"}
+    laws = {name for cls in (np.random.Generator, np.random.RandomState) for name in dir(cls) if name[0] != "_"}
+    assert laws - state <= DRAWS
+    assert all(list(draws.draws(f"self.noise_rng.{law}(3)", HIDING)) for law in laws - state)
 
 
 def test_what_is_allowed_is_there() -> None:
@@ -118,6 +135,7 @@ def test_what_is_allowed_is_there() -> None:
         "np.random.default_rng(0).standard_normal(3)", "generator.laplace(0, 1)", "rngs[0].normal()",
         "torch.distributions.Laplace(0.0, 1.0).sample()", "stats.norm.rvs(3)", "law = rng.laplace",
         "getattr(rng, 'laplace')(0, 1)", "from numpy.random import laplace as law", "import random",
+        "from random import Random", "from secrets import SystemRandom", "rng.weibull(1.0, 3)",
         "self.noise_rng.integers(9)", "secret = self.noise_stream(data, rng)\nsecret.random(3)",
         "self.own = noise.stream(rng)\nself.own.permutation(3)", "noise.laplace(0, 1)",
         "secure.draw_rounded(rng, 'laplace', 1.0, 3)", "rng.add_gaussian(rng, '', x, 1.0)",
@@ -141,6 +159,7 @@ def test_what_is_allowed_is_there() -> None:
         "from tasks.privacy import keyed\nkeyed.normals((1,), ids, 3)",
         "from tasks.privacy import keyed as k\nk.streams(a)",
         "from tasks.privacy.keyed import normals", "import tasks.privacy.keyed as k",
+        "from tasks.privacy.noise import keyed", "from tasks.privacy.noise import SecureGenerator",
         "import tasks.privacy.secure as s",
         "import tasks.privacy.secure", "from tasks.privacy.secure import add", "from tasks.privacy import secure as s",
         "import tasks.privacy\ntasks.privacy.keyed.normals(a)",
@@ -156,14 +175,16 @@ def test_the_rule_sees_what_it_forbids(line: str) -> None:
     [
         "keep = self._rng.random(n) < p", "torch.bernoulli(p)", "torch.rand(n) < p", "rng.binomial(1, p, n)",
         "coin = rng.choice", "torch.nn.init.uniform_(x)", "from torch import bernoulli",
-        "F.dropout(x)", "nn.functional.dropout(x, 0.5)", "from torch.nn.functional import dropout",
+        "F.dropout(x)", "nn.functional.dropout(x, 0.5)", "from torch.nn.functional import dropout", "nn.Dropout(0.5)",
+        "F.rrelu(x)", "nn.init.xavier_uniform_(x)",
     ],
 )  # fmt: skip
-def test_in_models_that_spend_a_budget_every_law_is_a_draw(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("folder", ["models", "stages"])
+def test_where_a_budget_is_spent_every_law_is_a_draw(
+    folder: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
-    path = tmp_path / "tasks/models/a.py"
+    path = tmp_path / "tasks" / folder / "a.py"
     path.parent.mkdir(parents=True)
     path.write_text(line)
     public = list(drawn_directly(path, HIDING))
@@ -314,6 +335,32 @@ def test_what_a_model_draws_to_hide_is_recorded(name: str, releases: set[str]) -
     actual = {draw.release for draw in draws}
     assert actual >= releases
     assert bool(actual) == bool(releases), "a model without a budget hides nothing"
+
+
+class Watched(np.random.Generator):
+    """A generator of noise that remembers which modules drew from it."""
+
+    drawn_by: ClassVar[set[str]] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in DRAWS:
+            self.drawn_by.add(sys._getframe(1).f_globals["__name__"])
+        return super().__getattribute__(name)
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        return [Watched(child.bit_generator) for child in super().spawn(n_children)]
+
+
+@pytest.mark.parametrize(
+    "name", [*test_contract.CONFIGS, *test_next_item_contract.CONFIGS, *test_rating_contract.CONFIGS]
+)
+def test_generators_of_noise_are_asked_by_the_door_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a model calls them: no reader of its code sees every name."""
+    stream = noise.stream
+    monkeypatch.setattr(noise, "stream", lambda rng, *names: Watched(stream(rng, *names).bit_generator))
+    monkeypatch.setattr(Watched, "drawn_by", set())
+    fit(name)
+    assert Watched.drawn_by <= {"tasks.privacy.noise"}
 
 
 def test_every_release_has_a_stream_of_its_own() -> None:

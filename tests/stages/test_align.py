@@ -19,7 +19,7 @@ from tasks.stages import align, check, collect_parts, perturb
 from tasks.stages.align_inputs import locate
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
-from tasks.stages.runs import Progress
+from tasks.stages.runs import MANIFEST, Progress, seal
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 from tests.stages.tiny import run
@@ -142,6 +142,22 @@ def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged
     assert len(start.criteria) == 2
     (progress / "last" / "state.safetensors").write_bytes(b"cut off")
     align.main("tiny")
+    assert results() == unbroken
+
+
+@pytest.mark.parametrize("misfit", [{"criteria": []}, {"losses": ["x", "y"]}, {"losses": [], "criteria": []}])
+def test_a_start_that_does_not_fit_is_discarded(misfit: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    align.main("tiny")
+    unbroken = results()
+    shutil.rmtree(CHECKPOINTS)
+    interrupted(lambda: align.main("tiny"), align, "write_json", 3)
+    [progress] = CHECKPOINTS.rglob("progress")
+    for state in progress.iterdir():
+        write_json(state / "state.json", read_json(state / "state.json") | misfit)
+        seal(state, read_json(state / MANIFEST)["unit"])
+    capsys.readouterr()
+    align.main("tiny")
+    assert capsys.readouterr().err.count(": discarded (") == 2
     assert results() == unbroken
 
 

@@ -6,12 +6,18 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from tasks.stages import runs, train
 from tasks.stages.common import CHECKPOINTS, RUNS, digest
+from tasks.stages.monitor import Monitor
 from tasks.stages.runs import Progress
+from tasks.stages.screen import Screen
+from tests.models.test_contract import all_scores, checkerboard, make
 from tests.stages.test_interrupted import interrupted
 from tests.stages.test_train import build
 
@@ -76,7 +82,7 @@ def empty(state: Path) -> None:
     (state / "state.json").write_text("")
 
 
-def resealed(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
+def resealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     """A damage that the manifest does not show."""
 
     def damage(state: Path) -> None:
@@ -127,3 +133,36 @@ def test_a_damaged_state_is_discarded_and_training_ends_as_if_undisturbed(
     train.main(NAME)
     assert capsys.readouterr().err.count(": discarded (") == 1 + both
     assert digest(TRAIN) == undisturbed
+
+
+@pytest.mark.parametrize(
+    "misfit",
+    [
+        {"history": []}, {"history": None}, {"history": [{"loss": 0.5, "valid": 0.1}]}, {"seconds": []},
+        {"best_epoch": 0}, {"best_epoch": 9}, {"best_epoch": None}, {"best_epoch": 1.5}, {"model": None},
+        {"epochs_done": 0}, {"epochs_done": 9}, {"epochs_done": None}, {"rng": None}, {"noise": {}},
+    ],
+)  # fmt: skip
+def test_states_that_do_not_fit_leave_nothing_behind(
+    misfit: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Training from nothing begins with its own weights, its own history, and the noise of its first step."""
+    data, _ = checkerboard(n_users=24, n_items=16)
+
+    def train() -> tuple[torch.Tensor, Monitor]:
+        monitor = Monitor(tmp_path, lambda model: model.epochs_done % 3, Screen("test", 1), 5, "ndcg")
+        monitor._screen.begin("run", 4)
+        model = make("dpae", epochs=4).fit(data, rng=np.random.default_rng(5), progress=monitor)
+        return all_scores(model, data), monitor
+
+    def change(rest: dict[str, Any]) -> None:
+        (key,) = misfit
+        (rest["model"] if key in ("epochs_done", "rng", "noise") else rest).update(misfit)
+
+    undisturbed, first = train()
+    for name in (runs.LAST, runs.BEFORE):
+        resealed(change)(tmp_path / name)
+    scores, again = train()
+    assert capsys.readouterr().err.count(": discarded (") == 2
+    assert torch.equal(scores, undisturbed)
+    assert again.history == first.history

@@ -110,7 +110,9 @@ def test_what_lies_where_a_unit_keeps_its_own_is_set_aside(
         place.write_text("no folder")
     runs.perform(counted.work)
     assert (counted.calls, counted.assembled) == (["a", "b", "c"], 1)
-    assert re.fullmatch(rf"{place}: not what is kept there; set aside as \S+\n", capsys.readouterr().err)
+    said = re.fullmatch(rf"{place}: not what is kept there; set aside as (\S+)\n", capsys.readouterr().err)
+    assert said
+    assert place.with_name(said[1]).exists(), "also once the outputs are there"
 
 
 def edited(place: Path) -> None:
@@ -323,3 +325,23 @@ def test_units_that_were_set_aside_meanwhile_are_worked_on_again(counted: Counte
 
     runs.perform(replace(work, run=run))
     assert (counted.calls, counted.assembled) == (["a", "b", "c", "a"], 1)
+
+
+def test_results_that_are_edited_while_others_are_worked_on_are_not_put_together(
+    counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A unit that was believed hours ago is looked at again."""
+    work = counted.work
+
+    def run(unit: Unit, place: Path, screen: object) -> None:
+        counted._run(unit, place, screen)
+        if counted.calls == ["a", "b", "c"]:
+            edited(done(counted, "a"))
+
+    def assemble() -> None:
+        counted._assemble()
+        assert [(done(counted, label) / "below/value").read_text() for label in "abc"] == list("abc")
+
+    runs.perform(replace(work, run=run, assemble=assemble))
+    assert (counted.calls, counted.assembled) == (["a", "b", "c", "a"], 1)
+    assert capsys.readouterr().err.count("; set aside as set-aside-") == 1

@@ -220,6 +220,26 @@ def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tm
     assert kept.isdisjoint({folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()})
 
 
+def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(tmp_path, monkeypatch):
+    """The noise of a fit has the name of its data; a model may read attributes of users beside perturbed features."""
+    build(tmp_path, monkeypatch)
+    monkeypatch.setattr(train, "fingerprint", lambda *_: "code")
+    params = load()
+
+    def folders() -> set[Path]:
+        return {unit.folder for unit in train.plan("tiny-gerai", params)}
+
+    before = folders()
+    users = PROCESSED / "tiny" / "users.parquet"
+    pl.read_parquet(users).reverse().write_parquet(users)
+    after = folders()
+    assert after.isdisjoint(before)
+    shutil.copytree(PROCESSED / "tiny", PROCESSED / "same")
+    named = params.experiments["tiny-gerai"].model_copy(update={"data": "same"})
+    monkeypatch.setitem(params.experiments, "tiny-gerai", named)
+    assert folders().isdisjoint(after)
+
+
 def test_data_that_failed_their_check_are_not_trained_on(tmp_path, monkeypatch):
     build(tmp_path, monkeypatch)
     verdict = read_json(QUALITY / "perturbed" / "tiny.json")

@@ -339,7 +339,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def _memory_tensors(self) -> dict[str, Tensor]:
         """All that receivers remember, sharing memory with it."""
         tensors = {"memory.items": torch.from_numpy(self._items)}
-        for party, memory in (("submitted", self._submitted), ("told", self._to_friends)):
+        for party, memory in (("submitted", self._submitted), ("friends", self._to_friends)):
             if memory is not None:
                 tensors |= {f"memory.{party}.{name}": tensor for name, tensor in memory.tensors().items()}
         return tensors
