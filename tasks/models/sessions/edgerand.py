@@ -146,8 +146,8 @@ class _RunningSums(torch.autograd.Function):
             table[place, owners] = message
         out, running = messages[0].new_empty(len(node), width), torch.zeros_like(messages[0])
         for turn, versions in enumerate(turns):
-            for noise, table in zip(noises, tables, strict=True):
-                running.addcmul_(noise[:, turn, None], table[turn].index_select(0, owners))
+            for weights, table in zip(noises, tables, strict=True):
+                running.addcmul_(weights[:, turn, None], table[turn].index_select(0, owners))
             out.index_copy_(0, versions, running.index_select(0, node[versions]))
         ctx.save_for_backward(owners, place, node, *noises)
         ctx.turns = turns
@@ -162,8 +162,8 @@ class _RunningSums(torch.autograd.Function):
         for turn in reversed(range(len(ctx.turns))):
             versions = ctx.turns[turn]
             running.index_add_(0, node[versions], gradient.index_select(0, versions))
-            for noise, table in zip(noises, tables, strict=True):
-                table[turn].index_add_(0, owners, running * noise[:, turn, None])
+            for weights, table in zip(noises, tables, strict=True):
+                table[turn].index_add_(0, owners, running * weights[:, turn, None])
         return None, None, *(None for _ in noises), *(table[place, owners] for table in tables)
 
 
@@ -173,10 +173,10 @@ def propagate_later(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], gr
     place = torch.arange(len(members.sources), device=members.sources.device) - members.indptr[members.centres]
     n_prefixes, longest = len(members.indptr) - 1, noises[0].shape[1]
     total: Any = 0
-    for noise, message in zip(noises, messages, strict=True):
+    for weights, message in zip(noises, messages, strict=True):
         table = message.new_zeros(n_prefixes, longest, message.shape[1])
         table = table.index_put((members.centres, place), message[members.sources])
-        rows = noise.new_zeros(n_prefixes, longest, longest)
-        rows[members.centres, place] = noise[nodes[members.sources]]
+        rows = weights.new_zeros(n_prefixes, longest, longest)
+        rows[members.centres, place] = weights[nodes[members.sources]]
         total = total + torch.bmm(rows, table)[members.centres, place]
     return torch.empty_like(total).index_copy(0, members.sources, total)
