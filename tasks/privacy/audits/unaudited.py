@@ -8,7 +8,7 @@ REASONS: dict[str, str] = {
     "Gaussian noise on aggregates, in training": "the claim was audited for one step of propagation alone",
     "Gaussian noise on every user's prior": "no finite ε follows, and no worst case was built against the claim",
     "exponential mechanism on distances of word vectors": "the budget is per unit of distance, or of texts of another "
-    "length than the audited one; what `words` audits is a user's whole text",
+    "length than the audited one; what `texts` audits is a user's whole text",
     "functional mechanism on the ranking loss": "no finite ε follows, and no worst case was built against the claim",
     "left out": "nothing is released of it",
     "Gaussian noise on submissions computed with vectors of published ratings, towards a recommender who sees each "
@@ -20,10 +20,12 @@ REASONS: dict[str, str] = {
     "user-level SGD with noise of each user's budget": "no worst case was built for noise that differs by user",
     "within the users' gradients": "one guarantee with that of interactions, whose audit is of both",
 }
-"""Mechanism, or mechanism and observer, as a ledger names them -> the reason, which follows "not audited: "."""
+"""Mechanism as a ledger names it, or mechanism and observer of a line that claims nothing, which is of noise that was
+made for another observer -> the reason, which follows "not audited: "."""
 
 
 def reason(entry: LedgerEntry) -> str:
     """Why there is no audit of what an entry says; empty where nothing is said."""
     observed = f"{entry.mechanism}, towards {entry.observer}"
-    return REASONS.get(observed, "") or REASONS.get(entry.mechanism, "")
+    of_observer = REASONS.get(observed, "") if entry.claimed_epsilon is None else ""
+    return of_observer or REASONS.get(entry.mechanism, "")
