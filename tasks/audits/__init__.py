@@ -90,7 +90,10 @@ TAKES: dict[str, tuple[str, ...]] = {
     "dpmf-explicit": ("alternations",),
     "dpmf-implicit": ("alternations",),
     "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
+    "dpvae-compact": ("prior",),
+    "dpvae-rigorous": ("prior",),
     "dpvae-rigorous/popularity": ("popularity", "contribution"),
+    "dpvae-rigorous/quantile": ("prior",),
     "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
 }

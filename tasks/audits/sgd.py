@@ -40,7 +40,7 @@ USERS, OWN = 128, 3
 """In one fit, and items of each."""
 STEPS = {"epochs": 2, "batch_size": USERS, "delta": DELTA, "learning_rate": 0.01}
 """Two steps, each with all users."""
-ROWS = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01, "prior": "standard"}
+ROWS: dict[str, Any] = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01}
 PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
 TINY = 1e-12
 Present = NDArray[np.bool_]
@@ -59,21 +59,21 @@ def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-rigorous`."""
-    return _vae(seed, n_samples, epsilon)
+    return _vae(seed, n_samples, epsilon, prior=prior)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
-    return _vae(seed, n_samples, epsilon, quantile=0.5)
+    return _vae(seed, n_samples, epsilon, prior=prior, quantile=0.5)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    return _vae(seed, n_samples, epsilon, frozen_encoder=True)
+    return _vae(seed, n_samples, epsilon, prior=prior, frozen_encoder=True)
 
 
 @worst_case("128 users with sequences of three items of their own, or none; one step with all of them")
@@ -125,10 +125,11 @@ def _of_each(outer: ghost.Outers) -> tuple[Tensor, Tensor]:
 
 
 def _world(present: Present) -> TrainingData:
-    """Users with items of their own, or none."""
+    """Users with items and metadata of their own, or with neither; a model that reads no metadata has none."""
     items = np.arange(USERS * OWN, dtype=np.int32)
     items = items[present[items // OWN]]
-    return TrainingData(USERS, USERS * OWN, items // OWN, items)
+    metadata = np.repeat(present[:, None], ROWS["dimension"], axis=1).astype(np.float32)
+    return TrainingData(USERS, USERS * OWN, items // OWN, items, features=metadata)
 
 
 def _rows() -> Tensor:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.audits import AUDITS, CLAIMS, SET, auditor
+from tasks.audits import AUDITS, CLAIMS, SET, auditor, of_model
 from tasks.audits.user_counts import combine
 from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, lower_bound, record
 from tasks.privacy import noise
@@ -81,6 +81,20 @@ def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest
     samples = auditor(name)(2, 3_200)
     assert samples.entry.accounted_epsilon is not None
     assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "refuted"
+
+
+@pytest.mark.parametrize("name", ["dpvae-compact", "dpvae-rigorous", "dpvae-rigorous/quantile"])
+def test_an_audit_is_of_metadata_too_where_priors_are_made_of_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger has one guarantee for both: who is out has neither. Metadata that nothing clips are refuted."""
+    own = of_model("vae", {"accounting": "rigorous", "frozen_encoder": name == "dpvae-compact", "epsilon_max": 2.0}
+                   | {"prior": "user", "quantile": 0.5 if name.endswith("quantile") else None})[name]  # fmt: skip
+    assert own == {"epsilon": 2.0, "prior": "user"}
+    samples = auditor(name)(1, 3_200, **own)
+    assert samples.entry.neighbouring == "all training interactions and metadata of one user added or removed"
+    assert samples.entry.accounted_epsilon is not None
+    assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "consistent"
+    monkeypatch.setattr(dpsgd, "clip_factors", lambda squared_norms, _: torch.ones_like(squared_norms))
+    assert verdict(lower_bound(auditor(name)(2, 3_200, **own)), samples.entry.accounted_epsilon) == "refuted"
 
 
 def test_a_statistic_without_noise_decides_alone() -> None:
