@@ -2,7 +2,7 @@
 
 Writes data/runs/<suite>/one_run.json: for each audited setting and each of two auditors (of the released network, and
 of every step's release) the bound on epsilon that the guesses prove, the largest they could have proved, and what the
-same auditor proves where noise is off. A bound above what the ledger accounts for is a fault and ends the stage; one
+same auditor proves where noise is off. All bounds of a suite hold together at the confidence that it names. A bound above what the ledger accounts for is a fault and ends the stage; one
 above what a paper claims is a finding.
 
 An audited run is that of the experiment's own configuration but for the canaries: a step takes the same share of the
@@ -170,7 +170,8 @@ class Audited:
 
     def evaluate(self, scores: NDArray[np.float64], delta: float) -> one_run.OneRun:
         """What scores prove."""
-        return one_run.audit(scores, self._canaries.included, self._audit.guesses, delta, self._audit.confidence)
+        audit = self._audit
+        return one_run.audit(scores, self._canaries.included, audit.guesses, delta, audit.corrected_confidence)
 
     @cached_property
     def _reference(self) -> Loses:
