@@ -117,6 +117,7 @@ def test_what_is_allowed_is_there() -> None:
         "torch.randn(3)", "torch.normal(0.0, x)", "F.gumbel_softmax(x)", "x.exponential_()", "np.random.laplace()",
         "np.random.default_rng(0).standard_normal(3)", "generator.laplace(0, 1)", "rngs[0].normal()",
         "torch.distributions.Laplace(0.0, 1.0).sample()", "stats.norm.rvs(3)", "law = rng.laplace",
+        "rng.weibull(2.0)", "rng.wald(1.0, 1.0)",
         "getattr(rng, 'laplace')(0, 1)", "from numpy.random import laplace as law", "import random",
         "self.noise_rng.integers(9)", "secret = self.noise_stream(data, rng)\nsecret.random(3)",
         "self.own = noise.stream(rng)\nself.own.permutation(3)", "noise.laplace(0, 1)",
@@ -156,6 +157,7 @@ def test_the_rule_sees_what_it_forbids(line: str) -> None:
     [
         "keep = self._rng.random(n) < p", "torch.bernoulli(p)", "torch.rand(n) < p", "rng.binomial(1, p, n)",
         "coin = rng.choice", "torch.nn.init.uniform_(x)", "from torch import bernoulli",
+        "nn.Dropout(0.5)", "from torch.nn import Dropout2d", "F.feature_dropout(x, 0.5)", "rng.multivariate_hypergeometric(n, 3)",
         "F.dropout(x)", "nn.functional.dropout(x, 0.5)", "from torch.nn.functional import dropout",
     ],
 )  # fmt: skip
@@ -209,6 +211,12 @@ def test_what_a_module_may_draw_opens_it_to_nothing_else(
 )  # fmt: skip
 def test_the_rule_allows_the_doors(line: str) -> None:
     assert list(draws.draws(line, HIDING)) == []
+
+
+def test_every_law_of_numpy_is_a_draw() -> None:
+    no_laws = {"bit_generator", "spawn"}
+    laws = {name for name in dir(np.random.Generator) if not name.startswith("_")} - no_laws
+    assert laws - DRAWS == {"f", "power"}  # what else has such names is no law
 
 
 def test_a_key_is_the_number_that_released_models_were_made_with() -> None:
