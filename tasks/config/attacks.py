@@ -138,10 +138,6 @@ class MembershipAttack(_Attack):
         return self.fewer.get(system, self.shadows)
 
 
-AUDITORS = 2
-"""Of a training run: one sees the released network, one what every step releases."""
-
-
 class AuditedRuns(Strict):
     """Which settings of an experiment are audited, and how it trains without noise."""
 
@@ -161,15 +157,9 @@ class TrainingAudit(Strict):
     guesses: Annotated[int, Field(ge=1)]
     """Of the auditor, half of them `in`; about no more canaries than there are."""
     confidence: Annotated[float, Field(ge=0.5, lt=1)]
-    """Of all bounds together; see `corrected_confidence`."""
+    """Of all bounds together: one for each setting and auditor."""
     seed: Annotated[int, Field(ge=0)]
     """Of canaries, coins and training."""
-
-    @property
-    def corrected_confidence(self) -> float:
-        """Of each bound, such that all hold together at `confidence`: one for each setting and auditor (Bonferroni)."""
-        bounds = AUDITORS * sum(len(of.settings) for of in self.experiments.values())
-        return 1 - (1 - self.confidence) / bounds
 
     @model_validator(mode="after")
     def _one_guess_each(self) -> TrainingAudit:

@@ -157,7 +157,8 @@ def test_the_rule_sees_what_it_forbids(line: str) -> None:
     [
         "keep = self._rng.random(n) < p", "torch.bernoulli(p)", "torch.rand(n) < p", "rng.binomial(1, p, n)",
         "coin = rng.choice", "torch.nn.init.uniform_(x)", "from torch import bernoulli",
-        "nn.Dropout(0.5)", "from torch.nn import Dropout2d", "F.feature_dropout(x, 0.5)", "rng.multivariate_hypergeometric(n, 3)",
+        "nn.Dropout(0.5)", "from torch.nn import Dropout2d", "F.feature_dropout(x, 0.5)",
+        "rng.multivariate_hypergeometric(n, 3)",
         "F.dropout(x)", "nn.functional.dropout(x, 0.5)", "from torch.nn.functional import dropout",
     ],
 )  # fmt: skip
