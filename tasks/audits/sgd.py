@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,19 +62,19 @@ def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0
 @worst_case("128 users with three items each or none; two steps with all of them")
 def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-rigorous`."""
-    return _vae(seed, n_samples, epsilon, prior=prior)
+    return _vae(seed, n_samples, epsilon, prior)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
 def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
-    return _vae(seed, n_samples, epsilon, prior=prior, quantile=0.5)
+    return _vae(seed, n_samples, epsilon, prior, quantile=0.5)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
 def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    return _vae(seed, n_samples, epsilon, prior=prior, frozen_encoder=True)
+    return _vae(seed, n_samples, epsilon, prior, frozen_encoder=True)
 
 
 @worst_case("128 users with sequences of three items of their own, or none; one step with all of them")
@@ -106,8 +107,9 @@ def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> 
     return _samples(model, _world, gradients, seed, n)
 
 
-def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
-    model = VAE(VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon} | more))
+def _vae(seed: int, n: int, epsilon: float, prior: str, **more: Any) -> Samples:
+    model = VAE(VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "prior": prior} | more))
+    world = _world_with_metadata if model.reads_features() else _world
 
     def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
         with ghost.record_calls(model.network) as calls:
@@ -115,7 +117,7 @@ def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
         outers, _ = ghost.gradients(losses, calls)
         return (part for outer in outers for part in _of_each(outer))
 
-    return _samples(model, _world, gradients, seed, n)
+    return _samples(model, world, gradients, seed, n)
 
 
 def _of_each(outer: ghost.Outers) -> tuple[Tensor, Tensor]:
@@ -125,11 +127,16 @@ def _of_each(outer: ghost.Outers) -> tuple[Tensor, Tensor]:
 
 
 def _world(present: Present) -> TrainingData:
-    """Users with items and metadata of their own, or with neither; a model that reads no metadata has none."""
+    """Users with items of their own, or none."""
     items = np.arange(USERS * OWN, dtype=np.int32)
     items = items[present[items // OWN]]
+    return TrainingData(USERS, USERS * OWN, items // OWN, items)
+
+
+def _world_with_metadata(present: Present) -> TrainingData:
+    """The same, and metadata of users who are there."""
     metadata = np.repeat(present[:, None], ROWS["dimension"], axis=1).astype(np.float32)
-    return TrainingData(USERS, USERS * OWN, items // OWN, items, features=metadata)
+    return replace(_world(present), features=metadata)
 
 
 def _rows() -> Tensor:
