@@ -1,4 +1,4 @@
-"""Audits of the models that private SGD trains: `dpae`, `dpvae-rigorous`, `dpvae-compact` and `dpsgd`.
+"""Audits of the models that private SGD trains: `dpae`, `dpvae-rigorous`, `dpvae-compact`, `dpsgd`; `ae`, `mf`, `svd`.
 
 Every user has items of their own, so that the users' gradients hardly meet, and one fit has a sample for every user: a
 random half of the users have their rows, the others have none. The auditor sees what every step of a real `fit`
@@ -27,7 +27,10 @@ from torch import Tensor
 from tasks.audits import Samples, worst_case
 from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
+from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
+from tasks.models.vae.autoencoder import AE, AEConfig
+from tasks.models.vae.userwise import UserModel
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms import ghost
@@ -43,6 +46,7 @@ STEPS = {"epochs": 2, "batch_size": USERS, "delta": DELTA, "learning_rate": 0.01
 """Two steps, each with all users."""
 ROWS: dict[str, Any] = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01}
 PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
+PUBLISHED = {"privacy": "dpsgd", "clip_norm": 0.01, "optimiser": "sgd", "values": "binary", "dimension": 2}
 TINY = 1e-12
 Present = NDArray[np.bool_]
 
@@ -95,6 +99,27 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Sample
     return _samples(model, world, lambda _: model.gradients(everyone)[1], seed, n_samples)
 
 
+@worst_case("128 users with three items each or none; two steps with all of them")
+def published_autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+    """`ae` with the noise that DP-VAE prints, of equal budgets."""
+    config = STEPS | PUBLISHED | {"epsilon_max": epsilon}
+    return _of_rows(AE(AEConfig.model_validate(config)), seed, n_samples)
+
+
+@worst_case("128 users with three items each or none; two steps with all of them")
+def published_factors(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+    """`mf`, likewise."""
+    config = STEPS | PUBLISHED | {"epsilon_max": epsilon, "unobserved": 0.0}
+    return _of_rows(MF(FactorisationConfig.model_validate(config)), seed, n_samples)
+
+
+@worst_case("128 users with three items each or none; two steps with all of them")
+def published_factors_and_biases(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+    """`svd`, likewise."""
+    config = STEPS | PUBLISHED | {"epsilon_max": epsilon, "unobserved": 0.0}
+    return _of_rows(SVD(FactorisationConfig.model_validate(config)), seed, n_samples)
+
+
 def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> Samples:
     own = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "clip_norm": 0.01}
     model = DPAE(DPAEConfig.model_validate(steps | own))
@@ -108,7 +133,11 @@ def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> 
 
 
 def _vae(seed: int, n: int, epsilon: float, prior: str, **more: Any) -> Samples:
-    model = VAE(VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "prior": prior} | more))
+    config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "prior": prior} | more
+    return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n)
+
+
+def _of_rows(model: UserModel, seed: int, n: int) -> Samples:
     world = _world_with_metadata if model.reads_features() else _world
 
     def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
@@ -120,10 +149,11 @@ def _vae(seed: int, n: int, epsilon: float, prior: str, **more: Any) -> Samples:
     return _samples(model, world, gradients, seed, n)
 
 
-def _of_each(outer: ghost.Outers) -> tuple[Tensor, Tensor]:
+def _of_each(outer: ghost.Outers) -> tuple[Tensor, ...]:
     """Gradients of a layer's weights and biases, nothing of which is tied to another layer."""
     assert isinstance(outer, ghost.Outer)
-    return torch.einsum("uo,ui->uoi", outer.errors, outer.inputs), outer.errors
+    weights = torch.einsum("uo,ui->uoi", outer.errors, outer.inputs)
+    return (weights,) if outer.layer.bias is None else (weights, outer.errors)
 
 
 def _world(present: Present) -> TrainingData:
