@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tasks.privacy.accounting.ledger import LedgerEntry
 
 AUDITS: dict[str, str] = {
+    "ae": "tasks.audits.sgd:published_autoencoder",
     "dipsgnn": "tasks.audits.claims:aggregates",
     "dipsgnn-cached": "tasks.audits.sessions:cached",
     "dipsgnn-released": "tasks.audits.sessions:released",
@@ -54,16 +55,20 @@ AUDITS: dict[str, str] = {
     "features": "tasks.audits.releases:features",
     "features/categories": "tasks.audits.releases:categories",
     "features/numbers": "tasks.audits.releases:numbers",
+    "mf": "tasks.audits.sgd:published_factors",
     "privsr": "tasks.audits.social:published",
     "privsr-rigorous": "tasks.audits.social:sums",
     "privsr-rigorous/recommender": "tasks.audits.social:recommender",
     "privsr-rigorous/submissions": "tasks.audits.social:submissions",
+    "svd": "tasks.audits.sgd:published_factors_and_biases",
     "texts": "tasks.audits.releases:texts",
 }
 """Name of an audit -> the function, an `Auditor`."""
 CLAIMS = ("dipsgnn", "dpmf", "dpmf-explicit", "dpmf-implicit", "dpmf-ratings", "dpne", "edges/filled", "privsr")
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
+_EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
 SET: dict[str, dict[str, Any]] = {
+    "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,
     "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
     "dipsgnn-cached": {"model": ("dipsgnn", "priv-u"), "accounting": "cached"},
     "dipsgnn-rigorous": {"model": ("dipsgnn", "priv-u"), "accounting": "rigorous"},
@@ -90,7 +95,10 @@ TAKES: dict[str, tuple[str, ...]] = {
     "dpmf-explicit": ("alternations",),
     "dpmf-implicit": ("alternations",),
     "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
+    "dpvae-compact": ("prior",),
+    "dpvae-rigorous": ("prior",),
     "dpvae-rigorous/popularity": ("popularity", "contribution"),
+    "dpvae-rigorous/quantile": ("prior",),
     "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
 }

@@ -1,4 +1,4 @@
-"""Audits of the models that private SGD trains: `dpae`, `dpvae-rigorous`, `dpvae-compact` and `dpsgd`.
+"""Audits of the models that private SGD trains: `dpae`, `dpvae-rigorous`, `dpvae-compact`, `dpsgd`; `ae`, `mf`, `svd`.
 
 Every user has items of their own, so that the users' gradients hardly meet, and one fit has a sample for every user: a
 random half of the users have their rows, the others have none. The auditor sees what every step of a real `fit`
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,10 @@ from torch import Tensor
 from tasks.audits import Samples, worst_case
 from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
+from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
+from tasks.models.vae.autoencoder import AE, AEConfig
+from tasks.models.vae.userwise import UserModel
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms import ghost
@@ -40,8 +44,9 @@ USERS, OWN = 128, 3
 """In one fit, and items of each."""
 STEPS = {"epochs": 2, "batch_size": USERS, "delta": DELTA, "learning_rate": 0.01}
 """Two steps, each with all users."""
-ROWS = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01, "prior": "standard"}
+ROWS: dict[str, Any] = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01}
 PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
+PUBLISHED = {"privacy": "dpsgd", "clip_norm": 0.01, "optimiser": "sgd", "values": "binary", "dimension": 2}
 TINY = 1e-12
 Present = NDArray[np.bool_]
 
@@ -59,21 +64,21 @@ def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-rigorous`."""
-    return _vae(seed, n_samples, epsilon)
+    return _vae(seed, n_samples, epsilon, prior)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
-    return _vae(seed, n_samples, epsilon, quantile=0.5)
+    return _vae(seed, n_samples, epsilon, prior, quantile=0.5)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    return _vae(seed, n_samples, epsilon, frozen_encoder=True)
+    return _vae(seed, n_samples, epsilon, prior, frozen_encoder=True)
 
 
 @worst_case("128 users with sequences of three items of their own, or none; one step with all of them")
@@ -94,6 +99,27 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Sample
     return _samples(model, world, lambda _: model.gradients(everyone)[1], seed, n_samples)
 
 
+@worst_case("128 users with three items each or none; two steps with all of them")
+def published_autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+    """`ae` with the noise that DP-VAE prints, of equal budgets."""
+    config = STEPS | PUBLISHED | {"epsilon_max": epsilon}
+    return _of_rows(AE(AEConfig.model_validate(config)), seed, n_samples)
+
+
+@worst_case("128 users with three items each or none; two steps with all of them")
+def published_factors(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+    """`mf`, likewise."""
+    config = STEPS | PUBLISHED | {"epsilon_max": epsilon, "unobserved": 0.0}
+    return _of_rows(MF(FactorisationConfig.model_validate(config)), seed, n_samples)
+
+
+@worst_case("128 users with three items each or none; two steps with all of them")
+def published_factors_and_biases(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+    """`svd`, likewise."""
+    config = STEPS | PUBLISHED | {"epsilon_max": epsilon, "unobserved": 0.0}
+    return _of_rows(SVD(FactorisationConfig.model_validate(config)), seed, n_samples)
+
+
 def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> Samples:
     own = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "clip_norm": 0.01}
     model = DPAE(DPAEConfig.model_validate(steps | own))
@@ -106,8 +132,13 @@ def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> 
     return _samples(model, _world, gradients, seed, n)
 
 
-def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
-    model = VAE(VAEConfig.model_validate(STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon} | more))
+def _vae(seed: int, n: int, epsilon: float, prior: str, **more: Any) -> Samples:
+    config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "prior": prior} | more
+    return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n)
+
+
+def _of_rows(model: UserModel, seed: int, n: int) -> Samples:
+    world = _world_with_metadata if model.reads_features() else _world
 
     def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
         with ghost.record_calls(model.network) as calls:
@@ -115,13 +146,14 @@ def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
         outers, _ = ghost.gradients(losses, calls)
         return (part for outer in outers for part in _of_each(outer))
 
-    return _samples(model, _world, gradients, seed, n)
+    return _samples(model, world, gradients, seed, n)
 
 
-def _of_each(outer: ghost.Outers) -> tuple[Tensor, Tensor]:
+def _of_each(outer: ghost.Outers) -> tuple[Tensor, ...]:
     """Gradients of a layer's weights and biases, nothing of which is tied to another layer."""
     assert isinstance(outer, ghost.Outer)
-    return torch.einsum("uo,ui->uoi", outer.errors, outer.inputs), outer.errors
+    weights = torch.einsum("uo,ui->uoi", outer.errors, outer.inputs)
+    return (weights,) if outer.layer.bias is None else (weights, outer.errors)
 
 
 def _world(present: Present) -> TrainingData:
@@ -129,6 +161,12 @@ def _world(present: Present) -> TrainingData:
     items = np.arange(USERS * OWN, dtype=np.int32)
     items = items[present[items // OWN]]
     return TrainingData(USERS, USERS * OWN, items // OWN, items)
+
+
+def _world_with_metadata(present: Present) -> TrainingData:
+    """The same, and metadata of users who are there."""
+    metadata = np.repeat(present[:, None], ROWS["dimension"], axis=1).astype(np.float32)
+    return replace(_world(present), features=metadata)
 
 
 def _rows() -> Tensor:

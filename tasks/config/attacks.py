@@ -157,7 +157,7 @@ class TrainingAudit(Strict):
     guesses: Annotated[int, Field(ge=1)]
     """Of the auditor, half of them `in`; about no more canaries than there are."""
     confidence: Annotated[float, Field(ge=0.5, lt=1)]
-    """Of each bound."""
+    """Of all bounds together: one for each setting and auditor."""
     seed: Annotated[int, Field(ge=0)]
     """Of canaries, coins and training."""
 

@@ -2,8 +2,8 @@
 
 Writes data/runs/<suite>/one_run.json: for each audited setting and each of two auditors (of the released network, and
 of every step's release) the bound on epsilon that the guesses prove, the largest they could have proved, and what the
-same auditor proves where noise is off. A bound above what the ledger accounts for is a fault and ends the stage; one
-above what a paper claims is a finding.
+same auditor proves where noise is off. All bounds of a suite hold together at the confidence that it names. A bound
+above what the ledger accounts for is a fault and ends the stage; one above what a paper claims is a finding.
 
 An audited run is that of the experiment's own configuration but for the canaries: a step takes the same share of the
 users, so sampling, number of steps and noise are the experiment's. All epochs are run: nothing is validated.
@@ -38,6 +38,8 @@ from tasks.stages.inputs import read_inputs
 from tasks.stages.screen import Screen
 
 KEPT, RECORDS = CHECKPOINTS / "audit-training", "records.json"
+AUDITORS = 2
+"""Of a training run: one sees the released network, one what every step releases."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,12 @@ def assemble(name: str, units: list[Unit]) -> None:
             )
 
 
+def corrected_confidence(audit: TrainingAudit) -> float:
+    """Of each bound, such that all bounds of a suite hold together at `audit.confidence` (Bonferroni)."""
+    bounds = AUDITORS * sum(len(of.settings) for of in audit.experiments.values())
+    return 1 - (1 - audit.confidence) / bounds
+
+
 def _file(suite: str) -> Path:
     return own_file(suite, key="training_audit")
 
@@ -170,7 +178,8 @@ class Audited:
 
     def evaluate(self, scores: NDArray[np.float64], delta: float) -> one_run.OneRun:
         """What scores prove."""
-        return one_run.audit(scores, self._canaries.included, self._audit.guesses, delta, self._audit.confidence)
+        audit = self._audit
+        return one_run.audit(scores, self._canaries.included, audit.guesses, delta, corrected_confidence(audit))
 
     @cached_property
     def _reference(self) -> Loses:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.audits import AUDITS, CLAIMS, SET, auditor
+from tasks.audits import AUDITS, CLAIMS, SET, auditor, of_model
 from tasks.audits.user_counts import combine
 from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, lower_bound, record
 from tasks.privacy import noise
@@ -13,6 +13,7 @@ from tasks.privacy.mechanisms import dpsgd
 
 SOUND = [name for name in AUDITS if name not in CLAIMS]
 FEWER = {
+    "ae": 3_200, "mf": 3_200, "svd": 3_200,
     "dipsgnn-cached": 5_000, "dipsgnn-rigorous": 5_000, "dipsgnn-released": 1_000, "edgerand": 5_000,
     "dp-popularity": 4_000, "dp-popularity/above-cap": 4_000, "dpae": 3_200, "dpae/sampled": 3_200, "dpals": 1_000,
     "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpmf-rigorous": 2_000, "dpne": 400, "dpsgd": 3_200,
@@ -74,13 +75,42 @@ def test_a_third_of_the_noise_is_refuted(name: str, monkeypatch: pytest.MonkeyPa
     assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "refuted"
 
 
-@pytest.mark.parametrize("name", ["dpae", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile"])
+@pytest.mark.parametrize(
+    "name", ["ae", "dpae", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile", "mf", "svd"]
+)
 def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ratios are then so large that their exponentials are no numbers."""
     monkeypatch.setattr(dpsgd, "clip_factors", lambda squared_norms, _: torch.ones_like(squared_norms))
     samples = auditor(name)(2, 3_200)
     assert samples.entry.accounted_epsilon is not None
     assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "refuted"
+
+
+@pytest.mark.parametrize("name", ["dpvae-compact", "dpvae-rigorous", "dpvae-rigorous/quantile"])
+def test_an_audit_is_of_metadata_too_where_priors_are_made_of_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger has one guarantee for both: who is out has neither. Metadata that nothing clips are refuted."""
+    own = of_model("vae", {"accounting": "rigorous", "frozen_encoder": name == "dpvae-compact", "epsilon_max": 2.0}
+                   | {"prior": "user", "quantile": 0.5 if name.endswith("quantile") else None})[name]  # fmt: skip
+    assert own == {"epsilon": 2.0, "prior": "user"}
+    samples = auditor(name)(1, 3_200, **own)
+    assert samples.entry.neighbouring == "all training interactions and metadata of one user added or removed"
+    assert samples.entry.accounted_epsilon is not None
+    assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "consistent"
+    monkeypatch.setattr(dpsgd, "clip_factors", lambda squared_norms, _: torch.ones_like(squared_norms))
+    assert verdict(lower_bound(auditor(name)(2, 3_200, **own)), samples.entry.accounted_epsilon) == "refuted"
+
+
+@pytest.mark.parametrize("name", ["ae", "mf", "svd"])
+def test_published_noise_of_equal_budgets_is_audited_where_training_is_private(name: str) -> None:
+    config = {"privacy": "dpsgd", "epsilon_max": 1.0}
+    assert of_model(name, config) == {name: {"epsilon": 1.0}}
+    for other in (
+        {"privacy": "none"},
+        {"privacy": "dpsgd-optimal-clip"},
+        {"budgets": "uniform"},
+        {"accounting": "rigorous"},
+    ):
+        assert of_model(name, config | other) == {}
 
 
 def test_a_statistic_without_noise_decides_alone() -> None:

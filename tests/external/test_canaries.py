@@ -173,6 +173,17 @@ def test_the_epsilon_proved_exceeds_the_true_one_no_more_often_than_stated(
     assert certain == 0
 
 
+def test_canaries_that_nobody_guesses_count_in_what_delta_allows() -> None:
+    """With probability δ each may be shown in clear, so that the surest guesses are right the more there are."""
+    included = np.arange(400) < 50
+    included[50:] = np.random.default_rng(2).random(350) < 0.5
+    scores = np.where(np.arange(400) < 50, 1.0, 0.0)
+    proved = bound(scores, included, 1e-4, None, 0.95)
+    assert (proved.guesses, proved.correct) == (50, 50)
+    each = 1 - 0.05 / len(canaries.RULES)
+    assert proved.epsilon == lower_bound(400, 50, 50, 1e-4, each) < lower_bound(50, 50, 50, 1e-4, each) - 0.1
+
+
 def test_nothing_is_proved_of_noise_and_much_of_no_noise() -> None:
     rng = np.random.default_rng(1)
     included = rng.random(400) < 0.5

@@ -71,6 +71,17 @@ def test_blocks_change_nothing(monkeypatch):
     np.testing.assert_allclose(parts.items.numpy(), full.items.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_noise_of_blocks_of_items_is_their_own(monkeypatch):
+    """Blocks that shared noise would show how their matrices differ."""
+    monkeypatch.setattr("tasks.models.ranking.dpals.BLOCK", 7 * 9)
+    with noise.recording() as draws:
+        fitted(**LOCAL)
+    blocks = [draw.values for draw in draws if draw.release == "items' own matrices"]
+    assert len(blocks) == 2 * math.ceil(N_ITEMS / 7)  # iterations
+    values = np.concatenate([block.ravel() for block in blocks])
+    assert len(np.unique(values)) == len(values)
+
+
 @pytest.mark.parametrize("alpha", [None, 0.3])
 def test_items_minimise_the_weighted_loss_of_what_popularity_leaves_over(alpha):
     """The gradient by V of Σ_u w_u Σ_j loss(a_u p_j + û_u·v_j) + ridge, written cell by cell, is 0."""

@@ -13,22 +13,23 @@ from functools import cached_property
 HIDING = {
     "normal", "standard_normal", "multivariate_normal", "lognormal", "laplace", "exponential",
     "standard_exponential", "geometric", "gumbel", "logistic", "gamma", "standard_gamma", "standard_cauchy",
-    "standard_t", "chisquare", "negative_binomial", "randn", "randn_like", "normal_", "trunc_normal_",
+    "standard_t", "chisquare", "negative_binomial", "noncentral_chisquare", "weibull", "pareto", "rayleigh", "vonmises",
+    "wald", "triangular", "zipf", "logseries", "noncentral_f", "randn", "randn_like", "normal_", "trunc_normal_",
     "xavier_normal_", "kaiming_normal_", "exponential_", "geometric_", "cauchy_", "log_normal_", "Laplace",
     "add_gaussian", "add_laplace", "add_symmetric_gaussian", "draw_rounded", "SecureGenerator",
     "Normal", "sample", "sample_n", "rsample", "rvs", "gumbel_softmax", "gauss", "normalvariate", "expovariate",
-    "weibull", "rayleigh", "triangular", "pareto", "vonmises", "wald", "noncentral_chisquare", "noncentral_f", "zipf",
-    "logseries", "orthogonal_",
+    "orthogonal_",
 }  # fmt: skip
 """Laws of noise: what a private model draws by these, it draws through the door or from `tasks.models.draws`."""
 DRAWS = HIDING | {
     "random", "integers", "choice", "choices", "permutation", "permuted", "shuffle", "binomial", "uniform",
     "poisson", "multinomial", "bytes", "beta", "dirichlet", "hypergeometric", "random_raw", "rand", "rand_like",
     "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "uniform_", "random_", "token_bytes",
-    "randbelow", "randbits", "getrandbits", "urandom", "Bernoulli", "dropout", "multivariate_hypergeometric", "power",
-    "f", "random_sample", "random_integers", "tomaxint", "xavier_uniform_", "kaiming_uniform_", "sparse_", "Dropout",
-    "AlphaDropout", "FeatureAlphaDropout", "Dropout1d", "Dropout2d", "Dropout3d", "RReLU", "alpha_dropout",
-    "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "rrelu",
+    "randbelow", "randbits", "getrandbits", "urandom", "Bernoulli", "dropout", "multivariate_hypergeometric",
+    "power", "f", "random_sample", "random_integers", "tomaxint", "xavier_uniform_", "kaiming_uniform_", "sparse_",
+    "Dropout", "AlphaDropout", "FeatureAlphaDropout", "Dropout1d", "Dropout2d", "Dropout3d", "RReLU",
+    "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "rrelu", "getrandom",
+    "feature_dropout", "native_dropout",
 }  # fmt: skip
 """All laws: what decides about somebody, as randomised response does, hides as well."""
 DECIDING = DRAWS - {"beta", "bytes", "f", "power"}

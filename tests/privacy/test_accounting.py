@@ -52,6 +52,14 @@ def test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence(rate: f
     assert 0.8 * renyi.get_epsilon(1e-5) < spent.epsilon < renyi.get_epsilon(1e-5)
 
 
+def test_gaussian_noise_beside_sampled_steps_is_composed_with_them() -> None:
+    """Nearly everybody is in the sample, so that both are Gaussian releases but for rounding."""
+    sampled = event("sampled-gaussian", 3, noise_multiplier=2.0, sampling_probability=1 - 1e-7)
+    gaussian = event("gaussian", noise_multiplier=1.5)
+    every = account([event("gaussian", 3, noise_multiplier=2.0), gaussian], 1e-5).epsilon
+    assert account([sampled, gaussian], 1e-5).epsilon == pytest.approx(every, rel=1e-2)
+
+
 def test_sampled_releases_with_hardly_any_noise_are_bounded_by_unsampled_ones() -> None:
     spent = account([event("sampled-gaussian", 10, noise_multiplier=0.01, sampling_probability=0.3)], delta=1e-3)
     assert spent == account([event("gaussian", 10, noise_multiplier=0.01)], delta=1e-3)

@@ -134,6 +134,7 @@ def test_what_is_allowed_is_there() -> None:
         "torch.randn(3)", "torch.normal(0.0, x)", "F.gumbel_softmax(x)", "x.exponential_()", "np.random.laplace()",
         "np.random.default_rng(0).standard_normal(3)", "generator.laplace(0, 1)", "rngs[0].normal()",
         "torch.distributions.Laplace(0.0, 1.0).sample()", "stats.norm.rvs(3)", "law = rng.laplace",
+        "rng.weibull(2.0)", "rng.wald(1.0, 1.0)",
         "getattr(rng, 'laplace')(0, 1)", "from numpy.random import laplace as law", "import random",
         "from random import Random", "from secrets import SystemRandom", "rng.weibull(1.0, 3)",
         "self.noise_rng.integers(9)", "secret = self.noise_stream(data, rng)\nsecret.random(3)",
@@ -175,8 +176,9 @@ def test_the_rule_sees_what_it_forbids(line: str) -> None:
     [
         "keep = self._rng.random(n) < p", "torch.bernoulli(p)", "torch.rand(n) < p", "rng.binomial(1, p, n)",
         "coin = rng.choice", "torch.nn.init.uniform_(x)", "from torch import bernoulli",
-        "F.dropout(x)", "nn.functional.dropout(x, 0.5)", "from torch.nn.functional import dropout", "nn.Dropout(0.5)",
-        "F.rrelu(x)", "nn.init.xavier_uniform_(x)",
+        "F.dropout(x)", "nn.functional.dropout(x, 0.5)", "from torch.nn.functional import dropout",
+        "nn.Dropout(0.5)", "F.rrelu(x)", "nn.init.xavier_uniform_(x)", "from torch.nn import Dropout2d",
+        "F.feature_dropout(x, 0.5)", "rng.multivariate_hypergeometric(n, 3)",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("folder", ["models", "stages"])

@@ -13,7 +13,7 @@ from tasks.models.social import ledgers as social
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import multidimensional
-from tasks.reporting.core import units
+from tasks.reporting.core import sweeps, units
 from tasks.reporting.core.results import Results, Spent
 from tasks.reporting.sections import composition
 
@@ -46,8 +46,10 @@ def spending(results: Results, *spent: tuple[Spent, ...], own_noise: bool = True
 
 def perturbed(results: Results, name: str = "features") -> Results:
     """All systems read the same perturbed data."""
-    reading = {"features": f"perturbed/{name}"}
-    return replace(results, systems=tuple(replace(system, parameters=reading) for system in results.systems))
+    systems = [
+        replace(system, parameters={**system.parameters, "features": f"perturbed/{name}"}) for system in results.systems
+    ]
+    return replace(results, systems=tuple(systems))
 
 
 def test_settings_and_seeds_of_all_systems_add_up(real: Results) -> None:
@@ -181,6 +183,31 @@ def test_an_entry_towards_everybody_counts_towards_each_observer(real: Results) 
         spending(real, (Spent("base", 0, towards),), (Spent("base", 0, everybody),))
     )
     assert (group.observer, group.releases, group.epsilon) == ("a recommender", 2, pytest.approx(1.5))
+
+
+def test_ratings_that_another_share_publishes_have_no_finite_epsilon_together(real: Results) -> None:
+    """Of a system without noise, too: at a share of 0 it learns from what others keep secret."""
+    spent = (Spent("base", 0, entry(0.5, "rating", units.SENSITIVE)),), ()
+    first, second = (
+        replace(system, parameters={**system.parameters, "config": {"sensitive_share": 0.1}})
+        for system in spending(real, *spent).systems[:2]
+    )
+    other = replace(second, parameters={**second.parameters, "config": {"sensitive_share": 0.0}})
+    for systems, epsilon in (((first, second), pytest.approx(0.5)), ((first, other), None)):
+        together = replace(real, systems=systems, own_noise=True)
+        (group,) = composition.compose_releases(together)
+        assert group.epsilon == epsilon
+        assert (composition.SHARES in str(composition.blocks(together))) == (epsilon is None)
+    elsewhere = replace(second, dataset="other folds")
+    (group,) = composition.compose_releases(replace(real, systems=(first, elsewhere), own_noise=True))
+    assert group.epsilon is None
+
+
+def test_a_setting_of_another_share_is_one_of_other_sensitive_ratings(real: Results) -> None:
+    (first, *_) = spending(real, (Spent("base", 0, entry(0.5, "rating", units.SENSITIVE)),)).systems
+    shared = replace(first, parameters={**first.parameters, "config": {"sensitive_share": 0.1}})
+    for setting, share in (("base", 0.1), ("sensitive_share=0.5", 0.5), ("epsilon=1.0,sensitive_share=0.2", 0.2)):
+        assert sweeps.value_at(shared, setting, "sensitive_share") == share
 
 
 def test_a_relation_that_no_unit_is_known_of_is_never_composed(real: Results) -> None:

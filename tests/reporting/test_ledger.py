@@ -124,6 +124,19 @@ def test_no_system_inherits_the_audit_of_another() -> None:
     assert [line for line in others if line.audit is not None or not line.unaudited] == []
 
 
+def test_a_reason_of_noise_for_another_observer_is_not_one_of_a_claim() -> None:
+    """PrivSR's noise on every single submission has an audit, whatever the number of an item's raters."""
+    results, _, _ = report.read("privsr")
+    towards = [line for line in ledger.lines(results) if line.entry.observer.startswith("a recommender")]
+    claimed = [line for line in towards if line.entry.claimed_epsilon is not None]
+    assert {line.system.experiment for line in claimed} == {"privsr-rigorous-local"}
+    assert not any("ratings of an item" in line.unaudited for line in claimed)
+    assert all("ratings of an item" in line.unaudited for line in towards if line not in claimed)
+    (line, *_) = claimed
+    new = replace(results, audit=(), systems=(line.system,))
+    assert any("towards a recommender" in text for text in audits.unexplained_lines(new))
+
+
 def test_a_saturated_bound_is_shown_as_such(real: Results) -> None:
     record = dict(real.audit[0]) | {"audited_epsilon": 4.179, "provable": 4.1791, "samples": 1000}
     assert audits.format_bound(record) == "≥ 4.18"

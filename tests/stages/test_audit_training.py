@@ -26,7 +26,7 @@ AUDIT = {
     "canaries": 60,
     "items": 3,
     "guesses": 30,
-    "confidence": 0.95,
+    "confidence": 0.8,
     "seed": 0,
 }
 
@@ -53,7 +53,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_setting_is_audited_by_both_auditors_beside_a_control_that_finds_the_canaries(tmp_path: Path) -> None:
-    """Each of the four bounds is wrong with probability 0.05 at most."""
+    """Any of the four bounds is wrong with probability 0.2 at most, each with 0.05."""
     build(tmp_path)
     audit_training.main("tiny")
     records = read_json(RUNS / "tiny" / "one_run.json")
@@ -65,7 +65,7 @@ def test_every_setting_is_audited_by_both_auditors_beside_a_control_that_finds_t
         assert 0.98 * claim < record["accounted"] <= claim
         assert record["epsilon"] <= record["accounted"]
         assert record["delta"] == 1e-4
-        assert (record["canaries"], record["guesses"], record["confidence"]) == (60, 30, 0.95)
+        assert (record["canaries"], record["guesses"], record["confidence"]) == (60, 30, pytest.approx(0.95))
         assert 1 < record["control"] <= record["provable"]
         assert record["verdict"] == ("consistent" if claim == 1 else "inconclusive")
     assert records[1]["control"] > 1.5  # of the auditor who sees steps

@@ -8,7 +8,7 @@ REASONS: dict[str, str] = {
     "Gaussian noise on aggregates, in training": "the claim was audited for one step of propagation alone",
     "Gaussian noise on every user's prior": "no finite ε follows, and no worst case was built against the claim",
     "exponential mechanism on distances of word vectors": "the budget is per unit of distance, or of texts of another "
-    "length than the audited one; what `words` audits is a user's whole text",
+    "length than the audited one; what `texts` audits is a user's whole text",
     "functional mechanism on the ranking loss": "no finite ε follows, and no worst case was built against the claim",
     "left out": "nothing is released of it",
     "Gaussian noise on submissions computed with vectors of published ratings, towards a recommender who sees each "
@@ -17,13 +17,16 @@ REASONS: dict[str, str] = {
     "no aggregation": "nothing is aggregated",
     "sensitive ratings are not used": "nothing that is released depends on them",
     "sensitive ratings stay with their users": "nothing that is released depends on them",
-    "user-level SGD with noise of each user's budget": "no worst case was built for noise that differs by user",
-    "within the users' gradients": "one guarantee with that of interactions, whose audit is of both",
+    "user-level SGD with noise of each user's budget": "the worst case is of equal budgets under a constant bound, "
+    "and was built after version 0.1",
+    "within the users' gradients": "one guarantee with that of interactions, whose line says what was audited",
 }
-"""Mechanism, or mechanism and observer, as a ledger names them -> the reason, which follows "not audited: "."""
+"""Mechanism as a ledger names it, or mechanism and observer of a line that claims nothing, which is of noise that was
+made for another observer -> the reason, which follows "not audited: "."""
 
 
 def reason(entry: LedgerEntry) -> str:
     """Why there is no audit of what an entry says; empty where nothing is said."""
     observed = f"{entry.mechanism}, towards {entry.observer}"
-    return REASONS.get(observed, "") or REASONS.get(entry.mechanism, "")
+    of_observer = REASONS.get(observed, "") if entry.claimed_epsilon is None else ""
+    return of_observer or REASONS.get(entry.mechanism, "")

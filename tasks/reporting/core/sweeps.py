@@ -84,6 +84,12 @@ def parse_setting(setting: str) -> dict[str, float] | None:
     return numbers if len(numbers) == len(values) else None
 
 
+def value_at(system: System, setting: str, key: str) -> float | None:
+    """The value of a key at a setting, that of setting `base` where it is not varied; None where it is no number."""
+    varied = dict(part.partition("=")[::2] for part in setting.split(","))
+    return as_number(varied[key]) if key in varied else base_value(system, key)
+
+
 def as_number(value: Any) -> float | None:
     """A finite number, or None for anything else."""
     try:

@@ -12,11 +12,15 @@ from tasks.reporting.core import ledger, units
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, words
 from tasks.reporting.core.results import BASE, Results, Spent, System, unique
 from tasks.reporting.core.section import Blocks, heading, paragraph
-from tasks.reporting.core.sweeps import PERTURBED
+from tasks.reporting.core.sweeps import PERTURBED, value_at
 
 SHARED_NOISE = (
     "In these results, of version 0.1, all fits of one seed shared their noise: the difference of two releases shows "
     "the data without any. So no finite ε holds for several of them together."
+)
+SHARES = (
+    "Settings differ in which ratings are sensitive: what one keeps with its user another publishes, or learns from "
+    "without noise. So no finite ε holds for a sensitive rating over all of them."
 )
 ALL = (
     "An ε of the ledger is of one setting and one seed. Published are all of them, over all settings, seeds and "
@@ -115,13 +119,29 @@ def compose_releases(*suites: Results) -> list[Together]:
     releases = [release for release, finite in every if finite]
     unbounded = [release for release, finite in every if not finite]
     own_noise = all(results.own_noise for results in suites) or _have_distinct_seeds(suites)
+    same = have_same_sensitive(*suites)
     observers = _observers(releases)
     groups = dict.fromkeys(
         (release.network, release.unit, observer)
         for release in releases
         for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
     )
-    return [_compose(releases, unbounded, group, own_noise=own_noise) for group in groups]
+    return [
+        _compose(releases, unbounded, group, own_noise=own_noise, same=same or group[1] != units.SENSITIVE)
+        for group in groups
+    ]
+
+
+def have_same_sensitive(*suites: Results) -> bool:
+    """Whether all settings of all systems, private or not, call the same ratings sensitive, if they call any so."""
+    shares = {
+        (system.dataset, share)
+        for results in suites
+        for system in results.systems
+        for setting in results.settings(system)
+        if (share := value_at(system, setting, "sensitive_share")) is not None
+    }
+    return len(shares) <= 1
 
 
 def _observers(releases: Iterable[_Release]) -> dict[str, list[str]]:
@@ -165,8 +185,14 @@ def _have_distinct_seeds(suites: Iterable[Results]) -> bool:
 
 
 def _compose(
-    releases: Sequence[_Release], unbounded: Sequence[_Release], group: tuple[str, str, str], *, own_noise: bool
+    releases: Sequence[_Release],
+    unbounded: Sequence[_Release],
+    group: tuple[str, str, str],
+    *,
+    own_noise: bool,
+    same: bool,
 ) -> Together:
+    """same: whether all releases mean the same by the unit."""
     network, unit, observer = group
     near, endless = (
         [release for release in some if release.network == network and release.entry.observer in ("", observer)]
@@ -181,7 +207,7 @@ def _compose(
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
     delta = max(release.entry.accounted_delta for release in bounding)
     own = [release for release in near if release.unit == unit]
-    known = bool(units.steps(unit, unit)) and (own_noise or not any(release.fitted for release in bounding))
+    known = same and bool(units.steps(unit, unit)) and (own_noise or not any(release.fitted for release in bounding))
     kinds = unique([release.entry.protects for release in own])
     unbound = [release for release in near if units.steps(release.unit, unit)] + [
         release
@@ -264,6 +290,7 @@ def blocks(results: Results) -> list[Blocks]:
     kinds = [Heading(text, "number" if place > 1 else "") for place, text in enumerate(headings)]
     bounded = UNITS + LEFT_OUT * any(group.left_out for group in groups)
     bounded += DERIVED * any(group.neighbouring in (units.FEATURES, units.FEATURES_GIVEN) for group in groups)
+    mixed = any(group.neighbouring == units.SENSITIVE for group in groups) and not have_same_sensitive(results)
     also = (
         f" Beside them stand {len(open_systems)} of {len(results.systems)} systems without a finite ε, so there is "
         "none for everything that is published."
@@ -272,6 +299,7 @@ def blocks(results: Results) -> list[Blocks]:
         heading("All releases together", anchor="together"),
         paragraph("{}", ALL + _noise(results) + (also if open_systems else "")),
         *([] if results.own_noise else [paragraph("{}", SHARED_NOISE)]),
+        *([paragraph("{}", SHARES)] if mixed else []),
         paragraph("{}", bounded),
         Table("All private releases together", kinds, rows),
     ]
