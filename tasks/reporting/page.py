@@ -23,6 +23,7 @@ from tasks.reporting.sections import (
     details,
     edges,
     links,
+    means,
     membership,
     published,
     reconstruction,
@@ -40,10 +41,8 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
     """Every section in its order; one to which these results have nothing to say has no blocks."""
     return [
         tables.section(results, k),
-        data_statistics.limits_section(results),
         _comparisons(results, k),
         users.section(results),
-        controls.interests_section(results),
         controls.attacks_section(results),
         links.section(results),
         alignment.section(results),
@@ -53,9 +52,11 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
         accounting.section(results, k),
         edges.section(results),
         membership.section(results),
+        validation.section(results, k),
+        controls.interests_section(results),
         *(section(results, k) for section in report.sections),
         published.section(results, report, claims, k),
-        validation.section(results, k),
+        data_statistics.limits_section(results),
         summary.section(results, claims, k),
         details.ledger_section(results),
         details.quality_section(results, docs),
@@ -94,7 +95,7 @@ def render(
 
 def _comparisons(results: Results, k: int) -> Section:
     """Every system beside the yardsticks."""
-    drawn = optional(figures.comparisons(results, k))
+    drawn = optional(figures.comparisons(results, k), means.table(results, k))
     return Section("comparisons", "Beside the yardsticks", drawn, link="Comparisons")
 
 

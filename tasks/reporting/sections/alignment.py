@@ -95,7 +95,7 @@ def section(results: Results) -> Section:
         "alignment",
         "Alignment of accounts, and its risk",
         [
-            optional(bullets(texts) if texts else None, table(results), chart(results)),
+            optional(chart(results), table(results), bullets(texts) if texts else None),
             *subsection("risk", "Re-identification", about, risk(results)),
         ],
         link="Alignment",

@@ -26,7 +26,7 @@ def section(results: Results) -> Section:
     return Section(
         "links",
         "Link stealing",
-        [table(results), optional(chart(results))],
+        [optional(chart(results)), table(results)],
         about=paragraph(
             "An attacker tells friends from strangers by two users' vectors. Controls: the users' attributes, which "
             "show whether the like befriend the like; how many friends somebody has; random vectors. Chance has an AUC "

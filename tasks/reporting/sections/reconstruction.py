@@ -48,7 +48,7 @@ def section(results: Results) -> Section:
     return Section(
         "reconstruction",
         "Attacks on sensitive ratings",
-        [bullets(sentences(results)), errors, optional(chart(results))] if (errors := table(results)) else [],
+        [optional(chart(results)), errors, bullets(sentences(results))] if (errors := table(results)) else [],
         link="Attacks",
         about=paragraph(
             "An attacker predicts the ratings that users keep to themselves; its error is the MAE on those of the "
