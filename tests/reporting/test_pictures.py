@@ -101,7 +101,7 @@ def flat(blocks: Any) -> Iterator[Any]:
 
 
 def letter(block: Any) -> str:
-    """A for a picture, B for a table, C for a list, # for a heading, which begins anew; nothing for what may stand anywhere."""
+    """A for a picture, B for a table, C for a list, # for a heading, which begins anew; nothing for anything else."""
     text = block if isinstance(block, str) else ""
     if text.startswith("<h3"):
         return "#"
@@ -110,6 +110,15 @@ def letter(block: Any) -> str:
 
 def test_at_most_seven_colours_are_drawn() -> None:
     assert len({*COLOURS, MUTED, ALARM}) <= 7
+
+
+def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_them() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        found = {suite: figures.frontier(read(suite)[0], 10).finding for suite in ("privsr", "dipsgnn", "gerai")}
+    assert found["privsr"].startswith("baseline dp-bias is best with finite ε > 0, 0.1 for one sensitive rating (")
+    assert found["dipsgnn"].startswith("baseline dp-popularity alone has finite ε, 1 for a user (")
+    assert found["gerai"].startswith("dpmf-rigorous is best with finite ε, 0.4 for one interaction (")
 
 
 @pytest.mark.parametrize("suite", SUITES)
