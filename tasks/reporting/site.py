@@ -9,15 +9,16 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel
 
+from tasks.reporting import cards
 from tasks.reporting.core import comparison, figures, headline, ledger
-from tasks.reporting.core.chart import Chart, Point
+from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.results import Results, System, unique
-from tasks.reporting.core.section import Blocks, Section, bullets, heading, optional, paragraph
+from tasks.reporting.core.results import Results, unique
+from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
 from tasks.reporting.documents import document, parts, search
-from tasks.reporting.overview import audit_chart, audited_claims, finding
+from tasks.reporting.overview import Audited, audit_chart, audited_claims, finding
 from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.sections.details import revisions
 from tasks.reporting.sections.verdicts import verdicts
@@ -114,14 +115,15 @@ class Suite:
     origin: str
     frontier: Chart
     cards: list[Blocks]
+    private: list[Row]
+    """Its cards, one line each."""
     near: int
     """Published numbers that our means are within 10 % of."""
     known: int
     """Published numbers that we measured."""
     state: str
     """Of which revision its results are."""
-    audits: Sequence[tuple[bool, Point]]
-    """Audited claims: whether they are refuted, and the proved ε at the claimed one."""
+    audits: Sequence[Audited]
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -136,7 +138,8 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         results.licence or "",
         results.origin,
         replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.suite}, {results.layout.utility.at(k)}"),
-        [block for system in results.compared for block in _card(results, system, k)],
+        [block for system in results.compared for block in cards.card(results, system, k)],
+        cards.summary_rows(results, k),
         numbers["within_10_percent"],
         numbers["run"],
         "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
@@ -201,7 +204,16 @@ def pages(
             Section("suites", "All suites", [_index(suites)]),
         ],
         "leaderboards.html": _leaderboards(suites),
-        "cards.html": [Section(f"cards-{s.report.suite}", s.report.title, s.cards) for s in suites if s.cards],
+        "cards.html": [
+            Section(
+                "systems", "Every private system", [cards.summary([row for entry in suites for row in entry.private])]
+            ),
+            *(
+                Section(f"cards-{entry.report.suite}", entry.report.title, entry.cards)
+                for entry in suites
+                if entry.cards
+            ),
+        ],
         "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
         "findings.html": [
             Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], finding(article))
@@ -310,45 +322,6 @@ def _band(epsilon: float | None) -> tuple[int, str]:
         return len(BANDS) + 1, "no finite ε"
     place = sum(epsilon > end for end in BANDS)
     return place, f"ε ≤ {BANDS[place]:g}" if place < len(BANDS) else f"ε > {BANDS[-1]:g}"
-
-
-def _card(results: Results, system: System, k: int) -> list[Blocks]:
-    """A privacy card; nothing for a system that spends no budget."""
-    lines = [line for line in ledger.lines_at(results, system) if line.entry.mechanism != ledger.NO_MECHANISM]
-    if not lines:
-        return []
-    utility, run = results.layout.utility, results.run("train", system.experiment)
-    values = results.values(system, utility.metric, utility.cutoff(k))
-    rows = []
-    for line in lines:
-        entry = line.entry
-        audited = f"≥ {line.audit['audited_epsilon']:.3g}, {line.audit['verdict']}" if line.audit else "not audited"
-        rows.append(
-            Row(
-                line.protects,
-                [
-                    Cell(entry.observer or "anyone who sees the release", kind=""),
-                    Cell(entry.neighbouring, kind="wide"),
-                    Cell(ledger.claimed_budget(entry)),
-                    Cell(ledger.accounted_budget(entry)),
-                    Cell(audited),
-                    Cell("", ledger.gaps(entry), "reasons") if entry.gaps else missing_cell("none known"),
-                ],
-            )
-        )
-    headings = ["Protects", "from", "neighbouring inputs", "claimed ε", "accounted ε", "audited ε", "known gaps"]
-    reached = f"{utility.at(utility.cutoff(k))} {number(float(values.mean()))}" if len(values) else "not measured"
-    seconds = None if run is None else run.seconds if run.training_seconds is None else run.training_seconds
-    cost = "; its cost was not recorded" if seconds is None else f"; {seconds:.0f} s of training"
-    return [
-        heading("{}", system.label, anchor=f"card-{system.experiment}"),
-        paragraph("Utility: {}{}.", reached, cost),
-        Table(
-            f"Privacy card of {system.label} ({results.suite}): ε of one run",
-            [Heading(text, "") for text in headings],
-            rows,
-        ),
-    ]
 
 
 def _terms(suites: Sequence[Suite]) -> list[Section]:

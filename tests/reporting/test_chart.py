@@ -204,8 +204,8 @@ def test_a_title_says_once_what_its_panels_show() -> None:
         Panel(name, "K", name, [curve("a", 0, 0.1, a), curve("b", 1, 0.3, b), curve("c", 2, 0.3, c)])
         for name, a, b, c in (("age", 0.1, 0.2, 0.3), ("gender", 0.2, 0.9, 0.1), ("job", 0.3, 0.2, 0.2))
     ]
-    told = Chart("id", "F1", "", mixed).heading
-    assert told == "F1: gender differs most: highest for b (0.900), lowest for c (0.100)", "1 of 3 panels says nothing"
+    title = Chart("id", "F1", "", mixed).heading
+    assert title == "F1: gender differs most: highest for b (0.900), lowest for c (0.100)", "1 of 3 panels says nothing"
     same = Panel("", "ε", "MAE", [curve("a", 0, 0.1, 0.76312), curve("b", 1, 0.1, 0.76311)])
     assert same.finding == "0.763 for all"
     moving = [Panel(name, "d", name, [curve("a", 0, 0.1, last)]) for name, last in (("NDCG", 0.1), ("Hit", 0.3))]

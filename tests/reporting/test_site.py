@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from html import unescape
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -91,7 +92,10 @@ def test_the_index_begins_with_every_audited_claim(
 ) -> None:
     drawn = audit_chart([suite.audits for suite in suites])
     assert pages["index.html"].index('id="audits-all"') < pages["index.html"].index("<table")
-    assert len(list(drawn.panels[0].records)) == sum(len(suite.audits) for suite in suites) > 0
+    known = {(audit.claim, audit.refuted) for suite in suites for audit in suite.audits}
+    assert len(list(drawn.panels[0].records)) == len(known) > 0
+    twice = [*suites[0].audits, *(replace(audit, suite="another") for audit in suites[0].audits)]
+    assert audit_chart([twice]).heading == audit_chart([suites[0].audits]).heading, "what suites share counts once"
     assert every.audit
     refuted = {**every.audit[0], "audited_epsilon": 4.18, "epsilon_claimed": 1.0, "verdict": "refuted"}
     claims = audited_claims(replace(every, audit=(*every.audit, refuted)))
@@ -156,6 +160,25 @@ def test_private_systems_have_cards_and_others_none(suites: list[site.Suite]) ->
     captions = [block.caption for block in suites[0].cards if isinstance(block, Table)]
     assert any("dp-popularity" in caption for caption in captions)
     assert not any("Privacy card of bpr" in caption for caption in captions)
+
+
+def test_a_card_has_its_budgets_first_and_names_each_known_gap_once(suites: list[site.Suite]) -> None:
+    budgets = ["Protects", "claimed ε", "accounted ε", "audited ε"]
+    folds = 0
+    for table, fold in pairwise(block for block in suites[0].cards if isinstance(block, Table | Fold)):
+        if isinstance(table, Table):
+            assert [heading.text for heading in table.headings][:4] == budgets
+        if isinstance(table, Table) and isinstance(fold, Fold):
+            folds += 1
+            counts = [int(row.cells[-1].text) for row in table.rows]
+            gaps = re.findall(r"<li>(.*?)</li>", str(fold.content))
+            assert max(counts) <= int(fold.title.split()[0]) == len(gaps) == len(set(gaps))
+    assert folds
+
+
+def test_the_cards_begin_with_every_private_system_on_one_line(suites: list[site.Suite]) -> None:
+    links = [row.cells[0].href.removeprefix("#") for row in suites[0].private]
+    assert sorted(links) == sorted(re.findall(r'id="(card-[^"]+)"', "".join(map(str, suites[0].cards))))
 
 
 def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
