@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import headline, ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, join_words, missing_cell, number
 from tasks.reporting.core.ledger import Line
@@ -22,7 +23,7 @@ def card(results: Results, system: System, k: int) -> list[Blocks]:
     rows = []
     for line in lines:
         entry = line.entry
-        cells = [Cell(ledger.claimed_budget(entry)), Cell(ledger.accounted_budget(entry)), Cell(_audited(line))]
+        cells = [Cell(ledger.claimed_budget(entry)), _accounted(entry), _audited(line)]
         cells += [Cell(entry.observer or ANYONE, kind=""), Cell(entry.neighbouring, kind="wide")]
         rows.append(Row(line.protects, [*cells, Cell(str(len(entry.gaps)))]))
     headings = ["Protects", "claimed ε", "accounted ε", "audited ε", "from", "neighbouring inputs", "known gaps"]
@@ -35,7 +36,7 @@ def card(results: Results, system: System, k: int) -> list[Blocks]:
         paragraph("Utility: {}{}.", reached, cost),
         Table(
             f"Privacy card of {system.label} ({results.suite}): ε of one run",
-            [Heading(text, "") for text in headings],
+            [Heading(text, "number" if place in {1, 2, 3, 6} else "") for place, text in enumerate(headings)],
             rows,
         ),
         Fold(count(len(named), "known gap"), bullets(named)) if named else None,
@@ -54,17 +55,19 @@ def summary_rows(results: Results, k: int) -> list[Row]:
         if standing.proved is not None:
             verdict = ("refuted",) if standing.refuted else ()
             proved = Cell(f"≥ {standing.proved:.3g}", verdict, "number found" if verdict else "number")
-        reached = missing_cell("not measured") if standing.utility is None else Cell(number(standing.utility))
+        reached = missing_cell("not measured")
+        if standing.utility is not None:
+            reached = Cell(number(standing.utility), (utility.at(utility.cutoff(k)),))
         rows.append(
             Row(
-                f"{standing.system.label} ({results.suite})",
+                standing.system.label,
                 [
-                    Cell("card", href=f"#card-{standing.system.experiment}", kind=""),
+                    Cell(results.suite, href=f"#card-{standing.system.experiment}", kind=""),
                     Cell(join_words(claimed) or ledger.UNCLAIMED),
-                    Cell(ledger.format_budget(standing.accounted), tuple(filter(None, [standing.unit]))),
+                    Cell(ledger.format_budget(standing.accounted)),
+                    Cell(standing.unit, kind="wide") if standing.unit else missing_cell(),
                     proved,
                     reached,
-                    Cell(utility.at(utility.cutoff(k)), kind=""),
                 ],
             )
         )
@@ -73,10 +76,10 @@ def summary_rows(results: Results, k: int) -> list[Row]:
 
 def summary(rows: list[Row]) -> Table:
     """Every card as one line."""
-    headings = ["System (suite)", "card", "claimed ε", "accounted ε", "audited ε", "utility", "measure"]
+    headings = ["System", "its card, by suite", "claimed ε", "accounted ε", "accounted for", "audited ε", "utility"]
     return Table(
         "Every private system: ε of one run; bold: an audit proves more than is claimed",
-        [Heading(text, "number" if 1 < place < 6 else "") for place, text in enumerate(headings)],
+        [Heading(text, "number" if place in {2, 3, 5, 6} else "") for place, text in enumerate(headings)],
         rows,
     )
 
@@ -86,8 +89,20 @@ def _private_lines(results: Results, system: System) -> list[Line]:
     return [line for line in ledger.lines_at(results, system) if line.entry.mechanism != ledger.NO_MECHANISM]
 
 
-def _audited(line: Line) -> str:
-    return UNAUDITED if line.audit is None else f"≥ {line.audit['audited_epsilon']:.3g}, {line.audit['verdict']}"
+def _accounted(entry: LedgerEntry) -> Cell:
+    """The accounted budget, and below it what that takes as fixed."""
+    budget = ledger.format_budget(entry.accounted_epsilon, entry.accounted_delta)
+    condition = ledger.condition(entry).removeprefix(", ")
+    return Cell(budget, (condition,) if condition else ())
+
+
+def _audited(line: Line) -> Cell:
+    if line.audit is None:
+        return missing_cell(UNAUDITED)
+    verdict = line.audit["verdict"]
+    return Cell(
+        f"≥ {line.audit['audited_epsilon']:.3g}", (verdict,), f"number{' found' * (verdict == headline.REFUTED)}"
+    )
 
 
 def _gaps(lines: list[Line]) -> list[str]:

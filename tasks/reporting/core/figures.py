@@ -96,7 +96,8 @@ def frontier(results: Results, k: int) -> Chart:
         _, label, total = max(reached)
         has = "is best with" if len(reached) > 1 else "alone has"
         finding = f"{label} {has} finite ε{' > 0' if unspent else ''}, {total}"
-    title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken}"
+    better = "lower is better" if utility.lower else "higher is better"
+    title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken} ({better})"
     least = f"; below {LEAST:g} at {LEAST:g}" if clamped else ""
     label = f"largest accounted ε of one run (∞: none{least})"
     panel = Panel(title, label, utility.at(k), series, yardstick_levels(results, k), named=True, size=LOW, log=True)

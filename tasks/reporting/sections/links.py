@@ -7,6 +7,7 @@ false positive rate of 1 %. Controls see no friendships, or only how many somebo
 
 from __future__ import annotations
 
+from tasks.reporting.core import findings
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import marks_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
@@ -66,17 +67,27 @@ def sentences(results: Results) -> list[str]:
 
 
 def strongest_attack(results: Results) -> str:
-    """The best attack on friendships over all networks, as a sentence; empty where none was made."""
+    """The best attacks on friendships, on private vectors first, as a sentence; empty where none was made."""
     best = [
-        (*top, system.label, network.title)
+        (*top, system, network.title)
         for network in attacked_networks(results)
         for system in results.compared
         if system.label not in CONTROLS and (top := _best_attack(results, system, network))
     ]
     if not best:
         return ""
-    auc, scorer, label, network = max(best)
-    return f"Friendships on {network} are inferred with AUC up to {number(auc, 2)} ({label}, {scorer}; chance: 0.5)."
+    auc, scorer, system, network = max(best, key=lambda attack: attack[0])
+    of_any = f"AUC up to {number(auc, 2)} ({system.label}, {SCORERS[scorer]}, {network}; chance: 0.5)"
+    private = [attack for attack in best if findings.claims_privacy(attack[2])]
+    if not private:
+        return f"Friendships are inferred with {of_any}."
+    auc, scorer, mine, network = max(private, key=lambda attack: attack[0])
+    if mine is system:
+        return f"Friendships are inferred from private vectors with {of_any}."
+    named = f"{mine.label}, {SCORERS[scorer]}, {network}"
+    return (
+        f"Friendships are inferred from private vectors with AUC up to {number(auc, 2)} ({named}); from any, {of_any}."
+    )
 
 
 def table(results: Results) -> list[Table]:
