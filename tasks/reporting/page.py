@@ -94,9 +94,9 @@ def render(
 
 
 def _comparisons(results: Results, k: int) -> Section:
-    """Every system beside the yardsticks."""
+    """Every system against the baselines."""
     drawn = optional(figures.comparisons(results, k), means.table(results, k))
-    return Section("comparisons", "Beside the yardsticks", drawn, link="Comparisons")
+    return Section("comparisons", "Against the baselines", drawn, link="Comparisons")
 
 
 def headline_cutoff(results: Results) -> int:

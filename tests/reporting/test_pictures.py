@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.reporting.pictures import picture
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = sorted(folder.name for folder in (ROOT / "data/results").iterdir() if folder.is_dir())
 WORDS = 20
+STUMBLES = re.compile(r"\b(yardsticks?|beside|told|tells?|fare|buys|say of|dealt)\b", re.IGNORECASE)
+"""Words that readers stumble over in headings."""
 LARGEST = 1_500_000  # bytes of a page
 
 
@@ -119,6 +122,20 @@ def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_th
     assert said["privsr"].startswith("baseline dp-bias is best with finite ε > 0, 0.1 for one sensitive rating (")
     assert said["dipsgnn"].startswith("baseline dp-popularity alone has finite ε, 1 for a user (")
     assert said["gerai"].startswith("dpmf-rigorous is best with finite ε, 0.4 for one interaction (")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_headings_use_the_words_of_the_field(suite: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        results, report, claims = read(suite)
+    k = page.headline_cutoff(results)
+    sections = page.sections(results, report, claims, k=k, docs="")
+    texts = [section.heading for section in sections]
+    for part in sections:
+        texts += [chart.heading for chart in walked(part.blocks)]
+        texts += [str(block) for block in flat(part.blocks) if str(block).startswith("<h3")]
+    assert [text for text in texts if STUMBLES.search(text)] == []
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -135,7 +135,7 @@ def comparisons(results: Results, k: int) -> Chart:
     each = "; ".join(f"{name}: {outcomes}" for name, outcomes in by_yardstick.items())
     return Chart(
         "chart-comparisons",
-        f"{utility.at(cutoff)} beside the yardsticks",
+        f"{utility.at(cutoff)} against the baselines",
         f"{side} is better. Bars: 95 % intervals over {run}s. Blue: the paired test over {run}s is significant at "
         "5 % after Holm's correction; grey: it does not decide.",
         panels,

@@ -134,7 +134,7 @@ def chart(results: Results) -> Chart:
         panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=WIDE))
     return Chart(
         "chart-links",
-        "Friendships told from vectors",
+        "Friendships inferred from vectors",
         "Higher: the attacker succeeds. Systems in the order of the table of all systems; point at a mark for its "
         "name. Bars: 95 % intervals over seeds.",
         panels,

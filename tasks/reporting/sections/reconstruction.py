@@ -163,7 +163,7 @@ def chart(results: Results) -> Chart:
     panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), names, size=WIDE)
     return Chart(
         "chart-reconstruction",
-        "Attackers beside the control",
+        "Attackers against the control",
         f"Lower: the attacker succeeds. Bars: 95 % intervals over {run}s.",
         [panel] if names else [],
         run=run,

@@ -14,7 +14,7 @@ def section(results: Results) -> Section:
     """One curve per system and quantity."""
     return Section(
         "users",
-        "How users fare",
+        "Distributions over users",
         optional(chart(results)),
         link="Users",
         about=paragraph(
