@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import headline, ledger
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, join_words, missing_cell, number
+from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, join_words, missing_cell, number
 from tasks.reporting.core.ledger import Line
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, bullets, heading, paragraph
@@ -65,7 +65,7 @@ def summary_rows(results: Results, k: int) -> list[Row]:
                     Cell(results.suite, href=f"#card-{standing.system.experiment}", kind=""),
                     Cell(join_words(claimed) or ledger.UNCLAIMED),
                     Cell(ledger.format_budget(standing.accounted)),
-                    Cell(standing.unit, kind="wide") if standing.unit else missing_cell(),
+                    Cell(standing.unit or DASH, kind="wide"),
                     proved,
                     reached,
                 ],

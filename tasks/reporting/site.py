@@ -251,21 +251,21 @@ def _index(suites: Sequence[Suite]) -> Table:
                 report.title,
                 [
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
-                    missing_cell() if report.paper is None else Cell(entry.reference, kind="wide"),
+                    Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
                     Cell("synthetic" if report.synthetic else "real", (report.dataset,), ""),
-                    Cell(entry.state, kind=""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
                     Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),
-                    Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
+                    Cell(entry.state, kind=""),
+                    missing_cell() if report.paper is None else Cell(entry.reference, kind="wide"),
                 ],
             )
         )
-    headings = ["Suite", "report", "paper", "data", "state", "systems", "numbers within 10 %", "claims supported"]
-    headings += ["headline"]
+    headings = ["Suite", "report", "headline", "data", "systems", "numbers within 10 %", "claims supported"]
+    headings += ["state", "paper"]
     return Table(
         "All suites",
-        [Heading(text, "number" if 4 < place < 8 else "") for place, text in enumerate(headings)],
+        [Heading(text, "number" if 3 < place < 7 else "") for place, text in enumerate(headings)],
         rows,
     )
 

@@ -133,6 +133,7 @@ def test_fourteen_systems_differ_in_colour_or_shape_and_have_the_known_colours()
     assert len(looks) == 14
     assert {colour for colour, _ in looks} == {*COLOURS}
     assert Series("", 3, [], muted=True).colour == MUTED
+    assert len({Series("", style, [], muted=True).shape for style in range(7, 14)}) == 7, "grey ones differ in shape"
 
 
 @given(st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=21), st.lists(st.floats(0, 200)))

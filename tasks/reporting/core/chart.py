@@ -70,8 +70,9 @@ class Series:
 
     @property
     def shape(self) -> str:
-        """A key of `SHAPES`; differs from colour to colour and again after all colours are used."""
-        return list(SHAPES)[(self.style + self.style // N_COLOURS) % len(SHAPES)]
+        """A key of `SHAPES`; differs from colour to colour and again after all colours are used, or among grey ones."""
+        turns = 0 if self.muted else self.style // N_COLOURS
+        return list(SHAPES)[(self.style + turns) % len(SHAPES)]
 
     @property
     def sign(self) -> str:
