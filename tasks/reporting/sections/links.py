@@ -67,27 +67,19 @@ def sentences(results: Results) -> list[str]:
 
 
 def strongest_attack(results: Results) -> str:
-    """The best attacks on friendships, on private vectors first, as a sentence; empty where none was made."""
+    """The best attack on friendships, on private vectors where there are any; empty where none was made."""
     best = [
-        (*top, system, network.title)
+        (top[0], system)
         for network in attacked_networks(results)
         for system in results.compared
         if system.label not in CONTROLS and (top := _best_attack(results, system, network))
     ]
     if not best:
         return ""
-    auc, scorer, system, network = max(best, key=lambda attack: attack[0])
-    of_any = f"AUC up to {number(auc, 2)} ({system.label}, {SCORERS[scorer]}, {network}; chance: 0.5)"
-    private = [attack for attack in best if findings.claims_privacy(attack[2])]
-    if not private:
-        return f"Friendships are inferred with {of_any}."
-    auc, scorer, mine, network = max(private, key=lambda attack: attack[0])
-    if mine is system:
-        return f"Friendships are inferred from private vectors with {of_any}."
-    named = f"{mine.label}, {SCORERS[scorer]}, {network}"
-    return (
-        f"Friendships are inferred from private vectors with AUC up to {number(auc, 2)} ({named}); from any, {of_any}."
-    )
+    private = [attack for attack in best if findings.claims_privacy(attack[1])]
+    auc, system = max(private or best, key=lambda attack: attack[0])
+    of = " from private vectors" if private else ""
+    return f"Friendships are inferred{of} with AUC up to {number(auc, 2)} ({system.label}; chance: 0.5)."
 
 
 def table(results: Results) -> list[Table]:
