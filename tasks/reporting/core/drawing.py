@@ -111,7 +111,8 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     both_log = panel.log and panel.identity
     y_scale = alt.Scale(type="log" if both_log else "linear", domain=[y_low, y_high], nice=False, zero=False)
     spans = (x_low, x_high), (y_low, y_high)
-    ends, (width, height) = list[dict[str, Any]](), panel.size
+    ends = list[dict[str, Any]]()
+    width, height = map(float, panel.size)
     places = _places_of_names(panel, rows, *spans, panel.size)
     if panel.named and places is None:  # the names of what stands at ∞ move to the frame, or else all
         ends = [row for row in rows if far and row["x"] == far]
