@@ -223,20 +223,22 @@ def pages(
     }
     for file in WITH_TERMS:
         content[file] += _terms(suites)
-    made = {file: _page(PAGES[file], ABOUT[file], sections) for file, sections in content.items()}
+    states = unique([entry.state.removeprefix("revision ") for entry in suites])
+    made = {file: _page(PAGES[file], ABOUT[file], sections, revisions=states) for file, sections in content.items()}
     for name, text in documents.items():
         made[f"docs/{name}.html"] = _page(parts(text)[0].title, "", document(text), up="../")
     return made
 
 
-def _page(title: str, about: str, sections: Sequence[Section], up: str = "") -> str:
+def _page(title: str, about: str, sections: Sequence[Section], up: str = "", revisions: Sequence[str] = ()) -> str:
+    """A page; `revisions` are those of the results that it shows, which stand in what is exported from it."""
     templates = environment()
     return templates.get_template("site.html.j2").render(
         **script(templates),
         title=title,
         about=about,
         sections=sections,
-        revisions=[],
+        revisions=revisions,
         pages=[(f"{up}{file}", name) for file, name in PAGES.items()],
     )
 

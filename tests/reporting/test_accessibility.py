@@ -88,10 +88,14 @@ def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(brows
     tab.close()
 
 
-def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suite", ["dpcrosue", "dpcrosue-ione"])
+def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(
+    browser: Any, tmp_path: Path, suite: str
+) -> None:
+    """... also where no utility is measured, and another figure stands there."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        page = site.suite(*read("dpcrosue")).page
+        page = site.suite(*read(suite)).page
     file = tmp_path / "index.html"
     file.write_text(page, encoding="utf-8")
     tab = browser.new_page(viewport={"width": SIZES[1][0], "height": SIZES[1][1]})

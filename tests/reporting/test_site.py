@@ -198,6 +198,14 @@ def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
     assert any(system.accounted_epsilon == 1.0 for system in suites[0].report.systems)
 
 
+def test_what_is_exported_from_pages_over_suites_names_their_revisions(
+    suites: list[site.Suite], pages: Mapping[str, str]
+) -> None:
+    (revision,) = {suite.state.removeprefix("revision ") for suite in suites}
+    assert f'data-revision="{revision}"' in pages["leaderboards.html"]
+    assert 'data-revision="not recorded"' in pages["docs/methods.html"]
+
+
 def test_documents_are_pages_that_can_be_searched_and_run_nothing(pages: Mapping[str, str]) -> None:
     assert "Discounted gain." in pages["docs.html"]
     assert 'href="docs/methods.html#ndcg"' in pages["docs.html"]

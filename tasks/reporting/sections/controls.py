@@ -94,9 +94,9 @@ def attacks_section(results: Results) -> Section:
         [optional(chart(results)), attacks(results)],
         link="Attacks on attributes",
         about=paragraph(
-            "What an attacker gains over guessing the most frequent class (majority), over the same attack on vectors "
-            "that say nothing (random){}. Only what is above random is a leak.",
-            f", and over that on the same network without its attributes ({blind})" if blind else "",
+            "What an attacker gains over guessing the most frequent class (majority) and over the same attack on "
+            "random vectors (random).{} Only what is above random is a leak.",
+            f" A third control is the same network without its attributes ({blind})." if blind else "",
         ),
     )
 
