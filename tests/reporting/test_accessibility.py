@@ -88,6 +88,16 @@ def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(brows
     tab.close()
 
 
+def test_tables_of_few_rows_are_exported_and_not_filtered(browser: Any, folder: Path) -> None:
+    tab = browser.new_page()
+    tab.goto((folder / PAGES["cards"]).as_uri())
+    every, card = tab.locator("#systems .tools"), tab.locator(".tools").last
+    assert every.get_by_role("searchbox").count() == 1
+    assert card.get_by_role("button", name="CSV").count() == 1
+    assert card.get_by_role("searchbox").count() == 0
+    tab.close()
+
+
 @pytest.mark.parametrize("suite", ["dpcrosue", "dpcrosue-ione"])
 def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(
     browser: Any, tmp_path: Path, suite: str
