@@ -363,11 +363,11 @@ def sample_size(systems: int, seeds: Sequence[int], run: str, of: str = "system"
     return f"n = {count(systems, of)}, {runs}{' each' if systems != 1 else ''}"
 
 
-def thin(points: Sequence[Point]) -> Sequence[Point]:
-    """At most `MOST_POINTS` of a line's points: the first, the last and others evenly between them."""
-    if len(points) <= MOST_POINTS:
+def thin(points: Sequence[Point], most: int = MOST_POINTS) -> Sequence[Point]:
+    """At most so many of a line's points: the first, the last and others evenly between them."""
+    if len(points) <= most:
         return points
-    return [points[round(place * (len(points) - 1) / (MOST_POINTS - 1))] for place in range(MOST_POINTS)]
+    return [points[round(place * (len(points) - 1) / (most - 1))] for place in range(most)]
 
 
 def _width(panel: Panel) -> float:

@@ -7,6 +7,8 @@ from tasks.reporting.core.figures import sample_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
 
+MARKS = 14
+"""Of a curve: more cover one another."""
 METRICS = {"ndcg": "NDCG", "exposure": "exposure"}
 
 
@@ -54,7 +56,7 @@ def _sample(results: Results) -> str:
 
 def _curve(results: Results, system: System, name: str, bins: list[list[float]]) -> Series:
     """A line with marks, which tell systems of one colour apart."""
-    return series_of(results, system, thin(_points(system, name, bins)))
+    return series_of(results, system, thin(_points(system, name, bins), MARKS))
 
 
 def _points(system: System, name: str, bins: list[list[float]]) -> list[Point]:
