@@ -115,6 +115,10 @@ bench: env  ## measure speed; nothing passes or fails by it
 site: env  ## the pages of all suites and those over them, in site/, from the committed results
 	@dprec site --out site
 
+.PHONY: pictures
+pictures: env  ## the pictures of the README, from the committed results, by Chromium
+	@python -m tests.reporting.readme
+
 .PHONY: false-alarms
 false-alarms: env  ## 200 systems that leak nothing: how often `dprec audit` says that they do
 	@python -m tests.external.false_alarms

@@ -67,6 +67,7 @@ def search(documents: Mapping[str, str]) -> Table:
     for name, text in documents.items():
         for place, part in enumerate(parts(text)):
             at = f"docs/{name}.html" + (f"#{part.anchor}" if place else "")
-            words = " ".join(re.sub(r"[#*`|]|---", " ", part.text).split())
+            plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", part.text)
+            words = " ".join(re.sub(r"[#*`|]|---", " ", plain).split())
             rows.append(Row(name, [Cell(part.title, href=at, kind="wide"), Cell(words, kind="clipped")]))
     return Table("Sections of the documentation", [Heading(text, "") for text in ("Document", "section", "text")], rows)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tasks.reporting.core import headline
 from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
-from tasks.reporting.core.results import Results
+from tasks.reporting.core.layout import join_words
+from tasks.reporting.core.results import Results, unique
 from tasks.reporting.core.section import Blocks, Fold, paragraph
 from tasks.reporting.documents import Part
 
@@ -19,21 +21,42 @@ LEAST = 0.01
 """A claimed or proved ε below this is drawn there."""
 
 
-def audited_claims(results: Results) -> list[tuple[bool, Point]]:
-    """Every audited claim of a suite: whether it is refuted, and the proved ε at the claimed one."""
+@dataclass(frozen=True)
+class Audited:
+    """An audited claim of a suite."""
+
+    claim: str
+    """Which mechanism claims what, for which neighbouring inputs, and what is proved."""
+    claimed: float
+    proved: float
+    """Lower bound on ε."""
+    refuted: bool
+    suite: str
+
+
+def audited_claims(results: Results) -> list[Audited]:
+    """Every audited claim of a suite."""
     made = []
     for audit in results.audit or ():
         claimed, proved = float(audit["epsilon_claimed"]), float(audit["audited_epsilon"])
-        text = f"{results.suite}, {audit['mechanism']}: claimed ε = {claimed:.3g}, proved ≥ {proved:.3g}"
-        point = Point(max(claimed, LEAST), max(proved, LEAST), text)
-        made.append((audit["verdict"] == headline.REFUTED, point))
+        of = f"{audit['mechanism']}, {audit['neighbouring']}: claimed ε = {claimed:.3g}, proved ≥ {proved:.3g}"
+        made.append(Audited(of, claimed, proved, audit["verdict"] == headline.REFUTED, results.suite))
     return made
 
 
-def audit_chart(suites: Sequence[Sequence[tuple[bool, Point]]]) -> Chart:
-    """Claimed and proved ε of every audited claim of all suites, those of each as `audited_claims` gives them."""
-    every = [audit for audits in suites for audit in audits]
-    held, refuted = ([point for is_refuted, point in every if is_refuted == wanted] for wanted in (False, True))
+def audit_chart(suites: Sequence[Sequence[Audited]]) -> Chart:
+    """Claimed and proved ε of every audited claim; an audit that several suites have in common is one."""
+    known: dict[tuple[str, float, float, bool], list[str]] = {}
+    for audit in (audit for audits in suites for audit in audits):
+        known.setdefault((audit.claim, audit.claimed, audit.proved, audit.refuted), []).append(audit.suite)
+    held, refuted = (
+        [
+            Point(max(claimed, LEAST), max(proved, LEAST), f"{claim} ({join_words(unique(names))})")
+            for (claim, claimed, proved, is_refuted), names in known.items()
+            if is_refuted == wanted
+        ]
+        for wanted in (False, True)
+    )
     series = [
         Series("not refuted", 0, held, line=False),
         Series("refuted", 1, refuted, line=False, alarm=True),
@@ -43,11 +66,11 @@ def audit_chart(suites: Sequence[Sequence[tuple[bool, Point]]]) -> Chart:
     return Chart(
         "audits-all",
         "Claimed and proved ε",
-        "One mark for each audited claim. Above the dashed line more is proved than claimed: the claim is refuted "
-        f"(red). Both axes are logarithmic; what is below {LEAST:g} stands there.",
+        "One mark for each audited claim, whichever suites have it. Above the dashed line more is proved than claimed: "
+        f"the claim is refuted (red). Both axes are logarithmic; what is below {LEAST:g} stands there.",
         [panel] if series else [],
-        finding=f"{len(refuted)} of {len(every)} audited claims are refuted",
-        sample=f"n = {len(every)} audited claims of {sum(map(bool, suites))} suites",
+        finding=f"{len(refuted)} of {len(known)} audited claims are refuted",
+        sample=f"n = {len(known)} audited claims of {sum(map(bool, suites))} suites",
     )
 
 

@@ -7,13 +7,15 @@ no other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from tasks.reporting.core import figures
-from tasks.reporting.core.chart import sample_size
+from tasks.reporting.core.chart import Chart, sample_size
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
-from tasks.reporting.core.section import Section, optional
+from tasks.reporting.core.section import Blocks, Section, optional
 from tasks.reporting.sections import (
     accounting,
     alignment,
@@ -23,6 +25,7 @@ from tasks.reporting.sections import (
     details,
     edges,
     links,
+    means,
     membership,
     published,
     reconstruction,
@@ -40,10 +43,8 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
     """Every section in its order; one to which these results have nothing to say has no blocks."""
     return [
         tables.section(results, k),
-        data_statistics.limits_section(results),
         _comparisons(results, k),
         users.section(results),
-        controls.interests_section(results),
         controls.attacks_section(results),
         links.section(results),
         alignment.section(results),
@@ -53,9 +54,11 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
         accounting.section(results, k),
         edges.section(results),
         membership.section(results),
+        validation.section(results, k),
+        controls.interests_section(results),
         *(section(results, k) for section in report.sections),
         published.section(results, report, claims, k),
-        validation.section(results, k),
+        data_statistics.limits_section(results),
         summary.section(results, claims, k),
         details.ledger_section(results),
         details.quality_section(results, docs),
@@ -85,17 +88,30 @@ def render(
         sample=sample_size(
             len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run
         ),
-        frontier=figures.frontier(results, k),
+        first=_first_figure(figures.frontier(results, k), every),
         verdicts=verdicts.verdicts(results, published_claims, k),
         revisions=details.revisions(results),
         sections=[section for section in every if any(section.blocks)],
     )
 
 
+def _first_figure(frontier: Chart, sections: Sequence[Section]) -> Chart:
+    """Utility by accounted ε; where no utility is measured, the first panel of the first other figure."""
+    if frontier.panels:
+        return frontier
+    drawn = (part for section in sections for block in section.blocks for part in _parts(block))
+    chart = next((part for part in drawn if isinstance(part, Chart) and part.panels), frontier)
+    return replace(chart, anchor=frontier.anchor, panels=chart.panels[:1])
+
+
+def _parts(block: Blocks) -> Sequence[Any]:
+    return block if isinstance(block, list | tuple) else [block]
+
+
 def _comparisons(results: Results, k: int) -> Section:
-    """Every system beside the yardsticks."""
-    drawn = optional(figures.comparisons(results, k))
-    return Section("comparisons", "Beside the yardsticks", drawn, link="Comparisons")
+    """Every system against the baselines."""
+    drawn = optional(figures.comparisons(results, k), means.table(results, k))
+    return Section("comparisons", "Against the baselines", drawn, link="Comparisons")
 
 
 def headline_cutoff(results: Results) -> int:

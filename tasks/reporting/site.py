@@ -9,15 +9,16 @@ from typing import Any
 import polars as pl
 from pydantic import BaseModel
 
+from tasks.reporting import cards
 from tasks.reporting.core import comparison, figures, headline, ledger
-from tasks.reporting.core.chart import Chart, Point
+from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.results import Results, System, unique
-from tasks.reporting.core.section import Blocks, Section, bullets, heading, optional, paragraph
+from tasks.reporting.core.results import Results, unique
+from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
 from tasks.reporting.documents import document, parts, search
-from tasks.reporting.overview import audit_chart, audited_claims, finding
+from tasks.reporting.overview import Audited, audit_chart, audited_claims, finding
 from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.sections.details import revisions
 from tasks.reporting.sections.verdicts import verdicts
@@ -114,14 +115,15 @@ class Suite:
     origin: str
     frontier: Chart
     cards: list[Blocks]
+    private: list[Row]
+    """Its cards, one line each."""
     near: int
     """Published numbers that our means are within 10 % of."""
     known: int
     """Published numbers that we measured."""
     state: str
     """Of which revision its results are."""
-    audits: Sequence[tuple[bool, Point]]
-    """Audited claims: whether they are refuted, and the proved ε at the claimed one."""
+    audits: Sequence[Audited]
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -136,7 +138,8 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         results.licence or "",
         results.origin,
         replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.suite}, {results.layout.utility.at(k)}"),
-        [block for system in results.compared for block in _card(results, system, k)],
+        [block for system in results.compared for block in cards.card(results, system, k)],
+        cards.summary_rows(results, k),
         numbers["within_10_percent"],
         numbers["run"],
         "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
@@ -201,7 +204,16 @@ def pages(
             Section("suites", "All suites", [_index(suites)]),
         ],
         "leaderboards.html": _leaderboards(suites),
-        "cards.html": [Section(f"cards-{s.report.suite}", s.report.title, s.cards) for s in suites if s.cards],
+        "cards.html": [
+            Section(
+                "systems", "Every private system", [cards.summary([row for entry in suites for row in entry.private])]
+            ),
+            *(
+                Section(f"cards-{entry.report.suite}", entry.report.title, entry.cards)
+                for entry in suites
+                if entry.cards
+            ),
+        ],
         "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
         "findings.html": [
             Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], finding(article))
@@ -211,20 +223,22 @@ def pages(
     }
     for file in WITH_TERMS:
         content[file] += _terms(suites)
-    made = {file: _page(PAGES[file], ABOUT[file], sections) for file, sections in content.items()}
+    states = unique([entry.state.removeprefix("revision ") for entry in suites])
+    made = {file: _page(PAGES[file], ABOUT[file], sections, revisions=states) for file, sections in content.items()}
     for name, text in documents.items():
         made[f"docs/{name}.html"] = _page(parts(text)[0].title, "", document(text), up="../")
     return made
 
 
-def _page(title: str, about: str, sections: Sequence[Section], up: str = "") -> str:
+def _page(title: str, about: str, sections: Sequence[Section], up: str = "", revisions: Sequence[str] = ()) -> str:
+    """A page; `revisions` are those of the results that it shows, which stand in what is exported from it."""
     templates = environment()
     return templates.get_template("site.html.j2").render(
         **script(templates),
         title=title,
         about=about,
         sections=sections,
-        revisions=[],
+        revisions=revisions,
         pages=[(f"{up}{file}", name) for file, name in PAGES.items()],
     )
 
@@ -239,21 +253,21 @@ def _index(suites: Sequence[Suite]) -> Table:
                 report.title,
                 [
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
-                    missing_cell() if report.paper is None else Cell(entry.reference, kind="wide"),
+                    Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
                     Cell("synthetic" if report.synthetic else "real", (report.dataset,), ""),
-                    Cell(entry.state, kind=""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
                     Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),
-                    Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
+                    Cell(entry.state, kind=""),
+                    missing_cell() if report.paper is None else Cell(entry.reference, kind="wide"),
                 ],
             )
         )
-    headings = ["Suite", "report", "paper", "data", "state", "systems", "numbers within 10 %", "claims supported"]
-    headings += ["headline"]
+    headings = ["Suite", "report", "headline", "data", "systems", "numbers within 10 %", "claims supported"]
+    headings += ["state", "paper"]
     return Table(
         "All suites",
-        [Heading(text, "number" if 4 < place < 8 else "") for place, text in enumerate(headings)],
+        [Heading(text, "number" if 3 < place < 7 else "") for place, text in enumerate(headings)],
         rows,
     )
 
@@ -310,45 +324,6 @@ def _band(epsilon: float | None) -> tuple[int, str]:
         return len(BANDS) + 1, "no finite ε"
     place = sum(epsilon > end for end in BANDS)
     return place, f"ε ≤ {BANDS[place]:g}" if place < len(BANDS) else f"ε > {BANDS[-1]:g}"
-
-
-def _card(results: Results, system: System, k: int) -> list[Blocks]:
-    """A privacy card; nothing for a system that spends no budget."""
-    lines = [line for line in ledger.lines_at(results, system) if line.entry.mechanism != ledger.NO_MECHANISM]
-    if not lines:
-        return []
-    utility, run = results.layout.utility, results.run("train", system.experiment)
-    values = results.values(system, utility.metric, utility.cutoff(k))
-    rows = []
-    for line in lines:
-        entry = line.entry
-        audited = f"≥ {line.audit['audited_epsilon']:.3g}, {line.audit['verdict']}" if line.audit else "not audited"
-        rows.append(
-            Row(
-                line.protects,
-                [
-                    Cell(entry.observer or "anyone who sees the release", kind=""),
-                    Cell(entry.neighbouring, kind="wide"),
-                    Cell(ledger.claimed_budget(entry)),
-                    Cell(ledger.accounted_budget(entry)),
-                    Cell(audited),
-                    Cell("", ledger.gaps(entry), "reasons") if entry.gaps else missing_cell("none known"),
-                ],
-            )
-        )
-    headings = ["Protects", "from", "neighbouring inputs", "claimed ε", "accounted ε", "audited ε", "known gaps"]
-    reached = f"{utility.at(utility.cutoff(k))} {number(float(values.mean()))}" if len(values) else "not measured"
-    seconds = None if run is None else run.seconds if run.training_seconds is None else run.training_seconds
-    cost = "; its cost was not recorded" if seconds is None else f"; {seconds:.0f} s of training"
-    return [
-        heading("{}", system.label, anchor=f"card-{system.experiment}"),
-        paragraph("Utility: {}{}.", reached, cost),
-        Table(
-            f"Privacy card of {system.label} ({results.suite}): ε of one run",
-            [Heading(text, "") for text in headings],
-            rows,
-        ),
-    ]
 
 
 def _terms(suites: Sequence[Suite]) -> list[Section]:

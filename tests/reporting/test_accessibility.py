@@ -20,6 +20,8 @@ SHA256 = "7dbfabdfc6062936d79c873ddbb5f811a1219fca3928bd8cc9dd81f1e65f4720"
 PAGES = {"demo": "suites/demo/index.html", "index": "index.html", "cards": "cards.html"}
 SIZES = ((1280, 900), (420, 900))
 LARGEST = 1_500_000  # bytes of a page
+SHEET = 1045
+"""Pixels across a sheet of A4 on its side, without its margins."""
 SERIOUS = """rules => axe.run(document, {resultTypes: ['violations'], ...(rules && {runOnly: rules})}).then(found =>
   found.violations.filter(rule => ['serious', 'critical'].includes(rule.impact))
     .map(rule => [rule.id, rule.nodes.length, rule.nodes[0].html]))"""
@@ -88,10 +90,38 @@ def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(brows
     tab.close()
 
 
-def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suite", ["privsr", "dpcrosue-weibo-twin"])
+def test_the_widest_tables_fit_a_printed_page(browser: Any, tmp_path: Path, suite: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        page = site.suite(*read("dpcrosue")).page
+        page = site.suite(*read(suite)).page
+    file = tmp_path / "index.html"
+    file.write_text(page, encoding="utf-8")
+    tab = browser.new_page(viewport={"width": SHEET, "height": 700})
+    tab.emulate_media(media="print")
+    tab.goto(file.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= SHEET
+    tab.close()
+
+
+def test_tables_of_few_rows_are_exported_and_not_filtered(browser: Any, folder: Path) -> None:
+    tab = browser.new_page()
+    tab.goto((folder / PAGES["cards"]).as_uri())
+    every, card = tab.locator("#systems .tools"), tab.locator(".tools").last
+    assert every.get_by_role("searchbox").count() == 1
+    assert card.get_by_role("button", name="CSV").count() == 1
+    assert card.get_by_role("searchbox").count() == 0
+    tab.close()
+
+
+@pytest.mark.parametrize("suite", ["dpcrosue", "dpcrosue-ione"])
+def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(
+    browser: Any, tmp_path: Path, suite: str
+) -> None:
+    """... also where no utility is measured, and another figure stands there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        page = site.suite(*read(suite)).page
     file = tmp_path / "index.html"
     file.write_text(page, encoding="utf-8")
     tab = browser.new_page(viewport={"width": SIZES[1][0], "height": SIZES[1][1]})

@@ -223,6 +223,11 @@ def test_links_of_rows_are_reached_by_keyboard_and_verdicts_look_like_links(page
     assert topic.evaluate("node => getComputedStyle(node).textDecorationLine") == "underline"
 
 
+def test_every_link_to_a_section_is_seen_on_a_wide_screen(page: Any) -> None:
+    assert page.locator("nav ul").evaluate("list => list.scrollWidth <= list.clientWidth")
+    assert page.locator("nav a").count() > 8
+
+
 def test_pointing_at_a_mark_shows_its_value(page: Any) -> None:
     mark = page.locator("#frontier svg path[data-text]").last  # nothing lies above it
     mark.hover(force=True)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tasks.reporting.core.chart import (
     COLOURS,
+    LOW,
     MOST_POINTS,
     MUTED,
     SMALL,
@@ -35,6 +36,7 @@ from tasks.reporting.core.chart import (
 )
 from tasks.reporting.core.drawing import svg
 from tasks.reporting.core.placing import LETTER, ROW, labels, separate
+from tests.reporting.pictures import picture
 
 HOSTILE = "</svg><script>alert(1)</script>\"' datum.x"
 values = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
@@ -131,6 +133,7 @@ def test_fourteen_systems_differ_in_colour_or_shape_and_have_the_known_colours()
     assert len(looks) == 14
     assert {colour for colour, _ in looks} == {*COLOURS}
     assert Series("", 3, [], muted=True).colour == MUTED
+    assert len({Series("", style, [], muted=True).shape for style in range(7, 14)}) == 7, "grey ones differ in shape"
 
 
 @given(st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=21), st.lists(st.floats(0, 200)))
@@ -165,6 +168,26 @@ def test_names_at_ends_of_lines_keep_apart(wanted: list[float]) -> None:
     assert separate([50.0], 0.0, 230.0) == [50.0]
 
 
+def test_names_stand_at_their_marks_where_only_the_column_at_infinity_is_crowded() -> None:
+    crowd = [Series(f"system {n}", n, [Point(math.inf, 0.3 + n / 1000, "")], line=False) for n in range(14)]
+    sound = Series("sound", 14, [Point(1.0, 0.2, "")], line=False)
+    panel = Panel("", "ε", "NDCG", [*crowd, sound], named=True, size=LOW, log=True)
+    lefts = {text.text: min(x for x, _ in text.corners) for text in picture(svg(panel)).texts}
+    assert lefts["sound"] + 100 < min(left for name, left in lefts.items() if name.startswith("system "))
+
+
+def test_grey_marks_are_seen_on_both_papers() -> None:
+    assert all(contrast(MUTED, paper) >= 3 for paper in ("#ffffff", "#15181b"))
+
+
+def contrast(colour: str, paper: str) -> float:
+    """Ratio of their luminances, as WCAG 2 defines it."""
+    shares = [[int(each[place : place + 2], 16) / 255 for place in (1, 3, 5)] for each in (colour, paper)]
+    linear = [[x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in share] for share in shares]
+    dark, light = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (light + 0.05) / (dark + 0.05)
+
+
 def test_a_legend_names_every_series_once_and_not_what_panels_name() -> None:
     panels = [Panel(title, "x", "y", [Series("b", 1, []), Series("a", 0, [])]) for title in ("one", "two")]
     assert [series.name for series in Chart("id", "", "", panels).legend] == ["a", "b"]
@@ -178,6 +201,14 @@ def test_a_title_says_once_what_its_panels_show() -> None:
     assert Chart("id", "Hit by ε", "", [single]).heading == "Hit by ε: 0.100 at 1, 0.200 at 2"
     both = [Panel(name, "K", name, [curve("a", 0, 0.1, 0.2), curve("b", 1, 0.3, 0.3)]) for name in ("NDCG", "Hit")]
     assert Chart("id", "Ranking", "", both).heading == "Ranking: b is highest in all panels, a lowest in 2"
+    mixed = [
+        Panel(name, "K", name, [curve("a", 0, 0.1, a), curve("b", 1, 0.3, b), curve("c", 2, 0.3, c)])
+        for name, a, b, c in (("age", 0.1, 0.2, 0.3), ("gender", 0.2, 0.9, 0.1), ("job", 0.3, 0.2, 0.2))
+    ]
+    title = Chart("id", "F1", "", mixed).heading
+    assert title == "F1: gender differs most: highest for b (0.900), lowest for c (0.100)", "1 of 3 panels says nothing"
+    same = Panel("", "ε", "MAE", [curve("a", 0, 0.1, 0.76312), curve("b", 1, 0.1, 0.76311)])
+    assert same.finding == "0.763 for all"
     moving = [Panel(name, "d", name, [curve("a", 0, 0.1, last)]) for name, last in (("NDCG", 0.1), ("Hit", 0.3))]
     assert Chart("id", "Sweep", "", moving).heading == "Sweep: Hit moves most with d: 0.100 at 1, 0.300 at 2"
     sides = [Panel("", "", "F1", [Series("ours", 0, [Point("a", 0.1, ""), Point("b", 0.2, "")], line=False)])]

@@ -12,7 +12,7 @@ from tasks.models.sessions import ledgers as sessions
 from tasks.models.social import ledgers as social
 from tasks.privacy.accounting.gaps import GIVEN, GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Event
-from tasks.reporting import site
+from tasks.reporting import cards, site
 from tasks.reporting.core import figures, headline, ledger
 from tasks.reporting.core.results import BASE, Results
 from tasks.reporting.sections import composition, lead, summary, tradeoff, verdicts
@@ -54,7 +54,7 @@ PLACES: dict[str, Callable[[Results], str]] = {
     "csv": lambda results: " ".join(f"given {text}" for text in ledger.frame(results)["given"]),
     "board": lambda results: str(site._boards(site.suite(results, report_of(results.paper), shown.claims(results, K)))),
     "card": lambda results: str(
-        [site._card(results, system, K) for system in results.compared if system.name == "dp-popularity"]
+        [cards.card(results, system, K) for system in results.compared if system.name == "dp-popularity"]
     ),
 }
 

@@ -246,3 +246,10 @@ def test_what_a_guarantee_takes_as_fixed_is_said_with_it(real: Results) -> None:
     assert budget.accounted == "1, given the configuration"
     (budget,) = ledger.budgets(ledger.lines_at(real, system))
     assert budget.accounted == "1"
+
+
+def test_every_known_gap_is_listed_once(every: Results, real: Results) -> None:
+    for results in (every, real):
+        listed = [gap for _, named in details.gaps(results) for gap in named]
+        assert len(listed) == len(set(listed))
+        assert {*listed} == {gap for line in ledger.lines(results) for gap in ledger.gaps(line.entry)} != set()

@@ -46,6 +46,18 @@ def test_no_sentence_of_a_summary_has_more_than_thirty_words(suite: str, monkeyp
     assert long(report._results(suite)) == []
 
 
+@pytest.mark.parametrize("suite", SUITES)
+def test_no_sentence_that_introduces_a_section_has_more_than_thirty_words(
+    suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    results, paper, claims = report.read(suite)
+    sections = page.sections(results, paper, claims, k=page.headline_cutoff(results), docs="")
+    abouts = [unescape(re.sub(r"<[^>]+>", "", section.about)) for section in sections if any(section.blocks)]
+    sentences = [sentence for text in abouts for sentence in re.split(r"(?<=[.!?])\s+", text)]
+    assert [sentence for sentence in sentences if len(sentence.split()) > 30] == []
+
+
 def test_counts_agree_with_one_another(every: Results) -> None:
     (line,) = [text for text in summary.standing(every, 10) if "NDCG@10" in text and "against popularity" in text]
     counts = [int(number) for number in re.findall(r"(\d+)(?: of \d+)? (?:better|worse|undecided)", line)]

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from html import unescape
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -78,12 +79,12 @@ def _joined(file: str, link: str) -> str:
 def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[site.Suite]) -> None:
     table = site._index(suites)
     assert [row.cells[0].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]
-    assert "Graph Embedding" in table.rows[0].cells[1].text
     assert [row.cells[2].text for row in table.rows] == ["real", "synthetic"]
-    assert all(row.cells[3].text.startswith("revision ") for row in table.rows)
-    assert table.rows[1].cells[5].kind == "missing number", "synthetic data are set beside no paper"
+    assert table.rows[1].cells[4].kind == "missing number", "synthetic data are set beside no paper"
+    assert all(row.cells[6].text.startswith("revision ") for row in table.rows)
+    assert "Graph Embedding" in table.rows[0].cells[7].text
     for row, suite in zip(table.rows, suites, strict=True):
-        assert row.cells[7].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
+        assert row.cells[1].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
 
 
 def test_the_index_begins_with_every_audited_claim(
@@ -91,7 +92,10 @@ def test_the_index_begins_with_every_audited_claim(
 ) -> None:
     drawn = audit_chart([suite.audits for suite in suites])
     assert pages["index.html"].index('id="audits-all"') < pages["index.html"].index("<table")
-    assert len(list(drawn.panels[0].records)) == sum(len(suite.audits) for suite in suites) > 0
+    known = {(audit.claim, audit.refuted) for suite in suites for audit in suite.audits}
+    assert len(list(drawn.panels[0].records)) == len(known) > 0
+    twice = [*suites[0].audits, *(replace(audit, suite="another") for audit in suites[0].audits)]
+    assert audit_chart([twice]).heading == audit_chart([suites[0].audits]).heading, "what suites share counts once"
     assert every.audit
     refuted = {**every.audit[0], "audited_epsilon": 4.18, "epsilon_claimed": 1.0, "verdict": "refuted"}
     claims = audited_claims(replace(every, audit=(*every.audit, refuted)))
@@ -158,6 +162,25 @@ def test_private_systems_have_cards_and_others_none(suites: list[site.Suite]) ->
     assert not any("Privacy card of bpr" in caption for caption in captions)
 
 
+def test_a_card_has_its_budgets_first_and_names_each_known_gap_once(suites: list[site.Suite]) -> None:
+    budgets = ["Protects", "claimed ε", "accounted ε", "audited ε"]
+    folds = 0
+    for table, fold in pairwise(block for block in suites[0].cards if isinstance(block, Table | Fold)):
+        if isinstance(table, Table):
+            assert [heading.text for heading in table.headings][:4] == budgets
+        if isinstance(table, Table) and isinstance(fold, Fold):
+            folds += 1
+            counts = [int(row.cells[-1].text) for row in table.rows]
+            gaps = re.findall(r"<li>(.*?)</li>", str(fold.content))
+            assert max(counts) <= int(fold.title.split()[0]) == len(gaps) == len(set(gaps))
+    assert folds
+
+
+def test_the_cards_begin_with_every_private_system_on_one_line(suites: list[site.Suite]) -> None:
+    links = [row.cells[0].href.removeprefix("#") for row in suites[0].private]
+    assert sorted(links) == sorted(re.findall(r'id="(card-[^"]+)"', "".join(map(str, suites[0].cards))))
+
+
 def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
     schema = site.schema()
     for suite in suites:
@@ -175,9 +198,18 @@ def test_a_report_is_what_its_schema_says(suites: list[site.Suite]) -> None:
     assert any(system.accounted_epsilon == 1.0 for system in suites[0].report.systems)
 
 
+def test_what_is_exported_from_pages_over_suites_names_their_revisions(
+    suites: list[site.Suite], pages: Mapping[str, str]
+) -> None:
+    (revision,) = {suite.state.removeprefix("revision ") for suite in suites}
+    assert f'data-revision="{revision}"' in pages["leaderboards.html"]
+    assert 'data-revision="not recorded"' in pages["docs/methods.html"]
+
+
 def test_documents_are_pages_that_can_be_searched_and_run_nothing(pages: Mapping[str, str]) -> None:
     assert "Discounted gain." in pages["docs.html"]
     assert 'href="docs/methods.html#ndcg"' in pages["docs.html"]
+    assert "See methods." in pages["docs.html"], "a link is found by its words"
     assert 'href="methods.html"' in pages["docs/choices.html"]
     assert "&lt;script&gt;alert(1)" in pages["docs/choices.html"]
     assert "<h2>GERAI</h2>" in pages["findings.html"]

@@ -37,5 +37,13 @@ def test_curves_are_shares_of_users_up_to_each_edge(real: Results) -> None:
     assert chart.finding == f"half have NDCG of at most 0.4 with {other}, 0.1 with {first}"
 
 
+def test_no_two_systems_look_alike(every: Results) -> None:
+    records = [{"experiment": system.experiment, "metric": "ndcg", "k": 10, "bins": LOW} for system in every.compared]
+    (panel,) = users.chart(replace(every, spreads=tuple(records))).panels
+    assert isinstance(panel, Panel)
+    looks = {(series.colour, series.sign) for series in panel.series}
+    assert len(looks) == len(panel.series) == len(every.compared) > 7
+
+
 def test_results_that_lack_it_have_no_such_section(real: Results) -> None:
     assert not any(users.section(replace(real, spreads=())).blocks)

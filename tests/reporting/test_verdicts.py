@@ -106,6 +106,23 @@ def test_suites_with_little_to_say_have_three_verdicts(suite: str, monkeypatch: 
     assert [line.topic for line in lines].count("Guarantee") == 1
 
 
+@pytest.mark.parametrize(
+    ("suite", "begin"),
+    [
+        ("dpcrosue", "Friendships are inferred from private vectors with AUC up to 0."),
+        ("dpcrosue-ione", "Without any known anchor no way matches more accounts of one person than chance"),
+    ],
+)
+def test_attacks_on_vectors_are_told_of_private_systems_first_and_beside_chance(
+    suite: str, begin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    results, _, claims = report.read(suite)
+    lines = verdicts(results, claims, page.headline_cutoff(results))
+    assert [line.text for line in lines if line.text.startswith(begin)]
+    assert not any(" 0 times as many" in line.text for line in lines)
+
+
 def test_systems_without_a_claim_are_compared_by_utility(real: Results) -> None:
     plain = replace(real, systems=tuple(of for of in real.systems if not findings.claims_privacy(of)))
     best = r"\S+ has the best NDCG@10 \(full ranking\) of \d+ systems: 0\.\d{3}\."

@@ -14,7 +14,7 @@ from tasks.reporting.core.layout import count, number
 
 COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00")
 """Of the systems that a figure is about: with grey and red seven; style.css has their counterparts on dark paper."""
-MUTED, ALARM = "#aab2b9", "#c8102e"
+MUTED, ALARM = "#7f8890", "#c8102e"
 """Of all other systems, and of what refutes a claim."""
 N_COLOURS = len(COLOURS)
 SHAPES = {
@@ -70,8 +70,9 @@ class Series:
 
     @property
     def shape(self) -> str:
-        """A key of `SHAPES`; differs from colour to colour and again after all colours are used."""
-        return list(SHAPES)[(self.style + self.style // N_COLOURS) % len(SHAPES)]
+        """A key of `SHAPES`; differs from colour to colour and again after all colours are used, or among grey ones."""
+        turns = 0 if self.muted else self.style // N_COLOURS
+        return list(SHAPES)[(self.style + turns) % len(SHAPES)]
 
     @property
     def sign(self) -> str:
@@ -138,6 +139,8 @@ class Panel:
             return f"{number(a.y)} at {_format(a.x)}, {number(b.y)} at {_format(b.x)}"
         if first == last:
             return f"{first} {number(high)}"
+        if number(low) == number(high):
+            return f"{number(high)} for all"
         return f"highest for {first} ({number(high)}), lowest for {last} ({number(low)})"
 
     @property
@@ -297,8 +300,12 @@ class Chart:
             along = "" if most.x_label in self.title else f" with {most.x_label}"
             return f"{most.title} moves most{along}: {most.finding}"
         low, high = (Counter(panel.extremes[end][1] for panel in known).most_common(1)[0] for end in (0, 1))
+        if 2 * high[1] <= len(known):
+            most = max(known, key=_width)
+            return f"{most.title.replace(': ', ' ')} differs most: {most.finding}"
         of = "all" if high[1] == len(known) else f"{high[1]} of {len(known)}"
-        return f"{high[0]} is highest in {of} panels, {low[0]} lowest in {low[1]}"
+        lowest = f", {low[0]} lowest in {low[1]}" if 2 * low[1] > len(known) else ""
+        return f"{high[0]} is highest in {of} panels{lowest}"
 
     @property
     def size(self) -> str:
@@ -356,11 +363,17 @@ def sample_size(systems: int, seeds: Sequence[int], run: str, of: str = "system"
     return f"n = {count(systems, of)}, {runs}{' each' if systems != 1 else ''}"
 
 
-def thin(points: Sequence[Point]) -> Sequence[Point]:
-    """At most `MOST_POINTS` of a line's points: the first, the last and others evenly between them."""
-    if len(points) <= MOST_POINTS:
+def thin(points: Sequence[Point], most: int = MOST_POINTS) -> Sequence[Point]:
+    """At most so many of a line's points: the first, the last and others evenly between them."""
+    if len(points) <= most:
         return points
-    return [points[round(place * (len(points) - 1) / (MOST_POINTS - 1))] for place in range(MOST_POINTS)]
+    return [points[round(place * (len(points) - 1) / (most - 1))] for place in range(most)]
+
+
+def _width(panel: Panel) -> float:
+    """By how much a panel's lowest value differs from its highest, as a share of the larger."""
+    (low, _), (high, _) = panel.extremes
+    return (high - low) / (max(abs(low), abs(high)) or 1.0)
 
 
 def _movement(panel: Panel) -> float:

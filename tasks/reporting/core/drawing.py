@@ -110,16 +110,23 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     rows = _rows(panel, far)
     both_log = panel.log and panel.identity
     y_scale = alt.Scale(type="log" if both_log else "linear", domain=[y_low, y_high], nice=False, zero=False)
-    places = _places_of_names(panel, rows, (x_low, x_high), (y_low, y_high))
-    width, height = _size(panel, at_ends=panel.named and places is None)
+    spans = (x_low, x_high), (y_low, y_high)
+    ends = list[dict[str, Any]]()
+    width, height = map(float, panel.size)
+    places = _places_of_names(panel, rows, *spans, panel.size)
+    if panel.named and places is None:  # the names of what stands at ∞ move to the frame, or else all
+        ends = [row for row in rows if far and row["x"] == far]
+        width, height = _size(panel, ends)
+        inside = [row for row in rows if row not in ends]
+        places = _places_of_names(panel, inside, *spans, (width, height), bound=far if ends else 0.0)
+        if places is None:
+            ends, (width, height) = rows, _size(panel, rows)
     x = alt.X("x:Q", title=wrapped(panel.x_label, width), scale=scale, axis=axis)
     y = alt.Y("y:Q", title=panel.y_label, scale=y_scale, axis=axis if both_log else alt.Axis())
     layers = [*_levels(panel), *([_identity(x, y, y_low, y_high)] if panel.identity else [])]
     layers += _marks(rows, x, y)
-    if panel.named and places is None:
-        layers += _end_labels(rows, (x_low, x_high), (y_low, y_high), height)
-    elif places is not None:
-        layers += _at_points(places)
+    layers += _end_labels(ends, *spans, height) if ends else []
+    layers += _at_points(places) if places else []
     return alt.layer(*layers).properties(width=width, height=height, title=wrapped(panel.title, width + AXIS, 7.4))
 
 
@@ -256,12 +263,10 @@ def _identity(x: alt.X, y: alt.Y, low: float, high: float) -> alt.Chart:
     return line.mark_line(color=SOFT, strokeDash=[4, 3], aria=False).encode(x=x, y=y)
 
 
-def _size(panel: Panel, *, at_ends: bool) -> tuple[float, float]:
+def _size(panel: Panel, ends: Sequence[dict[str, Any]]) -> tuple[float, float]:
     """Width and height between the axes; names to the right of the frame take from the one and need the other."""
     width, height = panel.size
-    if not at_ends:
-        return width, height
-    names = [series.name for series in panel.series if series.points]
+    names = {row["series"] for row in ends}
     longest = LETTER * max(map(len, names), default=0)
     return max(140.0, min(width, WIDEST - AXIS - 18 - longest)), max(height, ROW * len(names))
 
@@ -289,27 +294,37 @@ def _end_labels(
 
 
 def _places_of_names(
-    panel: Panel, rows: list[dict[str, Any]], x_span: tuple[float, float], y_span: tuple[float, float]
+    panel: Panel,
+    rows: list[dict[str, Any]],
+    x_span: tuple[float, float],
+    y_span: tuple[float, float],
+    size: tuple[float, float],
+    bound: float = 0.0,
 ) -> list[dict[str, Any]] | None:
-    """The last row of every series with the middle of its name, `across` and `at`; None where names stand at ends."""
+    """The last row of every series with the middle of its name, `across` and `at`; None where they have no place.
+
+    size: width and height between the axes, in pixels.
+    bound: the x that names stay left of; 0 for none.
+    """
     if not panel.named or not rows or any(series.line for series in panel.series):
         return None
-    width, height = panel.size
+    width, height = size
     (left, right), (low, high) = x_span, y_span
 
-    def pixel(row: dict[str, Any]) -> tuple[float, float]:
-        x, first, last = (math.log10(value) if panel.log else value for value in (row["x"], left, right))
-        return (x - first) / (last - first) * width, (high - row["y"]) / (high - low) * height
+    def across(x: float) -> float:
+        x, first, last = (math.log10(value) if panel.log else value for value in (x, left, right))
+        return (x - first) / (last - first) * width
 
     last = {row["series"]: row for row in rows}
     ends = sorted(last.values(), key=lambda row: (-row["y"], row["series"]))
     lines = [(high - level.y) / (high - low) * height for level in panel.levels]
-    places = labels([(*pixel(row), row["series"]) for row in ends], width, height, lines)
+    points = [(across(row["x"]), (high - row["y"]) / (high - low) * height, row["series"]) for row in ends]
+    places = labels(points, across(bound) - 8 if bound else width, height, lines)
     if places is None:
         return None
     named = []
-    for row, (across, down) in zip(ends, places, strict=True):
-        share = across / width
+    for row, (middle, down) in zip(ends, places, strict=True):
+        share = middle / width
         place = left * (right / left) ** share if panel.log else left + share * (right - left)
         named.append(row | {"across": place, "at": high - down / height * (high - low)})
     return named

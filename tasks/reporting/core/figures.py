@@ -72,7 +72,7 @@ def frontier(results: Results, k: int) -> Chart:
     utility = results.layout.utility
     k = utility.cutoff(k)
     refuted = {name: claim for claim in reversed(refutations(results)) for name in claim.experiments}
-    series, reached, clamped = [], [], False
+    series, reached, clamped, unspent = [], [], False, False
     for system in results.compared:
         values, epsilon = results.values(system, utility.metric, k), ledger.total_epsilon(results, system)
         if not len(values):
@@ -81,19 +81,23 @@ def frontier(results: Results, k: int) -> Chart:
         said = f"; {claim.text}" if claim else ""
         text = f"{system.label}: accounted ε {ledger.total(results, system)}; {number(y.mean, utility.digits)}{said}"
         clamped |= epsilon is not None and epsilon < LEAST
+        unspent |= epsilon == 0
         x = math.inf if epsilon is None else max(epsilon, LEAST)
         point = Point(x, y.mean, text, y_interval=(y.low, y.high), n=len(values))
         line = series_of(results, system, [point], line=False)
         series.append(replace(line, alarm=claim is not None, name=f"{line.name} ✗" if claim else line.name))
-        if epsilon and not system.is_yardstick:
+        if epsilon:
             units = ledger.units_of(results, system)
             spent = f"{epsilon:.3g} for {units if len(units.split()) < 4 else 'several units'}"
-            reached.append((utility.sign * y.mean, system.label, spent))
-    finding = f"of {len(series)} systems only yardsticks have a finite ε above 0"
+            label = f"baseline {system.label}" if system.is_yardstick else system.label
+            reached.append((utility.sign * y.mean, label, f"{spent} ({number(y.mean, utility.digits)})"))
+    finding = f"none of {len(series)} systems has a finite ε{' above 0' if unspent else ''}"
     if reached:
-        level, label, total = max(reached)
-        finding = f"best with a finite ε is {label}, ε = {total} ({number(abs(level), utility.digits)})"
-    title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken}"
+        _, label, total = max(reached)
+        has = "is best with" if len(reached) > 1 else "alone has"
+        finding = f"{label} {has} finite ε{' > 0' if unspent else ''}, {total}"
+    better = "lower is better" if utility.lower else "higher is better"
+    title = f"{utility.at(k)}{', ' if utility.spoken else ''}{utility.spoken} ({better})"
     least = f"; below {LEAST:g} at {LEAST:g}" if clamped else ""
     label = f"largest accounted ε of one run (∞: none{least})"
     panel = Panel(title, label, utility.at(k), series, yardstick_levels(results, k), named=True, size=LOW, log=True)
@@ -131,7 +135,7 @@ def comparisons(results: Results, k: int) -> Chart:
     each = "; ".join(f"{name}: {outcomes}" for name, outcomes in by_yardstick.items())
     return Chart(
         "chart-comparisons",
-        f"{utility.at(cutoff)} beside the yardsticks",
+        f"{utility.at(cutoff)} against the baselines",
         f"{side} is better. Bars: 95 % intervals over {run}s. Blue: the paired test over {run}s is significant at "
         "5 % after Holm's correction; grey: it does not decide.",
         panels,

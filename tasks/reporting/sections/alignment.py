@@ -95,7 +95,7 @@ def section(results: Results) -> Section:
         "alignment",
         "Alignment of accounts, and its risk",
         [
-            optional(bullets(texts) if texts else None, table(results), chart(results)),
+            optional(chart(results), table(results), bullets(texts) if texts else None),
             *subsection("risk", "Re-identification", about, risk(results)),
         ],
         link="Alignment",
@@ -141,6 +141,8 @@ def lead(results: Results) -> str:
     best = max(free, key=lambda way: _mean(way, 1))
     blind = [way for way in free if way.name == BLIND]
     failing = [way for way in blind if len(way.failed) == len(way.precision[1])]
+    if all(len(way.failed) == len(way.precision[1]) for way in free):
+        return "Without any known anchor no way matches more accounts of one person than chance, at any seed."
     text = (
         f"Without any known anchor {_share(best)} of the accounts of one person are matched{_times(best)} "
         f"({best.title}, {best.entry.name})."

@@ -73,7 +73,7 @@ def interests_section(results: Results) -> Section:
     """Utility."""
     return Section(
         "interests",
-        "Interests beside what needs no embedding",
+        "Interests against baselines without an embedding",
         [utility(results)],
         link="",
         about=paragraph(
@@ -94,9 +94,9 @@ def attacks_section(results: Results) -> Section:
         [optional(chart(results)), attacks(results)],
         link="Attacks on attributes",
         about=paragraph(
-            "What an attacker gains over guessing the most frequent class (majority), over the same attack on vectors "
-            "that say nothing (random){}. Only what is above random is a leak.",
-            f", and over that on the same network without its attributes ({blind})" if blind else "",
+            "What an attacker gains over guessing the most frequent class (majority) and over the same attack on "
+            "random vectors (random).{} Only what is above random is a leak.",
+            f" A third control is the same network without its attributes ({blind})." if blind else "",
         ),
     )
 
@@ -226,7 +226,7 @@ def chart(results: Results) -> Chart:
         n, won = n + len(over), won + sum(cell.marked for cell in over)
     return Chart(
         "chart-attacks",
-        "What vectors say of attributes",
+        "Attributes inferred from vectors",
         "Precision (mean over classes) of the attack on a system's vectors, minus that of each control. Bold: the 95 % "
         "interval over seeds lies above zero, uncorrected. Only what is above random is a leak.",
         share_scale(panels),

@@ -35,7 +35,7 @@ def limits_section(results: Results) -> Section:
     caveats = results.layout.caveats
     texts = [*caveats.get("", ()), *caveats.get(results.origin, ()), *results.limits.split("\n\n")]
     paragraphs = [paragraph("{}", text) for text in texts if text.strip()]
-    return Section("limits", "What these data can and cannot show", [paragraphs], link="What these data can show")
+    return Section("limits", "Limits of these data", [paragraphs])
 
 
 def table(results: Results) -> Table | None:

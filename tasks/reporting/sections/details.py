@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -127,16 +128,25 @@ def ledger_table(results: Results) -> Table:
 
 
 def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
-    """Known gaps between guarantee and run, each set of them once, headed by the systems it concerns."""
-    concerned_by: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, str]]] = {}
+    """Known gaps between guarantee and run, each once, headed by what it concerns; what concerns most comes first."""
+    concerned: dict[str, dict[tuple[str, str, str], None]] = {}
     for line in ledger.lines(results):
-        if line.entry.gaps:
-            key = (line.entry.protects, line.entry.mechanism, ledger.gaps(line.entry))
-            concerned_by.setdefault(key, []).append((line.system.label, line.network))
-    return [
-        (f"{_name_owners(concerned)}: {protects}s, {mechanism}", named)
-        for (protects, mechanism, named), concerned in concerned_by.items()
-    ]
+        for gap in ledger.gaps(line.entry):
+            concerned.setdefault(gap, {})[line.system.label, line.network, line.entry.protects] = None
+    by_owners: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for gap, owners in concerned.items():
+        by_owners.setdefault(tuple(sorted(owners)), []).append(gap)
+    known = sorted(by_owners.items(), key=lambda each: -len(each[0]))
+    return [(_name_concerned(owners), tuple(named)) for owners, named in known]
+
+
+def _name_concerned(owners: Sequence[tuple[str, str, str]]) -> str:
+    """Systems with what they protect: "dpmf and privsr: ratings"."""
+    things: dict[str, list[str]] = {}
+    for thing in unique([protects for *_, protects in owners]):
+        named = _name_owners([(system, network) for system, network, protects in owners if protects == thing])
+        things.setdefault(named, []).append(f"{thing}s")
+    return "; ".join(f"{named}: {join_words(protected)}" for named, protected in things.items())
 
 
 def _name_owners(concerned: list[tuple[str, str]]) -> str:

@@ -170,7 +170,7 @@ def chart(results: Results) -> Chart:
                 panels.append(Panel(title, "ε", "advantage", series, [Level("chance", 0.0, "dashed")], ticks, log=True))
     return Chart(
         "chart-edges",
-        "Can one interaction be told?",
+        "Can one interaction be detected?",
         "0 is chance, 1 is certainty; the mark at ∞ is the control without noise, which shows what the attack can "
         "do at all. Bars: 95 % intervals over targets and trials.",
         panels,

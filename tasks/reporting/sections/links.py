@@ -7,6 +7,7 @@ false positive rate of 1 %. Controls see no friendships, or only how many somebo
 
 from __future__ import annotations
 
+from tasks.reporting.core import findings
 from tasks.reporting.core.chart import WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import marks_of
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
@@ -26,7 +27,7 @@ def section(results: Results) -> Section:
     return Section(
         "links",
         "Link stealing",
-        [table(results), optional(chart(results))],
+        [optional(chart(results)), table(results)],
         about=paragraph(
             "An attacker tells friends from strangers by two users' vectors. Controls: the users' attributes, which "
             "show whether the like befriend the like; how many friends somebody has; random vectors. Chance has an AUC "
@@ -66,17 +67,19 @@ def sentences(results: Results) -> list[str]:
 
 
 def strongest_attack(results: Results) -> str:
-    """The best attack on friendships over all networks, as a sentence; empty where none was made."""
+    """The best attack on friendships, on private vectors where there are any; empty where none was made."""
     best = [
-        (*top, system.label, network.title)
+        (top[0], system)
         for network in attacked_networks(results)
         for system in results.compared
         if system.label not in CONTROLS and (top := _best_attack(results, system, network))
     ]
     if not best:
         return ""
-    auc, scorer, label, network = max(best)
-    return f"Friendships on {network} are inferred with AUC up to {number(auc, 2)} ({label}, {scorer}; chance: 0.5)."
+    private = [attack for attack in best if findings.claims_privacy(attack[1])]
+    auc, system = max(private or best, key=lambda attack: attack[0])
+    of = " from private vectors" if private else ""
+    return f"Friendships are inferred{of} with AUC up to {number(auc, 2)} ({system.label}; chance: 0.5)."
 
 
 def table(results: Results) -> list[Table]:
@@ -123,7 +126,7 @@ def chart(results: Results) -> Chart:
         panels.append(Panel(f"Friendships of {network.title}", "score", "AUC", series, level, ticks, size=WIDE))
     return Chart(
         "chart-links",
-        "Friendships told from vectors",
+        "Friendships inferred from vectors",
         "Higher: the attacker succeeds. Systems in the order of the table of all systems; point at a mark for its "
         "name. Bars: 95 % intervals over seeds.",
         panels,

@@ -53,8 +53,8 @@ def section(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
         k: the cut-off of what the paper names none for.
     """
     blocks = [
-        *_introduction(results, claims),
         optional(figures.agreement(results)),
+        *_introduction(results, claims),
         *_preparation(results, report, claims),
         *_tables(results, report, claims, k),
     ]
@@ -118,7 +118,7 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
         blocks += [[paragraph("{}", note)] if note else [], settings, _claims_of(claims, layout.settings_table)]
     if words := word_vectors.table(results):
         title = heading("Embeddings of users' metadata", anchor="embeddings")
-        blocks += [title, bullets(word_vectors.sentences(results)), words]
+        blocks += [title, words, bullets(word_vectors.sentences(results))]
     return blocks
 
 

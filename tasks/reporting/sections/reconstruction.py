@@ -48,11 +48,11 @@ def section(results: Results) -> Section:
     return Section(
         "reconstruction",
         "Attacks on sensitive ratings",
-        [bullets(sentences(results)), errors, optional(chart(results))] if (errors := table(results)) else [],
+        [optional(chart(results)), errors, bullets(sentences(results))] if (errors := table(results)) else [],
         link="Attacks",
         about=paragraph(
-            "An attacker predicts the ratings that users keep to themselves; its error is the MAE on those of the "
-            "training data, and the lower it is, the more the attacker succeeds. The control predicts them from "
+            "An attacker predicts the ratings that users keep to themselves. Its error is the MAE on those of the "
+            "training data: the lower it is, the more the attacker succeeds. The control predicts them from "
             "published ratings alone, by means of users and items: an attacker that is not below it has learnt nothing "
             "from the system. What an attacker does to the method without its noise shows what it can do at all."
         ),
@@ -163,7 +163,7 @@ def chart(results: Results) -> Chart:
     panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), names, size=WIDE)
     return Chart(
         "chart-reconstruction",
-        "Attackers beside the control",
+        "Attackers against the control",
         f"Lower: the attacker succeeds. Bars: 95 % intervals over {run}s.",
         [panel] if names else [],
         run=run,

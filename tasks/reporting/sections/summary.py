@@ -69,7 +69,7 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
 def _vectors(results: Results) -> list[Blocks]:
     """Of users' vectors: what they tell."""
     texts = [*controls.sentences(results), *links.sentences(results)]
-    return [heading("What the vectors tell"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
+    return [heading("What the vectors reveal"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
 
 
 def _quality(results: Results, k: int) -> list[Blocks]:

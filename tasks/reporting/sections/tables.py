@@ -28,8 +28,7 @@ from tasks.reporting.core.layout import (
     plain_cell,
 )
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
-from tasks.reporting.sections import means
+from tasks.reporting.core.section import Blocks, Fold, Section, paragraph
 from tasks.reporting.sections.controls import level
 
 NOT_RUN = "not run"
@@ -45,7 +44,7 @@ def section(results: Results, k: int) -> Section:
     blocks: list[Blocks] = [
         *([advantage] if results.attributes() else []),
         headline(results, k),
-        optional(means.table(results, k), Fold("Every sweep point", sweeps) if sweeps else None),
+        Fold("Every sweep point", sweeps) if sweeps else None,
     ]
     return Section("headline", "Every system", blocks)
 

@@ -23,7 +23,7 @@ def section(results: Results, k: int) -> Section:
     """Utility against ε."""
     return Section(
         "ladder",
-        "What each ε buys",
+        "Utility by ε",
         [chart(results, k), numbers] if (numbers := table(results, k)) else [],
         about=paragraph(
             "The figure to read first: a private system is worth its noise {}. A claimed ε is no guarantee where the "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tasks.reporting.core.chart import Chart, Panel, Point, Series, thin
 from tasks.reporting.core.figures import sample_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
 
+MARKS = 14
+"""Of a curve: more cover one another."""
 METRICS = {"ndcg": "NDCG", "exposure": "exposure"}
 
 
@@ -16,7 +16,7 @@ def section(results: Results) -> Section:
     """One curve per system and quantity."""
     return Section(
         "users",
-        "How users fare",
+        "Distributions over users",
         optional(chart(results)),
         link="Users",
         about=paragraph(
@@ -55,8 +55,8 @@ def _sample(results: Results) -> str:
 
 
 def _curve(results: Results, system: System, name: str, bins: list[list[float]]) -> Series:
-    """A line without marks; there are as many points as bins."""
-    return replace(series_of(results, system, thin(_points(system, name, bins))), markers=False)
+    """A line with marks, which tell systems of one colour apart."""
+    return series_of(results, system, thin(_points(system, name, bins), MARKS))
 
 
 def _points(system: System, name: str, bins: list[list[float]]) -> list[Point]:

@@ -18,7 +18,7 @@ def section(results: Results, k: int) -> Section:
     recorded = all(system.history is not None for system in results.compared)
     missed = None if recorded else paragraph(unrecorded)
     about = paragraph("Point at a mark to read its value.", kind="soft")
-    return Section("figures", "Figures", [about, optional(missed, chart(results), seconds(results), *charts)])
+    return Section("figures", "Figures", [about, optional(chart(results), *charts, seconds(results), missed)])
 
 
 def chart(results: Results) -> Chart:

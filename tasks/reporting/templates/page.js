@@ -88,7 +88,7 @@ function tools(table) {
   };
   search.addEventListener("input", apply);
   complete.addEventListener("change", apply);
-  bar.append(search, label);
+  if (table.tBodies[0].rows.length > 2) bar.append(search, label); // fewer are seen at a glance
   for (const [format, write] of Object.entries(FORMATS)) {
     const button = made("button", format, {type: "button", title: `Download these rows as ${format}`});
     button.addEventListener("click", () => save(`${table.id}.${ENDS[format]}`, write(table)));
