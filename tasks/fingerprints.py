@@ -43,6 +43,7 @@ APART = frozenset(
         "tasks.fingerprints",
         "tasks.stages.code",
         "tasks.stages.dvc_files",
+        "tasks.stages.memory",
         "tasks.stages.parent",
         "tasks.stages.provenance",
         "tasks.stages.stage",

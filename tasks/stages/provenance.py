@@ -16,6 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np  # noqa: F401  # its linear algebra is asked about
+from threadpoolctl import threadpool_info
+
 from tasks.device import accelerator
 from tasks.stages.common import PROVENANCE, atomic_write, write_json
 
@@ -52,11 +55,15 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
 
 
 def processor(accelerator: str = "") -> str:
-    """The model of the processor, never the name of the machine: it decides how sums are rounded.
+    """The model of the processor and what linear algebra runs on it, never the name of the machine.
+
+    They decide how sums are rounded. Models of different generations have one name, and OPENBLAS_CORETYPE has OpenBLAS
+    compute as on another.
 
     accelerator: what else does, such as `cuda:0 (NVIDIA H100)`; a stage with units may have worked on it elsewhere.
     """
-    return ", ".join(filter(None, (_processor(), accelerator)))
+    blas = sorted({str(info["architecture"]) for info in threadpool_info() if info.get("architecture")})
+    return ", ".join(filter(None, (_processor(), f"BLAS for {' and '.join(blas)}" if blas else "", accelerator)))
 
 
 def _processor() -> str:
@@ -64,7 +71,9 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    known = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    wide = " with AVX-512" if "avx512f" in known.get("flags", "").split() else ""
+    return known.get("model name", platform.machine()) + wide
 
 
 def git_revision() -> str:

@@ -253,6 +253,17 @@ def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkey
     assert {"seconds", "peak_memory_mb", "cores", "packages"} < record.keys()
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="OpenBLAS has other names of processors here")
+def test_provenance_tells_for_which_processor_linear_algebra_computes() -> None:
+    """Two hosts of one model name gave other sums, and so did one host under another OPENBLAS_CORETYPE."""
+    command, said = [sys.executable, "-m", "tasks.stages.provenance"], []
+    for core in ("Haswell", "Nehalem"):
+        environment = os.environ | {"OPENBLAS_CORETYPE": core}
+        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip())
+    assert said[0].endswith(", BLAS for Haswell")
+    assert said[1] == said[0].replace("Haswell", "Nehalem")
+
+
 def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
