@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tasks.errors import DataError
+from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
 from tasks.external.findings import Audit, Exposure, File
@@ -50,6 +50,28 @@ class Asked:
     names: Names = field(default_factory=Names)
 
 
+def check(asked: Asked, *, has_canaries: bool, has_lists: bool = True) -> None:
+    """Refuse options that nothing could heed, before anything long begins.
+
+    Args:
+        has_lists: whether the lists are there already; without, columns of them are not looked for.
+
+    Raises:
+        ConfigurationError: a number out of range, attributes or a claim without what decides them, or a column that no
+            file has (it would silently be another, of a usual name).
+        DataError: a file whose columns are looked for cannot be read.
+    """
+    planted.check(asked.delta, asked.claimed_epsilon, has_canaries)
+    if asked.attributes and asked.users is None:
+        raise ConfigurationError("--attributes needs --users")
+    files = [asked.train, asked.recommendations, asked.public, asked.scores, asked.users]
+    for role, column in asked.names.columns.items():
+        if (has_lists or role not in ("rank", "score")) and not any(
+            column in reading.columns_of(path) for path in files if path is not None
+        ):
+            raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
+
+
 def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     """What the audit found, and the most exposed users and items, for their owner.
 
@@ -59,7 +81,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     Raises:
         DataError: a file is not what it should be (names file, row and column).
     """
-    planted.check(asked.delta, asked.claimed_epsilon, asked.canaries)
+    check(asked, has_canaries=asked.canaries is not None)
     read: list[File] = []
 
     def taken(given: Given) -> Given:

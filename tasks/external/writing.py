@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.errors import ConfigurationError
 from tasks.external.findings import Answer, Audit, Canaries, Measure
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number, words
 from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
@@ -28,6 +29,16 @@ HEADINGS = {
 def schema() -> str:
     """The schema of audit.json, as it is committed."""
     return json.dumps(Audit.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def require_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, before an audit that may take hours.
+
+    Raises:
+        ConfigurationError: there is a file of that name.
+    """
+    if out.exists() and not out.is_dir():
+        raise ConfigurationError(f"--out {out}: there is a file of that name; choose another folder")
 
 
 def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
