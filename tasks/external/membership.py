@@ -27,6 +27,8 @@ PER_USER = 5
 """Pairs of each user that are attacked: so many that were trained on and as many that were held back."""
 ALIKE = 0.2
 """Share of different items in non-members' lists, of those in members', below which all of them got one list."""
+FEWEST_BY_CHANCE = 10
+"""Items of their own that non-members' lists would have if they were swapped, from which none is a rule, not chance."""
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
@@ -218,12 +220,20 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
             f"{n} lists of non-members hold {second} different items and as many of members {first}: non-members were "
             "not folded in, and an attack would measure the serving rule"
         )
-    shares = [np.nanmean(signals.own_share(inputs.lists, inputs.known, who)) for who in (members, others)]
-    trained = np.nanmean(signals.own_share(inputs.lists, inputs.trained, members))
-    if trained == 0 and shares[1] > 0:
+    swapped = inputs.lists.copy()
+    swapped[others] = inputs.lists[np.roll(others, 1)]
+    of_members = np.nanmean(signals.own_share(inputs.lists, inputs.trained, members))
+    of_others = np.nanmean(signals.own_share(inputs.lists, inputs.known, others))
+    by_chance = np.nansum(signals.own_share(swapped, inputs.known, others)) * lengths[1]
+    if of_members == 0 and of_others > 0:
         return (
             "lists of members leave out what they were trained on, those of non-members do not leave out their own: "
             "fold non-members in with the same rule"
+        )
+    if of_others == 0 and of_members > 0 and by_chance >= FEWEST_BY_CHANCE:
+        return (
+            "lists of non-members leave out their own items, those of members do not leave out what they were trained "
+            "on: fold non-members in with the same rule"
         )
     return ""
 

@@ -117,6 +117,29 @@ def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> No
     assert "non-members were not folded in" in answer(audit, "users").sentence
 
 
+@pytest.mark.parametrize("who", ["members", "those of non-members"])
+def test_lists_that_leave_out_own_items_of_one_kind_alone_decide_nothing(tmp_path: Path, who: str) -> None:
+    """The most popular items, which tell of nobody; but whether one's own are among them differs."""
+    outside = ~WORLD.trained.any(axis=1)
+    popular = np.broadcast_to(WORLD.trained.sum(axis=0), WORLD.trained.shape)
+    serves = ~outside if who == "members" else outside
+    lists = worlds.best(popular, worlds.seen(WORLD) & serves[:, None])
+    about_users = answer(audited(worlds.asked(tmp_path, WORLD, lists)), "users")
+    assert (about_users.state, "with the same rule" in about_users.sentence) == ("cannot be decided", True)
+
+
+def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
+    """Nobody's list has anybody's items but for one user's own: one of fifty shuffles does that. It is not normal."""
+    trained = np.zeros((50, 2_000), bool)
+    trained[np.arange(50), np.arange(50)] = True
+    lists = 100 + np.arange(50 * worlds.K).reshape(50, worlds.K)
+    lists[0, 0] = 0
+    made = worlds.World(trained, np.zeros_like(trained), np.zeros(50, np.int64))
+    asked = replace(worlds.asked(tmp_path, made, lists), public=None)
+    [attack] = answer(audited(asked), "own items").attacks
+    assert attack.p == pytest.approx(1 / 50, abs=0.005)
+
+
 def test_members_who_differ_anyhow_prove_nothing(tmp_path: Path) -> None:
     """Random lists; but those who were trained on have popular items, and the others rare ones."""
     rng = np.random.default_rng(3)
@@ -156,6 +179,22 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     rows = len((tmp_path / "train.csv").read_text().splitlines())
     assert done.stderr == f"dprec: train.csv:{rows}: rating is 'five', not a number\n"
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--rank-column", "place"], "no file has a column 'place'; correct --rank-column"),
+        (["--user-column", "person"], "no file has a column 'person'; correct --user-column"),
+        (["--attributes", "gender"], "--attributes needs --users"),
+        (["--out", "train.csv"], "--out train.csv: there is a file of that name; choose another folder"),
+    ],
+)
+def test_options_that_nothing_could_heed_are_refused(tmp_path: Path, options: list[str], complaint: str) -> None:
+    worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", *options)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"dprec: {complaint}\n")
+    assert not (tmp_path / "audit").exists()
 
 
 def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
