@@ -128,6 +128,13 @@ def test_lists_that_leave_out_own_items_of_one_kind_alone_decide_nothing(tmp_pat
     assert (about_users.state, "with the same rule" in about_users.sentence) == ("cannot be decided", True)
 
 
+def test_roc_curves_are_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
+    audit = audited(worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0))))
+    page = render(audit)
+    assert [f'id="roc-{place}"' in page for place in range(4)] == [False, True, True, False]
+    assert "Both axes are logarithmic" in page
+
+
 def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
     """Nobody's list has anybody's items but for one user's own: one of fifty shuffles does that. It is not normal."""
     trained = np.zeros((50, 2_000), bool)
