@@ -74,7 +74,7 @@ def repeat(of: Repeated, asked: Asked, say: Callable[[str], None]) -> Asked:
     runner = _Runner(of, _absolute(of.command), asked.names, say)
     of.work.mkdir(parents=True, exist_ok=True)
     with _locked(of.work):
-        runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train))
+        runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train, asked.names))
         _side_by_side(runner, asked.jobs)
     target, *others = (of.work / _name(number) for number in range(of.runs))
     coins = [run / CANARIES if of.canaries else None for run in (target, *others)]
@@ -219,18 +219,18 @@ def _replace(argument: str, values: dict[str, str]) -> str:
     return argument
 
 
-def _plan(of: Repeated, train: Path) -> int:
+def _plan(of: Repeated, train: Path, names: Names) -> int:
     """The seed of all coins of this folder, drawn from the operating system when it is new."""
     if of.runs < FEWEST_RUNS:
         raise ConfigurationError(f"--runs must be {FEWEST_RUNS} or more, not {of.runs}")
-    made_for = {"train": _digest(train), "canaries": of.canaries}
+    made_for = {"train": _digest(train), "canaries": of.canaries, "columns": dict(names.columns)}
     path = of.work / PLAN
     if path.is_file():
         plan: dict[str, object] = json.loads(path.read_text())
         seed = plan.pop("seed", None)
         if plan != made_for or not isinstance(seed, int):
             raise ConfigurationError(
-                f"{of.work} has runs on other data or canaries; choose another --work, or remove it"
+                f"{of.work} has runs on other data, columns or canaries; choose another --work, or remove it"
             )
         return seed
     seed = secrets.randbits(128)

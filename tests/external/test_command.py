@@ -148,8 +148,11 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
     assert json.loads(done[2].read_text())["files"].keys() >= {"train.csv", "lists.csv", "canaries.csv", "users.csv"}
     repeated(tmp_path, text + " another")  # another command: all of them are done again
     assert all(path.stat().st_mtime_ns > last for path, last in zip(done, after, strict=True))
-    with pytest.raises(ConfigurationError, match="has runs on other data or canaries"):
+    with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
         repeated(tmp_path, text, canaries=11)
+    named = replace(Asked(tmp_path / "ratings.csv", tmp_path / "ratings.csv"), names=Names({"item": "stars"}))
+    with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
+        repeat(Repeated(text, 3, tmp_path / "work", 60.0, 10), named, quiet)
 
 
 @pytest.mark.parametrize(
