@@ -101,7 +101,7 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, least: int, rng
     deals = [rng.permutation(rare)[: hands * (n_items + 1)] for _ in range(-(-count // hands))]
     chosen = np.concatenate(deals).reshape(-1, n_items + 1)[:count]
     ids = _new_ids([row[user] for row in table.rows], 2 * count, rng)
-    high = "" if rating is None else max((row[rating] for row in table.rows), key=_number)
+    high = "" if rating is None else max((row[rating] for row in table.rows), key=float)
 
     def make_row(who: str, what: str) -> list[str]:
         row = list(table.rows[int(rng.integers(len(table.rows)))])  # times and whatever else, of some real row
@@ -264,13 +264,6 @@ def _new_ids(users: Sequence[str], count: int, rng: np.random.Generator) -> list
             taken.add(name)
             made.append(name)
     return made
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"rating {text!r} is no number; name the column with --rating-column") from None
 
 
 _PAGE = """What to do with these files
