@@ -57,6 +57,12 @@ class Names:
 
     columns: Mapping[Role, str] = field(default_factory=dict)
 
+    def require(self, paths: Sequence[Path], without: Sequence[Role] = ()) -> None:
+        """Refuse a column, but of the roles `without`, that no file has: one of a usual name would be read instead."""
+        for role, column in self.columns.items():
+            if role not in without and not any(column in columns_of(path) for path in paths):
+                raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
+
 
 def interactions(path: Path, role: str, names: Names) -> Given:
     """Users' interactions: user, item and, where there is one, rating; of a pair that is repeated the last row.

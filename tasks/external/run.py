@@ -65,11 +65,7 @@ def check(asked: Asked, *, has_canaries: bool, has_lists: bool = True) -> None:
     if asked.attributes and asked.users is None:
         raise ConfigurationError("--attributes needs --users")
     files = [asked.train, asked.recommendations, asked.public, asked.scores, asked.users]
-    for role, column in asked.names.columns.items():
-        if (has_lists or role not in ("rank", "score")) and not any(
-            column in reading.columns_of(path) for path in files if path is not None
-        ):
-            raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
+    asked.names.require([path for path in files if path is not None], () if has_lists else ("rank", "score"))
 
 
 def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
@@ -94,15 +90,20 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     public = taken(reading.interactions(asked.public, "public", asked.names)) if asked.public else None
     scores = taken(reading.scores(asked.scores, asked.names)) if asked.scores else None
     people = taken(reading.attributes(asked.users, asked.names, asked.attributes)) if asked.users else None
+    if people is not None:
+        _require_known(people, train.rows["user"], asked.train)
     coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
     hidden = planted.verify(coins, train, lists) if coins is not None else []
     all_coins = [coins] if coins is not None else []
     standings = [planted.standing(of.rows, lists.rows, scores.rows if scores else None) for of in all_coins]
 
+    known = pl.concat([of.rows["user"] for of in (train, public) if of is not None]).unique()
+
     def others() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
         for other in _shadows(asked.shadows) if isinstance(asked.shadows, str) else asked.shadows or ():
             trained_on = taken(reading.interactions(other.train, "shadow train", asked.names))
             listed = taken(reading.lists(other.lists, "shadow lists", asked.names))
+            _require_known(listed, known, asked.train)
             if other.canaries is not None:
                 all_coins.append(reading.canaries(other.canaries))
                 planted.verify(all_coins[-1], trained_on, listed)
@@ -143,6 +144,12 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
         verdict=verdict,
     )
     return audit, exposed
+
+
+def _require_known(given: Given, users: pl.Series, path: Path) -> None:
+    """Refuse a file all of whose users are strangers."""
+    if not given.rows["user"].is_in(users.implode()).any():
+        raise DataError(f"{given.taken.path}: holds no user of {path}; do the ids agree?")
 
 
 def _shadows(pattern: str) -> list[OtherRun]:

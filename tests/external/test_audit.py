@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tasks.errors import DataError
 from tasks.external.findings import Answer, Audit
 from tasks.external.run import Asked, run
 from tasks.external.writing import SCHEMA, render, schema, write
@@ -230,7 +231,16 @@ def test_lists_of_strangers_are_refused(tmp_path: Path) -> None:
     asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     lists = pl.read_parquet(asked.recommendations).with_columns(user="x" + pl.col("user"))
     lists.write_parquet(asked.recommendations)
-    with pytest.raises(Exception, match=r"no list is of a user of .*train.csv; do the ids agree\?"):
+    with pytest.raises(DataError, match=r"no list is of a user of .*train.csv; do the ids agree\?"):
+        audited(asked)
+    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    (tmp_path / "users.csv").write_text("user,gender\nx1,f\nx2,m\n")
+    with pytest.raises(DataError, match=r"users.csv: holds no user of .*train.csv; do the ids agree\?"):
+        audited(replace(asked, users=tmp_path / "users.csv"))
+    lists.write_parquet(tmp_path / "run.parquet")
+    (tmp_path / "train.csv").rename(tmp_path / "run.train.csv")
+    asked = replace(asked, train=tmp_path / "run.train.csv", shadows=str(tmp_path / "run.parquet"))
+    with pytest.raises(DataError, match=r"run.parquet: holds no user of .*train.csv; do the ids agree\?"):
         audited(asked)
 
 
