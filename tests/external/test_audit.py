@@ -129,6 +129,19 @@ def test_lists_that_leave_out_own_items_of_one_kind_alone_decide_nothing(tmp_pat
     assert (about_users.state, "with the same rule" in about_users.sentence) == ("cannot be decided", True)
 
 
+def test_lists_that_leave_out_nearly_all_training_items_follow_a_rule_too(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lists = worlds.random_lists(WORLD, rng)
+    trained = np.flatnonzero(WORLD.trained.any(axis=1))
+    for user in trained[:5]:
+        lists[user, 0] = np.flatnonzero(WORLD.trained[user])[0]
+    audit = audited(worlds.asked(tmp_path, WORLD, lists))
+    about_pairs = answer(audit, "interactions")
+    assert any(note.startswith("The serving rule: ") for note in about_pairs.notes)
+    assert not [attack.name for attack in about_pairs.attacks if "rank in the list" in attack.name]
+    assert answer(audit, "users").state == "not shown"
+
+
 def test_roc_curves_are_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
     audit = audited(worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0))))
     page = render(audit)
